@@ -65,12 +65,12 @@ WITHOUT_ROLE = (
 
 
 @pytest.mark.parametrize("one", [*catalog.CONTROLLERS, *catalog.RUNNABLES], ids=lambda one: one.name)
-def test_accounts_are_those_that_roles_are_bound_to(one):
+def test_controllers_use_service_accounts_of_bindings(one):
     assert one.service_account in ACCOUNTS or one.name in WITHOUT_ROLE
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_ROLE))
-def test_what_stands_for_others_shows_what_the_process_shows(name):
+def test_stand_in_controllers_have_no_service_account(name):
     (one,) = [one for one in [*catalog.CONTROLLERS, *catalog.RUNNABLES] if one.name == name]
     assert one.service_account == ""
 
@@ -85,5 +85,5 @@ def test_what_stands_for_others_shows_what_the_process_shows(name):
         ("legacy-serviceaccount-token-cleaner-controller", False, True),
     ],
 )
-def test_what_runs_by_default(name, simulates, expected):
+def test_default_controllers(name, simulates, expected):
     assert catalog.runs_by_default(name, simulates=simulates) is expected

@@ -22,13 +22,13 @@ def read(*arguments, **environment):
     return parse([MASTER, *arguments], environment, KNOWN)
 
 
-def test_the_version_is_printed_without_a_server(capsys):
+def test_version_is_printed_without_server(capsys):
     with pytest.raises(SystemExit) as ended:
         parse(["--version"], {}, KNOWN)
     assert (ended.value.code, capsys.readouterr().out) == (0, "Kubernetes v1.36.3\n")
 
 
-def test_without_flags_it_is_as_upstream():
+def test_defaults_are_upstreams():
     config = read()
     assert config.controllers.controllers == ("*",)
     assert config.controllers.concurrent_deployment_syncs == 5
@@ -65,25 +65,25 @@ def test_without_flags_it_is_as_upstream():
         pytest.param(["--node-eviction-rate=0.5"], "controllers", "node_eviction_rate", 0.5, id="a fraction"),
     ],
 )
-def test_a_flag_sets_its_field(arguments, section, field, value):
+def test_flag_sets_its_field(arguments, section, field, value):
     config = parse([MASTER, *arguments], {}, {*KNOWN, "x-y"})
     assert getattr(getattr(config, section), field) == value
 
 
-def test_the_kubeconfig_of_the_environment_is_used_where_none_is_given():
+def test_kubeconfig_variable_is_the_default():
     assert parse([], {"KUBECONFIG": "a"}, KNOWN).server.kubeconfig == Path("a")
     assert parse(["--kubeconfig=b"], {"KUBECONFIG": "a"}, KNOWN).server.kubeconfig == Path("b")
     assert read(KUBECONFIG="a").server.kubeconfig is None
 
 
-def test_flags_of_upstream_that_are_not_here_are_told():
+def test_unsupported_upstream_flags_are_recorded_as_ignored():
     assert read("--configure-cloud-routes", "--cluster-name=x").ignored == (
         "cluster-name",
         "configure-cloud-routes",
     )
 
 
-def test_no_flag_is_both_here_and_ignored():
+def test_no_flag_is_both_supported_and_ignored():
     config = read()
     here = {
         name.replace("_", "-")
@@ -104,7 +104,7 @@ def test_every_flag_has_an_effect():
     assert [name for name in fields if not any(name in text for text in readers)] == []
 
 
-def test_every_controllers_workers_have_a_flag():
+def test_every_controller_has_a_concurrency_flag():
     assert {*WORKERS.values()} <= {*flags_of(Controllers)}
 
 
@@ -148,14 +148,14 @@ def test_every_controllers_workers_have_a_flag():
         pytest.param(["--leader-elect-retry-period=9s"], "must be longer than 1.2 times", id="too few tries"),
     ],
 )
-def test_what_is_wrong_is_told(arguments, says, capsys):
+def test_invalid_flags_are_refused(arguments, says, capsys):
     with pytest.raises(SystemExit) as ended:
         read(*arguments)
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
 
 
-def test_it_has_to_be_told_where_the_server_is(capsys):
+def test_missing_server_address_is_refused(capsys):
     with pytest.raises(SystemExit):
         parse([], {}, KNOWN)
     assert "Give --kubeconfig or --master" in capsys.readouterr().err
@@ -173,15 +173,15 @@ def test_it_has_to_be_told_where_the_server_is(capsys):
         pytest.param("https://10.0.0.1", ["--kube-api-burst=5"], Rate(qps=20.0, burst=5), id="a burst alone"),
     ],
 )
-def test_only_a_server_elsewhere_is_asked_slowly(server, flags, expected):
+def test_only_remote_server_is_rate_limited(server, flags, expected):
     assert rate_of(read(*flags).server, Access(server=server)) == expected
 
 
-def test_a_server_can_be_named_without_a_kubeconfig():
+def test_master_flag_names_server_without_kubeconfig():
     assert access_of(read().server) == Access(server="http://127.0.0.1:8080")
 
 
-def test_the_settings_are_shown_in_upstreams_spelling():
+def test_configz_has_upstreams_names():
     (shown,) = configz(read("--root-ca-file=a")).values()
     assert shown["controllers"]["concurrentDeploymentSyncs"] == 5
     assert shown["controllers"]["rootCaFile"] == "a"

@@ -8,13 +8,13 @@ from mockube.controller_manager.supervision import timeout
 from tests.support.turns import turns
 
 
-async def test_what_is_done_in_time_is_done(clock):
+async def test_finished_block_leaves_no_timer(clock):
     async with timeout(clock, 5):
         await turns(2)
     assert clock.next_due() is None
 
 
-async def test_what_takes_too_long_is_ended(clock):
+async def test_timeout_raises_timeout_error(clock):
     async def wait():
         async with timeout(clock, 5):
             await asyncio.get_running_loop().create_future()
@@ -26,7 +26,7 @@ async def test_what_takes_too_long_is_ended(clock):
         await waiting
 
 
-async def test_who_is_cancelled_by_others_is_cancelled(clock):
+async def test_external_cancellation_stays_cancellation(clock):
     async def wait():
         async with timeout(clock, 5):
             await asyncio.get_running_loop().create_future()
@@ -39,7 +39,7 @@ async def test_who_is_cancelled_by_others_is_cancelled(clock):
     assert clock.next_due() is None
 
 
-async def test_of_two_limits_the_outer_one_ends_both(clock):
+async def test_outer_timeout_ends_inner_block(clock):
     ended = []
 
     async def wait():

@@ -29,7 +29,7 @@ def annotated(**annotations):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_text_that_is_no_number_of_go_is_none(text):
+def test_number_invalid_in_go_is_none(text):
     assert int_or_none(text) is None
 
 
@@ -43,12 +43,12 @@ def test_a_text_that_is_no_number_of_go_is_none(text):
         (str(-(2**31)), 32, -(2**31)),
     ],
 )
-def test_a_number_has_so_many_bits(text, bits, number):
+def test_numbers_are_limited_in_bits(text, bits, number):
     assert int_or_none(text, bits=bits) == number
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_annotations_and_labels(text):
+def test_numbers_in_annotations_and_labels(text):
     assert state.revision_of(annotated(**{"deployment.kubernetes.io/revision": text})) == 0
     view = state.DeploymentView(annotated(**{"deprecated.deployment.rollback.to": text}))
     assert rollback.rollback_revision(view) is None
@@ -64,19 +64,19 @@ def test_annotations_and_labels(text):
 @pytest.mark.parametrize(
     ("partition", "kept"), [(f"{LONG}%", 3), (f"0.{LONG}%", 1), (f"{'0' * 5_000}50%", 2), (LONG, 0)]
 )
-def test_partitions(partition, kept):
+def test_numbers_in_partitions(partition, kept):
     assert kept_by(partition, 3) == kept
 
 
 @pytest.mark.parametrize("code", [LONG, "²", "9" * 20])
-def test_exit_codes(code):
+def test_numbers_in_exit_codes(code):
     found = program_of(pods.container("c", "exit", code))
     assert found is not None
     assert found.exit_code == 2
 
 
 @pytest.mark.parametrize("span", [LONG, "9" * 400, "9" * 30, "99999999999d"])
-def test_a_container_may_sleep_for_ages(span):
+def test_very_long_sleep_is_supported(span):
     world = pods.SimulatedPod(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MOST))
     world.look()
     world.after(3600)
@@ -85,14 +85,14 @@ def test_a_container_may_sleep_for_ages(span):
 
 
 @pytest.mark.parametrize("seconds", [MOST, 10**11, 10**10])
-def test_a_pod_may_tolerate_a_taint_for_ages(seconds):
+def test_very_long_toleration_is_supported(seconds):
     taint = {"key": "a", "effect": "NoExecute"}
     allowed = tolerated_time([taint], [{"operator": "Exists", "tolerationSeconds": seconds}])
     assert allowed is not None
     assert after(NOW, allowed) - NOW == allowed > timedelta(days=365 * 200)
 
 
-def test_a_pod_that_is_ready_from_the_last_day_on_is_never_available():
+def test_pod_ready_at_end_of_calendar_is_never_available():
     pod = pods.pod()
     pod["status"] |= {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": LATE}]}
     assert not PodView.of(pod).is_available(2**31 - 1, NOW)
@@ -101,7 +101,7 @@ def test_a_pod_that_is_ready_from_the_last_day_on_is_never_available():
 @pytest.mark.parametrize(
     "span", [timedelta.max, timedelta.min, span_of(float("inf")), span_of(-float("inf"))]
 )
-def test_no_moment_is_too_late_or_too_early(span):
+def test_time_arithmetic_is_clamped(span):
     for moment in (datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC), NOW):
         found = after(moment, span)
         assert found.tzinfo is UTC
@@ -112,7 +112,7 @@ def test_no_moment_is_too_late_or_too_early(span):
     ("name", "arguments"),
     [("mod", (1, 0)), ("int", (float("inf"),)), ("add", (LONG, 1)), ("YAML", ({}, 10**12))],
 )
-def test_functions_of_templates_refuse(name, arguments):
+def test_template_functions_refuse_invalid_numbers(name, arguments):
     with pytest.raises((ValueError, ArithmeticError)):
         FUNCTIONS[name](*arguments)
 
@@ -130,6 +130,6 @@ def test_functions_of_templates_refuse(name, arguments):
         '{"revision":"a","containerImages":[1]}',
     ],
 )
-def test_a_spoiled_annotation_says_nothing(text):
+def test_invalid_grace_annotation_is_ignored(text):
     pod = pods.pod(annotations={record.ANNOTATION_GRACE: text})
     assert record.waiting(PodView.of(pod)) is None

@@ -20,7 +20,7 @@ def provisioned(**options):
     return storage
 
 
-def test_a_volume_is_made_and_bound():
+def test_volume_is_provisioned_and_bound():
     storage = provisioned(mountOptions=["ro"])
     volume = volume_of(storage)
     assert storage.phase("data") == "Bound"
@@ -45,18 +45,18 @@ def test_a_volume_is_made_and_bound():
         pytest.param("kubernetes.io/no-provisioner", "Pending", id="nobody"),
     ],
 )
-def test_whom_it_stands_for(provisioner, phase):
+def test_simulated_provisioners(provisioner, phase):
     assert provisioned(provisioner=provisioner).phase("data") == phase
 
 
-def test_what_is_older_than_drivers_lends_directories():
+def test_local_path_provisioner_uses_host_path():
     volume = volume_of(provisioned(provisioner="rancher.io/local-path"))
     path = f"/var/lib/mockube/volumes/{meta.name(volume)}"
     assert volume["spec"]["hostPath"] == {"path": path, "type": "DirectoryOrCreate"}
     assert "csi" not in volume["spec"]
 
 
-def test_it_waits_for_the_scheduler_where_the_class_does():
+def test_provisioner_waits_for_scheduler_if_class_does():
     storage = provisioned(waits=True)
     assert storage.phase("data") == "Pending"
     chosen = {"volume.kubernetes.io/selected-node": "node-1"}
@@ -65,7 +65,7 @@ def test_it_waits_for_the_scheduler_where_the_class_does():
     assert storage.phase("data") == "Bound"
 
 
-def test_a_volume_is_reached_from_where_its_class_allows():
+def test_volume_has_topology_of_class():
     topology = {"matchLabelExpressions": [{"key": "zone", "values": ["a", "b"]}]}
     storage = provisioned(allowedTopologies=[topology])
     (term,) = volume_of(storage)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
@@ -73,7 +73,7 @@ def test_a_volume_is_reached_from_where_its_class_allows():
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Delete", 0), ("Retain", 1)])
-def test_what_becomes_of_it_after_its_claim(policy, left):
+def test_reclaim_policy_applies_after_claim_deletion(policy, left):
     storage = provisioned(reclaimPolicy=policy)
     storage.delete_claim()
     storage.settle()
@@ -81,7 +81,7 @@ def test_what_becomes_of_it_after_its_claim(policy, left):
     assert len(storage.all(PERSISTENT_VOLUMES)) == left
 
 
-def test_a_claim_that_is_deleted_gets_none():
+def test_deleting_claim_gets_no_volume():
     storage = Storage()
     storage.storage_class()
     storage.pod(node="node-1")
@@ -92,7 +92,7 @@ def test_a_claim_that_is_deleted_gets_none():
 
 
 @pytest.mark.parametrize("default", [True, False])
-def test_the_class_on_offer(default):
+def test_storage_class_of_provisioner(default):
     storage = Storage()
     body = default_storage_class(default=default)
     storage.offer(body)

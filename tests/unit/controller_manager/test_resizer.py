@@ -43,7 +43,7 @@ def kinds_of(storage):
     return [one["type"] for one in conditions.of(storage.get_claim("data"))]
 
 
-def test_a_volume_grows_and_its_file_system_waits_for_a_node():
+def test_volume_is_expanded_and_file_system_waits_for_node():
     storage = bound()
     storage.reconcile(KEY)
     assert status(storage)["allocatedResources"] == {"storage": "2Gi"}
@@ -78,7 +78,7 @@ def grown(**of_pod):
     return storage
 
 
-def test_the_node_of_a_running_pod_finishes_it():
+def test_node_of_running_pod_finishes_expansion():
     storage = grown()
     storage.reconcile(KEY)
     assert status(storage)["capacity"] == {"storage": "2Gi"}
@@ -99,18 +99,18 @@ def test_the_node_of_a_running_pod_finishes_it():
     [{"phase": "Pending"}, {"phase": "Succeeded"}, {"fake": "no"}],
     ids=["waiting", "ended", "elsewhere"],
 )
-def test_without_a_running_pod_on_a_simulated_node_it_waits(of_pod):
+def test_expansion_waits_without_running_pod_on_simulated_node(of_pod):
     assert grown(**of_pod).reconcile(KEY) == ([], None)
 
 
 @pytest.mark.parametrize(
     "of", [{"size": "1Gi"}, {"driver": "somebody.example.com"}], ids=["it has enough", "of another driver"]
 )
-def test_other_claims_are_left_alone(of):
+def test_other_claims_are_ignored(of):
     assert bound(**of).reconcile(KEY) == ([], None)
 
 
-def test_one_that_asks_for_yet_more_grows_again():
+def test_second_expansion_is_applied():
     storage = bound()
     storage.reconcile(KEY)
     storage.change(PERSISTENT_VOLUME_CLAIMS, "data", ("spec", "resources", "requests", "storage"), "3Gi")
@@ -119,7 +119,7 @@ def test_one_that_asks_for_yet_more_grows_again():
     assert meta.annotations(storage.get_volume()) == {PRE_RESIZE_CAPACITY: "1Gi"}
 
 
-def test_conditions_of_something_else_stay():
+def test_other_conditions_are_kept():
     storage = bound()
     other = {"type": "Other", "status": "True"}
     storage.change(PERSISTENT_VOLUME_CLAIMS, "data", ("status", "conditions"), [other])
@@ -131,7 +131,7 @@ def test_conditions_of_something_else_stay():
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 3])
-def test_a_death_after_each_write_leads_to_the_same_end(writes):
+def test_restart_after_each_write_leads_to_same_end(writes):
     storage = bound()
     run(storage)
     plan, left = storage.plan(KEY), writes
@@ -149,7 +149,7 @@ def test_a_death_after_each_write_leads_to_the_same_end(writes):
     assert meta.annotations(storage.get_volume()) == {}
 
 
-def test_which_changes_concern_them():
+def test_changes_map_to_growing_claims():
     storage = bound()
     pod = PodView.of(run(storage))
     before = PodView.of({**pod.object, "status": {"phase": "Pending"}})

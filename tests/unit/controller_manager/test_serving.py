@@ -33,7 +33,7 @@ async def get(url, method="GET", *, tls=False):
 
 
 @pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
-async def test_health(url, checks, endpoint):
+async def test_health_endpoints(url, checks, endpoint):
     assert await get(f"{url}/{endpoint}") == (200, "ok")
     told = f"[+]leaderElection ok\n[+]deployment-controller ok\n{endpoint} check passed\n"
     assert await get(f"{url}/{endpoint}?verbose") == (200, told)
@@ -42,7 +42,7 @@ async def test_health(url, checks, endpoint):
     assert await get(f"{url}/{endpoint}") == (500, told)
 
 
-async def test_health_of_one(url, checks):
+async def test_health_endpoint_of_one_check(url, checks):
     path = f"{url}/healthz/deployment-controller"
     assert await get(path) == (200, "ok")
     checks["deployment-controller"] = lambda: "it sleeps"
@@ -50,7 +50,7 @@ async def test_health_of_one(url, checks):
     assert (await get(f"{url}/healthz/nobody"))[0] == 404
 
 
-async def test_metrics_and_settings(url):
+async def test_metrics_and_configz_endpoints(url):
     assert "things_total 1" in (await get(f"{url}/metrics"))[1]
     assert await get(f"{url}/configz") == (200, '{"a":1}')
 
@@ -59,11 +59,11 @@ async def test_metrics_and_settings(url):
     ("method", "path", "code"),
     [pytest.param("POST", "/healthz", 405, id="a write"), pytest.param("GET", "/", 404, id="nothing")],
 )
-async def test_there_is_nothing_else(url, method, path, code):
+async def test_other_paths_are_not_found(url, method, path, code):
     assert (await get(url + path, method))[0] == code
 
 
-async def test_a_certificate_of_its_own():
+async def test_own_certificate_is_generated():
     told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
@@ -71,7 +71,7 @@ async def test_a_certificate_of_its_own():
         assert await get(f"{url}/healthz") == (200, "ok")
 
 
-async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_path):
+async def test_anonymous_clients_see_health_only(tmp_path):
     with prepare_folder(
         tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), random=SeededRandom()
     ) as pki:
@@ -89,7 +89,7 @@ async def test_where_clients_are_known_strangers_are_told_of_health_alone(tmp_pa
 
 
 @pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:1", "192.0.2.1", "LOCALHOST."])
-async def test_this_machine_is_asked_by_its_own_names(url, host):
+async def test_local_host_names_are_allowed(url, host):
     async with (
         aiohttp.ClientSession(headers={"Host": host}) as session,
         session.get(f"{url}/configz") as answer,
@@ -100,7 +100,7 @@ async def test_this_machine_is_asked_by_its_own_names(url, host):
 @pytest.mark.parametrize(
     "host", ["evil.example", "localhost.evil.example:1", "[evil.example]", "127.0.0.1:x"]
 )
-async def test_a_name_that_a_page_has_resolve_to_this_machine_is_refused(url, host):
+async def test_rebound_host_name_is_refused(url, host):
     async with aiohttp.ClientSession(headers={"Host": host}) as session:
         for path in ("/configz", "/metrics", "/healthz"):
             async with session.get(url + path) as answer:

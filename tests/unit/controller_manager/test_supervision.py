@@ -17,7 +17,7 @@ async def returning():
     """At once."""
 
 
-async def test_an_error_is_logged_once_with_its_traceback_and_the_tasks_that_it_went_through(caplog):
+async def test_error_is_logged_once_with_traceback_and_tasks(caplog):
     async def inner():
         async with asyncio.TaskGroup() as group:
             start_in(group, "leaf", failing())
@@ -32,13 +32,13 @@ async def test_an_error_is_logged_once_with_its_traceback_and_the_tasks_that_it_
     assert failures == ["outer"]
 
 
-async def test_an_end_that_nobody_asked_for_is_a_failure(caplog):
+async def test_unexpected_return_is_a_failure(caplog):
     with pytest.raises(RuntimeError, match="it returned"):
         await start("engine", returning(), endless=True)
     assert caplog.messages == ["engine failed"]
 
 
-async def test_an_end_after_a_cancellation_is_none(caplog):
+async def test_return_after_cancellation_is_no_failure(caplog):
     async def run():
         try:
             await asyncio.get_running_loop().create_future()
@@ -52,7 +52,7 @@ async def test_an_end_after_a_cancellation_is_none(caplog):
     assert not caplog.records
 
 
-async def test_work_that_never_began_is_closed():
+async def test_unstarted_work_is_closed():
     work = failing()
     task = start("engine", work)
     task.cancel()
@@ -70,7 +70,7 @@ async def start_too_late(work):
             start_in(group, "second", work)
 
 
-async def test_work_for_a_group_that_is_ending_is_closed():
+async def test_work_for_ending_group_is_closed():
     work = failing()
     with pytest.raises(ExceptionGroup) as raised:
         await start_too_late(work)

@@ -33,7 +33,7 @@ async def test_every_cancellation_reaches_all():
     assert task.cancelled()
 
 
-async def test_one_that_fails_ends_the_others():
+async def test_failed_task_cancels_others():
     ended = []
 
     async def other():

@@ -27,7 +27,7 @@ def names(informer):
     return sorted(view["metadata"]["name"] for view in informer.lister.all())
 
 
-async def test_it_is_synced_once_it_was_told_all(informer):
+async def test_informer_is_synced_after_first_list(informer):
     assert not informer.is_synced
     informer.replace([tree("a", 1)], 5)
     await informer.wait_synced()
@@ -35,7 +35,7 @@ async def test_it_is_synced_once_it_was_told_all(informer):
     assert (names(informer), informer.revision) == (["a"], 5)
 
 
-async def test_changes_are_told_in_their_order(informer):
+async def test_changes_are_delivered_in_order(informer):
     told = Told(informer)
     informer.replace([], 1)
     informer.put(tree("a", 2))
@@ -45,7 +45,7 @@ async def test_changes_are_told_in_their_order(informer):
     assert informer.revision == 4
 
 
-async def test_who_is_told_finds_it_in_the_cache(informer):
+async def test_handler_sees_changed_object_in_cache(informer):
     seen = []
     informer.add_handler(lambda _: seen.append(names(informer)))
     informer.put(tree("a", 1))
@@ -53,7 +53,7 @@ async def test_who_is_told_finds_it_in_the_cache(informer):
     assert seen == [["a"], []]
 
 
-async def test_what_goes_is_told_as_the_cache_had_it(informer):
+async def test_deletion_is_delivered_with_cached_object(informer):
     changes = []
     informer.put(tree("a", 1, x="1"))
     informer.add_handler(changes.append)
@@ -62,19 +62,19 @@ async def test_what_goes_is_told_as_the_cache_had_it(informer):
     assert changes[-1].old["data"] == {"x": "1"}
 
 
-async def test_what_was_never_there_does_not_go(informer):
+async def test_deletion_of_unknown_object_is_not_delivered(informer):
     told = Told(informer)
     informer.remove(tree("a", 2))
     assert told.words == []
     assert informer.revision == 2
 
 
-async def test_a_handler_that_comes_later_is_told_of_what_is_there(informer):
+async def test_late_handler_receives_existing_objects(informer):
     informer.replace([tree("a", 1), tree("b", 2)], 2)
     assert Told(informer).words == ["+a", "+b"]
 
 
-async def test_a_relist_is_told_as_what_it_changes(informer):
+async def test_relist_delivers_differences(informer):
     informer.replace([tree("same", 1), tree("changes", 2), tree("goes", 3)], 3)
     told = Told(informer)
     told.words.clear()
@@ -85,14 +85,14 @@ async def test_a_relist_is_told_as_what_it_changes(informer):
     assert informer.revision == 7
 
 
-async def test_an_object_of_another_history_is_another_object(informer):
+async def test_object_of_other_history_is_replaced(informer):
     informer.replace([tree("a", 1, uid="first")], 1)
     told = Told(informer)
     informer.replace([tree("a", 1, uid="second")], 1)
     assert told.words == ["+a", "~a"]
 
 
-async def test_a_resync_tells_everything_as_it_is(informer):
+async def test_resync_delivers_every_object_unchanged(informer):
     informer.replace([tree("a", 1)], 1)
     changes = []
     informer.add_handler(changes.append)
@@ -100,21 +100,21 @@ async def test_a_resync_tells_everything_as_it_is(informer):
     assert changes[-1].old is changes[-1].new
 
 
-async def test_managed_fields_are_not_held(informer):
+async def test_managed_fields_are_not_cached(informer):
     managed = tree("a", 1)
     managed["metadata"]["managedFields"] = [{"manager": "me"}]
     informer.put(managed)
     assert "managedFields" not in informer.lister.get("default", "a")["metadata"]
 
 
-async def test_a_view_is_held_and_nothing_else(clock):
+async def test_only_view_of_object_is_cached(clock):
     informer = Informer(PODS, clock=clock)
     informer.put({**tree("a", 1), "spec": {"nodeName": "n"}})
     view = informer.lister.get("default", "a")
     assert (view.node, view.object["spec"]) == ("n", {"nodeName": "n"})
 
 
-async def test_who_waits_for_a_revision_is_woken_when_it_is_reached(informer):
+async def test_when_reached_resolves_at_its_revision(informer):
     informer.replace([], 5)
     reached, later = informer.when_reached(7), informer.when_reached(9)
     assert informer.when_reached(5).done()
@@ -124,14 +124,14 @@ async def test_who_waits_for_a_revision_is_woken_when_it_is_reached(informer):
     assert later.done()
 
 
-async def test_who_gave_up_waiting_is_not_in_the_way(informer):
+async def test_cancelled_waiter_does_not_block_others(informer):
     gave_up, waits = informer.when_reached(7), informer.when_reached(7)
     gave_up.cancel()
     informer.reach(7)
     assert waits.done()
 
 
-async def test_nobody_waits_for_what_another_history_will_not_bring(informer):
+async def test_waiters_are_released_when_history_restarts(informer):
     informer.replace([], 100)
     waits = informer.when_reached(200)
     informer.replace([], 3)
@@ -139,7 +139,7 @@ async def test_nobody_waits_for_what_another_history_will_not_bring(informer):
     assert informer.revision == 3
 
 
-async def test_who_changes_what_is_shared_is_found_out(clock):
+async def test_mutation_of_cached_object_is_detected(clock):
     detector = MutationDetector()
     informer = Informer(CONFIG_MAPS, clock=clock, detector=detector)
     informer.put(tree("a", 1, x="1"))
@@ -157,7 +157,7 @@ def pod(name, version, spec):
 
 
 @pytest.mark.parametrize("spec", POISONED)
-async def test_an_object_of_wrong_types_stops_no_other(clock, spec):
+async def test_object_of_wrong_type_does_not_affect_others(clock, spec):
     """Whether its view, its index or a handler cannot take it."""
     informer = Informer(PODS, clock=clock)
     informer.add_index("first", lambda view: [view.object["spec"]["containers"][0]["name"]])
@@ -176,7 +176,7 @@ async def test_an_object_of_wrong_types_stops_no_other(clock, spec):
     assert informer.revision == 6
 
 
-async def test_each_version_that_cannot_be_handled_is_logged_and_counted_once(clock, caplog):
+async def test_unusable_version_is_logged_and_counted_once(clock, caplog):
     counts = InformerCounts()
     informer = Informer(PODS, clock=clock, counts=counts)
     informer.add_handler(lambda _: 1 / 0)
@@ -187,7 +187,7 @@ async def test_each_version_that_cannot_be_handled_is_logged_and_counted_once(cl
     assert ["default/bad" in record.getMessage() for record in caplog.records] == [True, True]
 
 
-async def test_a_handler_that_could_not_take_a_change_sees_the_object_gone_and_come_back(clock):
+async def test_failed_handler_sees_object_deleted_and_added(clock):
     informer, seen = Informer(CONFIG_MAPS, clock=clock), []
 
     def handle(change):
@@ -203,12 +203,12 @@ async def test_a_handler_that_could_not_take_a_change_sees_the_object_gone_and_c
     assert seen == [(False, True), (True, False), (False, True), (True, False)]
 
 
-async def test_what_a_list_shows_without_metadata_is_passed_over(informer):
+async def test_listed_items_without_metadata_are_skipped(informer):
     informer.replace([{"what": "no object"}, {"metadata": []}, [], tree("a", 1)], 2)
     assert (names(informer), informer.revision) == (["a"], 2)
 
 
-async def test_an_object_whose_view_fails_is_gone_until_it_is_mended(clock):
+async def test_object_whose_view_fails_is_absent_until_repaired(clock):
     informer = Informer(PODS, clock=clock)
     informer.put(pod("a", 1, {}))
     told = Told(informer)

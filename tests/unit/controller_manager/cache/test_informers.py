@@ -72,12 +72,12 @@ def value(metrics, name, **labels):
     return registry.get_sample_value(name, {"name": "configmaps", **labels})
 
 
-async def test_everybody_who_asks_for_a_resource_gets_the_same_informer(informers):
+async def test_informer_of_resource_is_shared(informers):
     assert informers.of(CONFIG_MAPS) is informers.of(CONFIG_MAPS)
     assert informers.caches.of(CONFIG_MAPS) is informers.of(CONFIG_MAPS).lister
 
 
-async def test_everything_is_told_again_after_a_while(informers, transport, clock):
+async def test_informers_resync_periodically(informers, transport, clock):
     transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 1)).tell("BOOKMARK", end(2)))
     informer = informers.of(CONFIG_MAPS)
     async with at_work(informers):
@@ -89,7 +89,7 @@ async def test_everything_is_told_again_after_a_while(informers, transport, cloc
             await turns(3)
 
 
-async def test_one_that_fails_ends_them_all(informers, transport):
+async def test_failed_task_ends_all_informers(informers, transport):
     """A task that fails, whatever it was about, is no failure of an object, and is named."""
     stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
     informers.of(CONFIG_MAPS)
@@ -102,7 +102,7 @@ async def test_one_that_fails_ends_them_all(informers, transport):
     assert "in the task reflector of configmaps" in first_cause(caught.value).__notes__
 
 
-async def test_a_handler_that_fails_ends_none(informers, transport):
+async def test_failed_handler_does_not_end_informers(informers, transport):
     stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
     informer = informers.of(CONFIG_MAPS)
     informer.add_handler(lambda _: 1 / 0)
@@ -113,7 +113,7 @@ async def test_a_handler_that_fails_ends_none(informers, transport):
 
 
 @pytest.mark.parametrize("bad", [{"what": "no object"}, {"metadata": []}, {"metadata": {"name": "x"}}, []])
-async def test_an_event_without_metadata_ends_none(informers, transport, clock, bad):
+async def test_event_without_metadata_does_not_end_informers(informers, transport, clock, bad):
     stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
     told = Told(informers.of(CONFIG_MAPS))
     async with at_work(informers):
@@ -125,7 +125,7 @@ async def test_an_event_without_metadata_ends_none(informers, transport, clock, 
         await until(lambda: told.words == ["+a"])
 
 
-async def test_what_informers_do_is_counted(informers, transport, clock, metrics):
+async def test_informer_metrics_are_counted(informers, transport, clock, metrics):
     stream = ScriptedStream().tell("ADDED", tree("a", 1)).tell("ADDED", tree("b", 2)).tell("BOOKMARK", end(2))
     transport.will_stream(stream)
     informer = informers.of(CONFIG_MAPS)
@@ -144,7 +144,7 @@ async def test_what_informers_do_is_counted(informers, transport, clock, metrics
     assert value(metrics, "informer_lag_seconds_sum") == 0.5
 
 
-async def test_what_is_forgotten_is_no_longer_counted(informers, metrics):
+async def test_removed_informer_has_no_metrics(informers, metrics):
     informers.of(CONFIG_MAPS)
     assert value(metrics, "informer_objects") == 0
     informers.forget(CONFIG_MAPS)

@@ -15,11 +15,11 @@ async def lines_of(*chunks):
     return [line async for batch in split_lines(chunks_of(*chunks)) for line in batch]
 
 
-async def test_a_line_may_come_in_pieces():
+async def test_line_may_arrive_in_pieces():
     assert await lines_of(b"a", b"b", b"c\nd\n", b"e", b"\n") == [b"abc", b"d", b"e"]
 
 
-async def test_what_was_cut_off_is_no_line():
+async def test_truncated_line_is_dropped():
     assert await lines_of(b"whole\n", b"half") == [b"whole"]
 
 
@@ -28,6 +28,6 @@ async def test_what_was_cut_off_is_no_line():
     data=st.lists(st.binary(max_size=5), max_size=10).map(b"\n".join),
     cuts=st.lists(st.integers(0, 60), max_size=10).map(sorted),
 )
-async def test_lines_do_not_depend_on_how_the_bytes_come(data, cuts):
+async def test_lines_are_independent_of_chunks(data, cuts):
     pieces = [data[start:end] for start, end in pairwise([0, *cuts, len(data)])]
     assert await lines_of(*pieces) == data.split(b"\n")[:-1]

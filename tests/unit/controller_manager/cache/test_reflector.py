@@ -108,7 +108,7 @@ async def rest(scene, seconds):
     scene.clock.advance(seconds)
 
 
-async def test_what_is_there_comes_with_the_watch(transport):
+async def test_watch_list_delivers_existing_objects(transport):
     stream = transport.will_stream(initial(tree("a", 3), tree("b", 4), revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -120,7 +120,7 @@ async def test_what_is_there_comes_with_the_watch(transport):
     assert transport.targets == [INITIAL]
 
 
-async def test_nothing_is_told_before_all_has_come(transport):
+async def test_watch_list_is_delivered_only_when_complete(transport):
     stream = transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 3)))
     async with following(transport) as scene:
         await until(lambda: scene.counts.events == 1)
@@ -130,7 +130,7 @@ async def test_nothing_is_told_before_all_has_come(transport):
         assert scene.told.words == ["+a"]
 
 
-async def test_a_server_that_offers_no_such_watch_is_asked_for_a_list(transport):
+async def test_server_without_watch_list_is_listed(transport):
     transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream().tell("ADDED", tree("b", 8)))
     transport.will(page(tree("a", 3), revision=7))
     async with following(transport) as scene:
@@ -139,7 +139,7 @@ async def test_a_server_that_offers_no_such_watch_is_asked_for_a_list(transport)
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7)]
 
 
-async def test_it_is_not_asked_for_such_a_watch_again(transport):
+async def test_watch_list_is_not_requested_again_after_refusal(transport):
     forgotten = ScriptedStream().tell("ERROR", EXPIRED)
     transport.will_stream(ScriptedStream(422, INVALID), forgotten, ScriptedStream())
     transport.will(page(revision=7), page(tree("a", 8), revision=9))
@@ -150,7 +150,7 @@ async def test_it_is_not_asked_for_such_a_watch_again(transport):
     assert transport.targets[2:] == [after(7), f"{PATH}?limit=500", after(9)]
 
 
-async def test_a_server_that_fails_such_a_watch_is_asked_for_a_list_this_time(transport):
+async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
     forgotten = ScriptedStream().tell("ERROR", EXPIRED)
     transport.will_stream(ScriptedStream(500, FAILED), forgotten, initial(tree("a", 8), revision=9))
     transport.will(page(tree("a", 3), revision=7))
@@ -161,7 +161,7 @@ async def test_a_server_that_fails_such_a_watch_is_asked_for_a_list_this_time(tr
     assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7), INITIAL]
 
 
-async def test_a_list_comes_in_pages(transport):
+async def test_list_is_read_in_pages(transport):
     transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream())
     transport.will(page(tree("a", 3), revision=7, token="more"), page(tree("b", 4), revision=7))
     async with following(transport) as scene:
@@ -170,7 +170,7 @@ async def test_a_list_comes_in_pages(transport):
     assert transport.targets[2] == f"{PATH}?limit=500&continue=more"
 
 
-async def test_a_list_that_took_too_long_comes_as_a_whole(transport):
+async def test_expired_page_restarts_as_full_list(transport):
     transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream())
     transport.will(
         page(tree("a", 3), tree("gone", 2), revision=7, token="more"),
@@ -183,7 +183,7 @@ async def test_a_list_that_took_too_long_comes_as_a_whole(transport):
     assert transport.targets[3] == PATH
 
 
-async def test_a_watch_that_ends_goes_on_from_where_it_was(transport):
+async def test_ended_watch_resumes_at_its_revision(transport):
     first = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -195,7 +195,7 @@ async def test_a_watch_that_ends_goes_on_from_where_it_was(transport):
     assert transport.targets == [INITIAL, after(8)]
 
 
-async def test_it_goes_on_from_a_bookmark_too(transport):
+async def test_ended_watch_resumes_at_bookmark(transport):
     first = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -206,7 +206,7 @@ async def test_it_goes_on_from_a_bookmark_too(transport):
     assert transport.targets == [INITIAL, after(20)]
 
 
-async def test_what_was_cut_in_the_middle_of_a_line_comes_again(transport):
+async def test_truncated_event_is_received_again(transport):
     first = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -218,7 +218,7 @@ async def test_what_was_cut_in_the_middle_of_a_line_comes_again(transport):
     assert scene.told.words == ["+b", "+a"]
 
 
-async def test_what_is_there_is_asked_for_anew_when_it_was_cut_off(transport):
+async def test_interrupted_watch_list_is_restarted(transport):
     cut = ScriptedStream().tell("ADDED", tree("a", 3)).cut()
     transport.will_stream(cut, initial(tree("b", 4), revision=7))
     async with following(transport) as scene:
@@ -235,7 +235,7 @@ async def test_what_is_there_is_asked_for_anew_when_it_was_cut_off(transport):
         pytest.param(lambda: ScriptedStream().tell("ERROR", EXPIRED), id="in the stream"),
     ],
 )
-async def test_a_history_that_is_forgotten_is_replaced_by_its_outcome(transport, end):
+async def test_expired_watch_leads_to_relist(transport, end):
     first = transport.will_stream(initial(tree("a", 3), tree("b", 4), revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -247,7 +247,7 @@ async def test_a_history_that_is_forgotten_is_replaced_by_its_outcome(transport,
     assert transport.targets == [INITIAL, after(8), INITIAL]
 
 
-async def test_a_server_that_was_away_may_have_another_history(transport):
+async def test_restarted_server_may_have_other_history(transport):
     first = transport.will_stream(initial(tree("a", 3), revision=70))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -261,7 +261,7 @@ async def test_a_server_that_was_away_may_have_another_history(transport):
     assert scene.told.words == ["+a", "-a"]
 
 
-async def test_other_errors_are_rested_from_and_nothing_is_forgotten(transport):
+async def test_other_errors_back_off_and_keep_cache(transport):
     busy = ScriptedStream(500, {"kind": "Status", "code": 500, "reason": "InternalError", "message": "oh"})
     first = transport.will_stream(initial(tree("a", 3), revision=7))
     async with following(transport) as scene:
@@ -274,7 +274,7 @@ async def test_other_errors_are_rested_from_and_nothing_is_forgotten(transport):
     assert transport.targets == [INITIAL, after(8), after(8)]
 
 
-async def test_a_watch_that_ends_at_once_is_rested_from(transport):
+async def test_watch_that_ends_at_once_backs_off(transport):
     first = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -286,7 +286,7 @@ async def test_a_watch_that_ends_at_once_is_rested_from(transport):
     assert scene.counts.short_watches == 1
 
 
-async def test_it_starts_before_the_server_does(transport):
+async def test_reflector_waits_for_unreachable_server(transport):
     transport.will_stream(*[Unreachable("refused")] * 3, initial(tree("a", 3), revision=7))
     async with following(transport) as scene:
         for seconds in (0.8, 1.6, 3.2):
@@ -296,7 +296,7 @@ async def test_it_starts_before_the_server_does(transport):
 
 
 @pytest.mark.parametrize("line", [b"<html>\n", b"{}\n", b"[]\n", b'{"type":"ADDED","object":{}}\n'])
-async def test_what_is_no_event_is_taken_for_a_broken_connection(transport, line):
+async def test_malformed_event_counts_as_broken_connection(transport, line):
     first = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -316,7 +316,7 @@ async def test_every_failure_is_logged(transport, caplog):
     assert caplog.messages == ["watching configmaps: Unreachable: connection refused"]
 
 
-async def test_a_kind_that_is_not_served_is_named_once(transport, caplog):
+async def test_unserved_kind_is_logged_once(transport, caplog):
     message = "the server could not find the requested resource"
     status = {"kind": "Status", "code": 404, "reason": "NotFound", "message": message}
     # Each time a watch, and then a list in its place.
@@ -330,7 +330,7 @@ async def test_a_kind_that_is_not_served_is_named_once(transport, caplog):
     assert caplog.messages == ["the server does not serve configmaps, and is asked again"]
 
 
-async def test_a_handler_that_fails_does_not_end_the_reflector(transport):
+async def test_failed_handler_does_not_end_reflector(transport):
     stream = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()
@@ -341,7 +341,7 @@ async def test_a_handler_that_fails_does_not_end_the_reflector(transport):
     assert scene.told.words == ["+a", "+b"]
 
 
-async def test_an_error_of_a_program_ends_the_reflector(transport):
+async def test_program_error_ends_reflector(transport):
     stream = transport.will_stream(initial(revision=7))
     async with following(transport) as scene:
         await scene.informer.wait_synced()

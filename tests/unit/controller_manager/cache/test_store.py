@@ -19,37 +19,37 @@ def store():
     return store
 
 
-def test_what_was_put_is_found(store):
+def test_stored_object_is_found_by_key_namespace_and_index(store):
     store.put(A, "pq")
     assert store.get("x", "a") == "pq"
     assert (store.all(), store.in_namespace("x"), store.by_index("letter", "q")) == (["pq"], ["pq"], ["pq"])
 
 
-def test_what_changes_is_found_by_its_new_values_alone(store):
+def test_changed_object_is_found_by_new_index_values_only(store):
     assert store.put(A, "pq") is None
     assert store.put(A, "qr") == "pq"
     assert [store.by_index("letter", value) for value in "pqr"] == [[], ["qr"], ["qr"]]
 
 
-def test_what_was_removed_is_not_found(store):
+def test_removed_object_is_not_found(store):
     store.put(A, "p")
     assert store.remove(A) == "p"
     assert store.remove(A) is None
     assert (store.get("x", "a"), store.in_namespace("x"), store.by_index("letter", "p")) == (None, [], [])
 
 
-def test_an_index_that_comes_later_finds_what_is_there(store):
+def test_late_index_covers_existing_objects(store):
     store.put(A, "p")
     store.add_index("length", lambda view: [str(len(view))])
     assert store.by_index("length", "1") == ["p"]
 
 
-def test_an_index_that_nobody_added_is_an_error(store):
+def test_unknown_index_raises_key_error(store):
     with pytest.raises(KeyError):
         store.by_index("colour", "red")
 
 
-def test_what_is_found_is_ones_own(store):
+def test_returned_lists_are_copies(store):
     store.put(A, "p")
     store.in_namespace("x").clear()
     assert store.in_namespace("x") == ["p"]
@@ -64,7 +64,7 @@ def test_what_is_found_is_ones_own(store):
         max_size=30,
     )
 )
-def test_every_way_to_find_agrees_with_looking_at_all(steps):
+def test_every_lookup_agrees_with_full_scan(steps):
     store, model = Store(), {}
     store.add_index("letter", letters)
     for (namespace, name), view in steps:

@@ -125,7 +125,7 @@ async def test_each_patch_has_its_content_type(client, transport, kind, expected
     assert request.headers["Content-Type"] == expected
 
 
-async def test_a_deletion_has_preconditions_and_says_how(client, transport):
+async def test_delete_sends_preconditions_and_options(client, transport):
     transport.will(answer())
     await client.delete(PODS, A, uid="u", resource_version="5", grace_period_seconds=0, propagation="Orphan")
     assert body(transport) == {
@@ -137,19 +137,19 @@ async def test_a_deletion_has_preconditions_and_says_how(client, transport):
     }
 
 
-async def test_a_deletion_that_wants_nothing_has_no_body(client, transport):
+async def test_delete_without_options_has_no_body(client, transport):
     transport.will(answer())
     await client.delete(PODS, A)
     assert body(transport) is None
 
 
-async def test_items_of_a_list_say_what_they_are(client, transport):
+async def test_listed_items_get_kind_and_api_version(client, transport):
     transport.will(LIST)
     listed = await client.list(DEPLOYMENTS)
     assert listed == ([{"metadata": {"name": "a"}, "kind": "Deployment", "apiVersion": "apps/v1"}], "7", "")
 
 
-async def test_an_empty_list_may_have_no_items(client, transport):
+async def test_null_items_are_an_empty_list(client, transport):
     transport.will(answer(body={"metadata": {"resourceVersion": "7"}, "items": None}))
     assert (await client.list(PODS)).items == []
 
@@ -172,34 +172,34 @@ async def test_an_empty_list_may_have_no_items(client, transport):
         pytest.param(OutcomeUnknown(), OutcomeUnknown, id="cut"),
     ],
 )
-async def test_errors_have_names(client, transport, outcome, expected):
+async def test_error_responses_raise_their_class(client, transport, outcome, expected):
     transport.will(outcome)
     with pytest.raises(expected) as caught:
         await client.create(CONFIG_MAPS, {})
     assert type(caught.value) is expected
 
 
-async def test_a_read_has_no_outcome_that_could_be_unknown(client, transport):
+async def test_failed_read_is_never_outcome_unknown(client, transport):
     transport.will(problem(504, "Timeout", "too slow"))
     with pytest.raises(status.Timeout, match="too slow"):
         await client.get(PODS, A)
 
 
-async def test_an_error_keeps_what_the_server_said(client, transport):
+async def test_error_keeps_message_and_details(client, transport):
     transport.will(problem(429, "TooManyRequests", "wait", name="a", retryAfterSeconds=3))
     with pytest.raises(status.TooManyRequests, match="wait") as caught:
         await client.delete(PODS, A)
     assert caught.value.details.retry_after_seconds == 3
 
 
-async def test_a_controller_has_its_own_name_and_its_own_limit(client, transport):
+async def test_each_controller_has_own_user_agent_and_rate_limit(client, transport):
     transport.will(answer(), answer())
     await client.acting_as("a").get(PODS, A)
     await client.acting_as("b").get(PODS, A)
     assert [headers["User-Agent"] for _, headers in transport.sent] == ["manager/a", "manager/b"]
 
 
-async def test_a_deadline_can_be_chosen(client, transport):
+async def test_deadline_of_request_can_be_set(client, transport):
     transport.will(answer())
     await client.with_timeout(2.5).acting_as("a").get(PODS, A)
     assert [request.timeout for request, _ in transport.sent] == [2.5]

@@ -36,7 +36,7 @@ async def ask(connections, *, seconds=20.0):
     return await connections.exchange(SAID, seconds=seconds, is_head=False)
 
 
-async def test_each_request_under_way_has_a_connection_of_its_own():
+async def test_concurrent_requests_use_separate_connections():
     waiting = []
 
     async def talk(writer):
@@ -50,7 +50,7 @@ async def test_each_request_under_way_has_a_connection_of_its_own():
         assert sorted([(await one).body for one in asked]) == [b"0", b"1", b"2"]
 
 
-async def test_the_answer_to_a_request_that_was_given_up_is_not_taken_for_the_next():
+async def test_late_response_of_cancelled_request_is_not_reused():
     late = []
 
     async def talk(writer):
@@ -69,7 +69,7 @@ async def test_the_answer_to_a_request_that_was_given_up_is_not_taken_for_the_ne
     assert len(server.connections) == 2
 
 
-async def test_what_comes_unasked_ends_a_connection():
+async def test_unsolicited_data_closes_connection():
     async def talk(writer):
         writer.write(answer(b"1"))
         await writer.drain()
@@ -85,7 +85,7 @@ async def test_what_comes_unasked_ends_a_connection():
     assert len(server.connections) == 2
 
 
-async def test_a_connection_that_the_server_closed_is_not_used():
+async def test_closed_connection_is_not_reused():
     async def talk(writer):
         writer.write(answer(headers=b"Connection: close\r\n"))
 
@@ -95,7 +95,7 @@ async def test_a_connection_that_the_server_closed_is_not_used():
     assert len(server.connections) == 3
 
 
-async def test_what_was_not_used_for_long_is_not_used_again():
+async def test_idle_connection_is_not_reused():
     clock = SteppedClock()
     async with serving() as server, reaching(server, clock) as connections:
         for seconds in (IDLE_SECONDS - 1, IDLE_SECONDS):
@@ -105,7 +105,7 @@ async def test_what_was_not_used_for_long_is_not_used_again():
     assert len(server.connections) == 2
 
 
-async def test_an_answer_is_waited_for_only_so_long():
+async def test_response_timeout_closes_connection():
     clock = SteppedClock()
     waiting = []
 
@@ -121,7 +121,7 @@ async def test_an_answer_is_waited_for_only_so_long():
         await until(lambda: server.left == 1)
 
 
-async def test_no_answer_of_http_breaks_the_connection():
+async def test_malformed_response_closes_connection():
     async def talk(writer):
         writer.write(b"SSH-2.0\r\n\r\n")
 
@@ -130,14 +130,14 @@ async def test_no_answer_of_http_breaks_the_connection():
             await ask(connections)
 
 
-async def test_closing_ends_every_connection():
+async def test_close_ends_every_connection():
     async with serving() as server, reaching(server) as connections:
         await ask(connections)
         await connections.close()
         await until(lambda: server.left == 1)
 
 
-async def test_nobody_is_reached_where_nobody_listens():
+async def test_refused_connection_raises_not_connected():
     async with serving() as server:
         pass
     async with reaching(server) as connections:

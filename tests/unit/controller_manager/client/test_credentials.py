@@ -12,13 +12,13 @@ def file(tmp_path):
     return file
 
 
-async def test_a_fixed_token_has_no_other():
+async def test_fixed_token_has_no_replacement():
     credential = FixedToken("one")
     assert await credential.token() == "one"
     assert not credential.forget("one")
 
 
-async def test_a_file_is_read_again_after_a_while(file):
+async def test_token_file_is_re_read_after_interval(file):
     clock = SteppedClock()
     credential = FileToken(file, clock)
     assert await credential.token() == "one"
@@ -29,7 +29,7 @@ async def test_a_file_is_read_again_after_a_while(file):
     assert await credential.token() == "two"
 
 
-async def test_a_file_is_read_again_when_its_token_is_not_taken(file):
+async def test_rejected_token_file_is_re_read(file):
     credential = FileToken(file, SteppedClock())
     await credential.token()
     assert not credential.forget("one")
@@ -39,6 +39,6 @@ async def test_a_file_is_read_again_when_its_token_is_not_taken(file):
     assert credential.forget("one")
 
 
-async def test_without_its_file_the_server_is_unreachable(tmp_path):
+async def test_missing_token_file_is_unreachable(tmp_path):
     with pytest.raises(Unreachable, match=r"no token: .*No such file"):
         await FileToken(tmp_path / "absent", SteppedClock()).token()

@@ -22,7 +22,7 @@ def request(method):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_no_write_leaves_it(method):
+async def test_fenced_transport_sends_no_writes(method):
     line, allowed = Line(), [True, False]
     fenced = FencedTransport(line, lambda: allowed.pop(0))
     await fenced.send(request(method), {})
@@ -31,7 +31,7 @@ async def test_no_write_leaves_it(method):
     assert line.sent == [method]
 
 
-async def test_it_may_still_read():
+async def test_fenced_transport_sends_reads():
     line = Line()
     await FencedTransport(line, lambda: False).send(request("GET"), {})
     assert line.sent == ["GET"]

@@ -47,26 +47,26 @@ def read(*pieces, is_head=False):
         pytest.param(CHUNKED + b"x", 201, b"hello\r\n world", False, id="more after chunks"),
     ],
 )
-def test_an_answer_is_read(said, status, body, is_reusable):
+def test_http_response_is_parsed(said, status, body, is_reusable):
     response = read(said)
     assert (response.status, response.body, response.is_reusable) == (status, body, is_reusable)
 
 
-def test_an_answer_to_a_head_has_no_body():
+def test_response_to_head_has_no_body():
     response = read(COUNTED.removesuffix(b"hello"), is_head=True)
     assert (response.body, response.is_reusable) == (b"", True)
     assert response.headers == {b"content-type": b"a/b", b"content-length": b"5"}
 
 
 @given(st.sampled_from([COUNTED, CHUNKED, EMPTY, CONTINUED, NO_CONTENT, LAST]), st.data())
-def test_pieces_make_no_difference(said, data):
+def test_response_is_parsed_from_any_chunks(said, data):
     cuts = data.draw(st.lists(st.integers(0, len(said) - 1), unique=True).map(sorted))
     pieces = [said[a:b] for a, b in zip([0, *cuts], [*cuts, len(said)], strict=True)]
     assert read(*pieces) == read(said)
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\n", COUNTED[:-1], CHUNKED[:-2]])
-def test_what_is_cut_off_is_no_answer(said):
+def test_truncated_response_is_incomplete(said):
     assert read(said) is None
 
 
@@ -86,6 +86,6 @@ def test_what_is_cut_off_is_no_answer(said):
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * (MOST_LINE + 1), "too long"),
     ],
 )
-def test_what_is_no_answer_is_refused(said, problem):
+def test_malformed_response_is_refused(said, problem):
     with pytest.raises(MalformedResponse, match=problem):
         ResponseReader().feed(said)

@@ -60,31 +60,31 @@ def write(tmp_path):
         pytest.param({}, {"token": "t"}, {"token": "t"}, id="a token"),
     ],
 )
-def test_what_a_file_says(write, cluster, user, expected):
+def test_kubeconfig_is_read(write, cluster, user, expected):
     assert kubeconfig.read(write(cluster, user)) == Access(**{"server": "https://host:6443", **expected})
 
 
-def test_a_token_may_stay_in_its_file(write, tmp_path):
+def test_token_may_be_in_a_file(write, tmp_path):
     assert kubeconfig.read(write({}, {"tokenFile": "token"})).token_file == tmp_path / "token"
     assert str(kubeconfig.read(write({}, {"tokenFile": "/run/token"})).token_file) == "/run/token"
 
 
-def test_the_master_may_be_named_apart(write):
+def test_master_flag_overrides_server(write):
     access = kubeconfig.read(write({"server": ""}, {"token": "t"}), master="http://other:1/")
     assert (access.server, access.token) == ("http://other:1", "t")
 
 
-def test_a_context_may_have_no_user(write):
+def test_context_without_user_is_anonymous(write):
     path = write(contexts=[{"name": "here", "context": {"cluster": "c"}}])
     assert kubeconfig.read(path) == Access(server="https://host:6443")
 
 
-def test_what_is_shown_can_be_left_out():
+def test_anonymous_access_has_no_credentials():
     shown = Access(server="s", authority=b"a", certificate=b"c", key=b"k", token="t")
     assert shown.anonymous() == Access(server="s", authority=b"a")
 
 
-def test_secrets_are_not_printed():
+def test_secrets_are_not_in_repr():
     assert "secret" not in repr(Access(server="s", token="secret", key=b"secret"))
 
 
@@ -109,19 +109,19 @@ def test_secrets_are_not_printed():
         ),
     ],
 )
-def test_what_is_refused(write, cluster, user, others, problem):
+def test_invalid_kubeconfig_is_refused(write, cluster, user, others, problem):
     with pytest.raises(KubeconfigError, match=problem):
         kubeconfig.read(write(cluster, user, **others))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "a: [", "\t"])
-def test_what_is_no_kubeconfig_is_refused(tmp_path, text):
+def test_file_that_is_no_kubeconfig_is_refused(tmp_path, text):
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(KubeconfigError, match="config: "):
         kubeconfig.read(path)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_missing_kubeconfig_is_refused(tmp_path):
     with pytest.raises(KubeconfigError, match="No such file"):
         kubeconfig.read(tmp_path / "absent")

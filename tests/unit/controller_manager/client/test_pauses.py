@@ -16,16 +16,16 @@ class Always:
         return b"\xff" * count
 
 
-def test_each_is_twice_as_long_up_to_a_limit():
+def test_backoff_doubles_to_maximum():
     pauses = Backoff(SteppedClock(), Never())
     assert [pauses.next() for _ in range(8)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
-def test_chance_makes_one_up_to_twice_as_long():
+def test_jitter_doubles_backoff_at_most():
     assert Backoff(SteppedClock(), Always()).next() == pytest.approx(1.6)
 
 
-def test_after_a_long_calm_they_begin_anew():
+def test_backoff_resets_after_quiet_time():
     clock = SteppedClock()
     pauses = Backoff(clock, Never())
     assert [pauses.next(), pauses.next()] == [0.8, 1.6]

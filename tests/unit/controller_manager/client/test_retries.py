@@ -32,5 +32,5 @@ def after(status, seconds):
         pytest.param(PUT, OutcomeUnknown(), 1, None, id="a write without an answer"),
     ],
 )
-def test_delay(request_, outcome, tried, expected):
+def test_retry_delay_follows_retry_after_header(request_, outcome, tried, expected):
     assert delay(request_, outcome, tried) == expected

@@ -55,7 +55,7 @@ class Renewed:
         return bool(self.tokens)
 
 
-async def test_it_shows_its_token_and_says_who_it_is(sender, transport):
+async def test_request_has_token_and_user_agent(sender, transport):
     transport.will(FINE)
     assert await sender.send(GET) == FINE
     ((_, headers),) = transport.sent
@@ -63,7 +63,7 @@ async def test_it_shows_its_token_and_says_who_it_is(sender, transport):
 
 
 @pytest.mark.parametrize("request_", [GET, POST], ids=["read", "write"])
-async def test_who_is_asked_to_come_back_does_so_then(sender, transport, clock, request_):
+async def test_request_is_retried_after_retry_after(sender, transport, clock, request_):
     transport.will(BUSY, FINE)
     sending = asyncio.create_task(sender.send(request_))
     await until(clock.next_due)
@@ -72,7 +72,7 @@ async def test_who_is_asked_to_come_back_does_so_then(sender, transport, clock, 
     assert await sending == FINE
 
 
-async def test_nobody_comes_back_forever(sender, transport, clock):
+async def test_number_of_retries_is_limited(sender, transport, clock):
     transport.will(*[BUSY] * 11)
     sending = asyncio.create_task(sender.send(GET))
     for _ in range(10):
@@ -81,7 +81,7 @@ async def test_nobody_comes_back_forever(sender, transport, clock):
     assert await sending == BUSY
 
 
-async def test_a_read_without_an_answer_is_sent_again_and_a_write_is_not(sender, transport, clock):
+async def test_unanswered_read_is_retried_and_write_is_not(sender, transport, clock):
     transport.will(Unreachable("refused"), FINE, OutcomeUnknown("cut"))
     reading = asyncio.create_task(sender.send(GET))
     await until(lambda: clock.next_due() == 0.0)
@@ -91,7 +91,7 @@ async def test_a_read_without_an_answer_is_sent_again_and_a_write_is_not(sender,
         await sender.send(POST)
 
 
-async def test_a_token_that_is_not_taken_is_replaced_once(transport, clock, metrics):
+async def test_rejected_token_is_replaced_once(transport, clock, metrics):
     sender = Sender(
         transport=transport,
         credential=Renewed("old", "new"),
@@ -105,7 +105,7 @@ async def test_a_token_that_is_not_taken_is_replaced_once(transport, clock, metr
     assert transport.tokens == ["old", "new"]
 
 
-async def test_a_stream_that_is_refused_for_its_token_has_another_next_time(transport, clock, metrics):
+async def test_rejected_token_of_stream_is_replaced_for_next(transport, clock, metrics):
     sender = Sender(
         transport=transport,
         credential=Renewed("old", "new"),
@@ -121,7 +121,7 @@ async def test_a_stream_that_is_refused_for_its_token_has_another_next_time(tran
     assert transport.tokens == ["old", "new"]
 
 
-async def test_a_limit_holds_requests_back_in_their_order(transport, clock, metrics):
+async def test_rate_limit_delays_requests_in_order(transport, clock, metrics):
     limit = TokenBucket(Rate(qps=2.0, burst=1), clock)
     sender = Sender(
         transport=transport,
@@ -143,7 +143,7 @@ async def test_a_limit_holds_requests_back_in_their_order(transport, clock, metr
     assert _value(metrics, "rest_client_rate_limiter_duration_seconds_sum", verb="GET") == 1.5
 
 
-async def test_requests_are_counted_by_how_they_ended(sender, transport, metrics):
+async def test_requests_are_counted_by_result(sender, transport, metrics):
     transport.will(FINE, answer(404), OutcomeUnknown("cut"))
     await sender.send(GET)
     await sender.send(GET)
@@ -155,7 +155,7 @@ async def test_requests_are_counted_by_how_they_ended(sender, transport, metrics
     assert _value(metrics, "rest_client_request_duration_seconds_count", verb="GET") == 2
 
 
-async def test_what_is_sent_again_is_counted(sender, transport, clock, metrics):
+async def test_retries_are_counted(sender, transport, clock, metrics):
     transport.will(BUSY, FINE)
     sending = asyncio.create_task(sender.send(GET))
     await until(clock.next_due)

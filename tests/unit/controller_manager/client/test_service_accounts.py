@@ -48,7 +48,7 @@ def credential(transport, clock):
     return ServiceAccountToken(Client(sender, SharedIdentity(sender=sender, rate=None)), clock, "robot")
 
 
-async def test_a_token_is_asked_for_once_while_it_holds(credential, transport, clock):
+async def test_token_is_requested_once_while_valid(credential, transport, clock):
     transport.will(issued("one"))
     assert await asyncio.gather(credential.token(), credential.token()) == ["one", "one"]
     clock.advance(3600 * 0.8 - 1)
@@ -56,21 +56,21 @@ async def test_a_token_is_asked_for_once_while_it_holds(credential, transport, c
     assert transport.targets == [TOKEN]
 
 
-async def test_it_is_renewed_before_it_ends(credential, transport, clock):
+async def test_token_is_renewed_before_expiry(credential, transport, clock):
     transport.will(issued("one"), issued("two"))
     await credential.token()
     clock.advance(3600 * 0.8)
     assert await credential.token() == "two"
 
 
-async def test_the_server_says_how_long_it_holds(credential, transport, clock):
+async def test_token_lifetime_is_servers(credential, transport, clock):
     transport.will(issued("one", seconds=600), issued("two"))
     await credential.token()
     clock.advance(480.0)
     assert await credential.token() == "two"
 
 
-async def test_an_account_that_is_absent_is_made(credential, transport):
+async def test_missing_service_account_is_created(credential, transport):
     transport.will(ABSENT, answer(201), issued("one"))
     assert await credential.token() == "one"
     assert transport.targets == [TOKEN, f"POST {ACCOUNT}", TOKEN]
@@ -78,12 +78,12 @@ async def test_an_account_that_is_absent_is_made(credential, transport):
     assert made["metadata"] == {"namespace": "kube-system", "name": "robot"}
 
 
-async def test_an_account_that_somebody_else_made_will_do(credential, transport):
+async def test_concurrently_created_service_account_is_used(credential, transport):
     transport.will(ABSENT, problem(409, "AlreadyExists"), issued("one"))
     assert await credential.token() == "one"
 
 
-async def test_its_namespace_is_made_where_that_is_absent_too(credential, transport):
+async def test_missing_namespace_of_service_account_is_created(credential, transport):
     transport.will(ABSENT, ABSENT, problem(409, "AlreadyExists"), answer(201), issued("one"))
     assert await credential.token() == "one"
     assert transport.targets == [
@@ -92,7 +92,7 @@ async def test_its_namespace_is_made_where_that_is_absent_too(credential, transp
     ]
 
 
-async def test_while_the_old_one_holds_it_may_fail_to_be_renewed(credential, transport, clock):
+async def test_failed_renewal_keeps_valid_token(credential, transport, clock):
     transport.will(issued("one"), problem(500, "InternalError"), issued("two"))
     await credential.token()
     clock.advance(3600 * 0.8)
@@ -109,13 +109,13 @@ async def test_while_the_old_one_holds_it_may_fail_to_be_renewed(credential, tra
         pytest.param(Unreachable("refused"), id="refused"),
     ],
 )
-async def test_without_a_token_the_server_is_unreachable(credential, transport, outcome):
+async def test_failed_token_request_is_unreachable(credential, transport, outcome):
     transport.will(outcome)
     with pytest.raises(Unreachable, match="no token for service account kube-system/robot"):
         await credential.token()
 
 
-async def test_one_that_ended_is_not_shown(credential, transport, clock):
+async def test_expired_token_is_not_used(credential, transport, clock):
     transport.will(issued("one"), problem(500, "InternalError"))
     await credential.token()
     clock.advance(3600.0)
@@ -123,7 +123,7 @@ async def test_one_that_ended_is_not_shown(credential, transport, clock):
         await credential.token()
 
 
-async def test_one_that_is_not_taken_is_replaced(credential, transport):
+async def test_rejected_token_is_replaced(credential, transport):
     transport.will(issued("one"), issued("two"))
     await credential.token()
     assert credential.forget("one")
@@ -131,7 +131,7 @@ async def test_one_that_is_not_taken_is_replaced(credential, transport):
     assert await credential.token() == "two"
 
 
-async def test_a_controller_shows_its_token_and_nothing_else(credential, transport, clock):
+async def test_controller_authenticates_with_its_token_only(credential, transport, clock):
     anonymous = ScriptedTransport().will(answer())
     identities = OwnIdentities(
         anonymous=sender_of(anonymous, clock), credential=lambda _: credential, rate=None

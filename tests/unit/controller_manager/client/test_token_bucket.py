@@ -5,12 +5,12 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 
 
-def test_a_burst_is_let_through_and_the_rest_is_spread():
+def test_burst_passes_and_rest_is_spread():
     bucket = TokenBucket(Rate(qps=10.0, burst=2), SteppedClock())
     assert [bucket.take() for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]
 
 
-def test_it_fills_up_again_and_no_further():
+def test_bucket_refills_up_to_burst():
     clock = SteppedClock()
     bucket = TokenBucket(Rate(qps=10.0, burst=2), clock)
     bucket.take()
@@ -20,7 +20,7 @@ def test_it_fills_up_again_and_no_further():
 
 @settings(max_examples=50)
 @given(steps=st.lists(st.floats(0, 3, allow_nan=False), max_size=60))
-def test_in_no_span_of_time_is_more_let_through_than_the_burst_and_the_rate(steps):
+def test_token_bucket_never_exceeds_burst_and_rate(steps):
     clock = SteppedClock()
     rate = Rate(qps=5.0, burst=3)
     bucket = TokenBucket(rate, clock)

@@ -46,7 +46,7 @@ async def say_nothing(_):
     pass
 
 
-async def test_what_is_sent_is_what_was_said_and_no_more():
+async def test_request_is_sent_unchanged():
     async with serving() as server, reaching(server.url) as transport:
         got = await transport.send(request("PUT", "/api/v1/a%20b?x=%2F", body=b"{}"), SAID)
     assert got == Answer(200, None, b"{}")
@@ -63,27 +63,27 @@ async def test_what_is_sent_is_what_was_said_and_no_more():
     assert body == b"{}"
 
 
-async def test_the_server_may_lie_below_a_path():
+async def test_server_url_may_have_a_path():
     async with serving() as server, reaching(f"{server.url}/clusters/a") as transport:
         await transport.send(request(target="/api"), SAID)
     assert server.lines == ["GET /clusters/a/api HTTP/1.1"]
 
 
 @pytest.mark.parametrize("token", ["a\nHost: other", "a\r\n\r\n", "a\rb"])
-async def test_nothing_is_sent_with_the_end_of_a_line_in_a_header(token):
+async def test_header_with_line_break_is_refused(token):
     async with serving() as server, reaching(server.url) as transport:
         with pytest.raises(ValueError, match="the end of a line"):
             await transport.send(request(), {**SAID, "Authorization": token})
     assert server.connections == []
 
 
-async def test_a_write_without_a_body_says_so():
+async def test_write_without_body_has_content_length_0():
     async with serving() as server, reaching(server.url) as transport:
         await transport.send(request("DELETE"), SAID)
     assert b"Content-Length: 0" in server.requests[0][0]
 
 
-async def test_a_body_may_be_large():
+async def test_large_body_is_sent():
     async with serving() as server, reaching(server.url) as transport:
         await transport.send(request("POST", body=b"x" * (1 << 20)), SAID)
     assert len(server.requests[0][1]) == 1 << 20
@@ -93,7 +93,7 @@ async def test_a_body_may_be_large():
     ("said", "expected"),
     [(b"3", 3.0), (b"0", 0.0), (b"Wed, 21 Oct 2030 07:28:00 GMT", None), (b"-1", None)],
 )
-async def test_a_server_may_ask_to_be_left_alone(said, expected):
+async def test_retry_after_header_is_parsed(said, expected):
     async def talk(writer):
         writer.write(answer(status=b"429 Too Many Requests", headers=b"Retry-After: %s\r\n" % said))
 
@@ -102,7 +102,7 @@ async def test_a_server_may_ask_to_be_left_alone(said, expected):
     assert (got.status, got.retry_after) == (429, expected)
 
 
-async def test_nobody_is_sent_elsewhere():
+async def test_redirect_is_not_followed():
     async def talk(writer):
         writer.write(answer(status=b"302 Found", headers=b"Location: /elsewhere\r\n"))
 
@@ -111,14 +111,14 @@ async def test_nobody_is_sent_elsewhere():
     assert len(server.requests) == 1
 
 
-async def test_connections_are_used_again():
+async def test_connections_are_reused():
     async with serving() as server, reaching(server.url) as transport:
         for _ in range(5):
             await transport.send(request(), SAID)
     assert len(server.connections) == 1
 
 
-async def test_there_are_only_so_many_connections():
+async def test_number_of_connections_is_limited():
     waiting = []
 
     async def talk(writer):
@@ -137,7 +137,7 @@ async def test_there_are_only_so_many_connections():
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("talk", [cut, cut_in_the_body])
-async def test_a_write_whose_answer_is_lost_may_have_been_done_and_is_not_sent_again(method, talk):
+async def test_unanswered_write_is_outcome_unknown_and_not_repeated(method, talk):
     async with serving(talk) as server, reaching(server.url) as transport:
         with pytest.raises(OutcomeUnknown, match=f"{method} /api"):
             await transport.send(request(method, body=b"{}"), SAID)
@@ -145,14 +145,14 @@ async def test_a_write_whose_answer_is_lost_may_have_been_done_and_is_not_sent_a
 
 
 @pytest.mark.parametrize("talk", [cut, cut_in_the_body])
-async def test_a_read_whose_answer_is_lost_has_done_nothing(talk):
+async def test_unanswered_read_is_unreachable(talk):
     async with serving(talk) as server, reaching(server.url) as transport:
         with pytest.raises(Unreachable):
             await transport.send(request(), SAID)
     assert len(server.requests) == 1
 
 
-async def test_a_write_on_a_connection_that_broke_before_is_not_sent_twice():
+async def test_write_on_broken_connection_is_not_sent_twice():
     async with serving() as server, reaching(server.url) as transport:
         await transport.send(request(), SAID)
         server.talk = cut
@@ -162,7 +162,7 @@ async def test_a_write_on_a_connection_that_broke_before_is_not_sent_twice():
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_where_nobody_listens_nothing_was_done(method):
+async def test_refused_connection_is_unreachable(method):
     async with serving() as server:
         pass
     async with reaching(server.url) as transport:
@@ -173,7 +173,7 @@ async def test_where_nobody_listens_nothing_was_done(method):
                 pass
 
 
-async def test_an_answer_that_does_not_come_is_not_waited_for_forever():
+async def test_response_timeout_is_raised():
     async with serving() as server, reaching(server.url) as transport:
         await transport.send(request(), SAID)  # so that there is a connection, which takes its time, too
         server.talk = say_nothing
@@ -181,7 +181,7 @@ async def test_an_answer_that_does_not_come_is_not_waited_for_forever():
             await transport.send(request("POST", timeout=0.01), SAID)
 
 
-async def test_a_stream_is_read_as_it_comes_and_ends_where_it_is_cut():
+async def test_stream_is_read_until_cut():
     arrived = asyncio.Event()
 
     async def talk(writer):
@@ -202,7 +202,7 @@ async def test_a_stream_is_read_as_it_comes_and_ends_where_it_is_cut():
         assert b"".join([chunk async for chunk in chunks]) in (b"", b"hal")
 
 
-async def test_a_stream_that_is_left_closes_its_connection():
+async def test_abandoned_stream_closes_connection():
     async def talk(writer):
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
 
@@ -236,7 +236,7 @@ def tls(pki, tmp_path):
     return context
 
 
-async def test_a_server_is_known_by_its_authority_and_its_name(pki, tls):
+async def test_server_is_verified_by_ca_and_name(pki, tls):
     authority, _ = pki
     access = {"authority": authority.certificate, "server_name": "api.example"}
     async with serving(tls=tls) as server, reaching(server.url, **access) as transport:
@@ -252,7 +252,7 @@ async def test_a_server_is_known_by_its_authority_and_its_name(pki, tls):
         pytest.param({"authority": True}, id="it has another name"),
     ],
 )
-async def test_a_server_that_is_not_known_is_told_nothing(pki, tls, access):
+async def test_untrusted_server_receives_no_request(pki, tls, access):
     authority, _ = pki
     if "authority" in access:
         access = {**access, "authority": authority.certificate}
@@ -262,12 +262,12 @@ async def test_a_server_that_is_not_known_is_told_nothing(pki, tls, access):
     assert server.requests == []
 
 
-async def test_any_server_may_be_taken(tls):
+async def test_verification_can_be_disabled(tls):
     async with serving(tls=tls) as server, reaching(server.url, insecure=True) as transport:
         assert (await transport.send(request(), SAID)).status == 200
 
 
-async def test_a_certificate_is_shown(pki, tls):
+async def test_client_certificate_is_sent(pki, tls):
     authority, issuer = pki
     pair = issuer.issue(Subject(name="robot", groups=("system:masters",)))
     access = {

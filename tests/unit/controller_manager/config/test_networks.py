@@ -24,7 +24,7 @@ def config(nodes=0, **networks):
         ),
     ],
 )
-def test_ranges(given, ranges):
+def test_node_ranges_are_parsed(given, ranges):
     assert [f"{one.network} {one.mask}" for one in node_ranges(given)] == ranges
 
 
@@ -53,12 +53,12 @@ def test_ranges(given, ranges):
         ({"cluster_cidr": ("fd00::/32",)}, "the node CIDR size is too big"),
     ],
 )
-def test_flags_that_do_not_go_together(networks, message):
+def test_contradictory_network_flags_are_refused(networks, message):
     with pytest.raises(ValueError, match=message):
         node_ranges(config(**networks))
 
 
-def test_nodes_are_given_ranges_where_they_are_simulated():
+def test_simulated_nodes_need_ranges():
     assert [allocates(config(nodes)) for nodes in (0, 1)] == [False, True]
     assert allocates(config(allocate_node_cidrs=True))
     assert not allocates(config(3, allocate_node_cidrs=False))

@@ -87,22 +87,22 @@ KNOWN = {"deployment-controller", "replicaset-controller", "kube-scheduler"}
         pytest.param("deployment-controller,-deployment-controller", True, True, id="the first counts"),
     ],
 )
-def test_is_wanted(wanted, by_default, expected):
+def test_is_enabled_follows_controllers_flag(wanted, by_default, expected):
     found = is_wanted("deployment-controller", wanted.split(","), by_default=by_default)
     assert found is expected
 
 
-def test_names_that_nobody_has():
+def test_unknown_controller_names_are_found():
     assert unknown_names(["*", "-deployment", "kube-scheduler", "-route", "a", "-b"], KNOWN) == ["a", "b"]
 
 
-def test_what_is_asked_for_and_does_not_run():
+def test_requested_but_missing_controllers_are_named():
     wanted = ["*", "selinux-warning-controller", "-ttl-controller", "route", "-cloud-node-lifecycle", "job"]
     assert missing_names(wanted) == ["selinux-warning-controller"]
     assert missing_names(["-selinux-warning-controller"]) == []
     assert switched_off(wanted) == ["node-route-controller"]
 
 
-def test_all_of_upstream_is_known():
+def test_every_upstream_controller_name_is_known():
     assert not (OFF.keys() | MISSING) & NAMES
     assert len(OFF.keys() | MISSING | {name for name in NAMES if name in UPSTREAM}) == len(UPSTREAM)

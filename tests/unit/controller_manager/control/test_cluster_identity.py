@@ -60,7 +60,7 @@ async def running(namespaces, work, clock):
 
 
 @pytest.mark.parametrize("how", ["list", "watch"])
-async def test_work_ends_when_the_uid_of_kube_system_changes(namespaces, work, running, caplog, how):
+async def test_work_ends_when_uid_of_kube_system_changes(namespaces, work, running, caplog, how):
     other = namespace("kube-system", "second", 9)
     if how == "list":
         namespaces.replace([other], 9)
@@ -72,7 +72,7 @@ async def test_work_ends_when_the_uid_of_kube_system_changes(namespaces, work, r
     assert "had uid first and has second" in caplog.text
 
 
-async def test_nothing_else_ends_it(namespaces, work, running):
+async def test_other_namespace_changes_do_not_end_work(namespaces, work, running):
     namespaces.put(namespace("kube-system", "first", 2))
     namespaces.put(namespace("other", "one", 3))
     namespaces.put(namespace("other", "two", 4))
@@ -82,7 +82,7 @@ async def test_nothing_else_ends_it(namespaces, work, running):
     assert not work.ended
 
 
-async def test_what_is_in_hand_is_finished(namespaces, work, running):
+async def test_current_keys_are_finished(namespaces, work, running):
     work.done.clear()
     namespaces.put(namespace("kube-system", "second", 2))
     await turns(5)
@@ -92,7 +92,7 @@ async def test_what_is_in_hand_is_finished(namespaces, work, running):
     assert work.ended
 
 
-async def test_what_does_not_end_in_time_is_cut_off(namespaces, work, running, clock, caplog):
+async def test_work_that_does_not_end_in_time_is_cancelled(namespaces, work, running, clock, caplog):
     work.done.clear()
     namespaces.put(namespace("kube-system", "second", 2))
     await turns(5)
@@ -102,7 +102,7 @@ async def test_what_does_not_end_in_time_is_cut_off(namespaces, work, running, c
     assert "are cancelled" in caplog.text
 
 
-async def test_a_cancellation_and_a_second_one_reach_the_work(work, running):
+async def test_cancellations_reach_the_work(work, running):
     work.done.clear()
     running.cancel()
     await turns(5)
@@ -113,7 +113,7 @@ async def test_a_cancellation_and_a_second_one_reach_the_work(work, running):
     assert not work.ended
 
 
-async def test_a_failure_of_the_work_is_raised(namespaces, clock):
+async def test_error_of_work_is_raised(namespaces, clock):
     async def fail():
         raise ValueError("why")
 

@@ -68,7 +68,7 @@ def refs(*names):
     return tuple(ObjectRef(key(name), f"u-{name}") for name in names)
 
 
-async def test_creations_are_told_and_remembered(runtime):
+async def test_creations_record_events_and_own_writes(runtime):
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT))
     assert runtime.client.summary() == ["create pods web-0", "create pods web-1"]
     assert runtime.sayer.events == [
@@ -86,7 +86,7 @@ async def test_creations_are_told_and_remembered(runtime):
         pytest.param(NAMED, AlreadyExists("again"), [], id="a chosen name was taken"),
     ],
 )
-async def test_a_creation_that_fails_ends_the_plan(runtime, body, error, said):
+async def test_failed_creation_ends_plan(runtime, body, error, said):
     runtime.client.refusals["create", "*"] = error
     with pytest.raises(type(error)):
         await runtime.do(
@@ -102,7 +102,7 @@ def noted(made):
     return (Patch(resource=PODS, key=Key.of(made), body=body),)
 
 
-async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
+async def test_follow_up_writes_run_as_soon_as_object_is_created(runtime):
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), then=noted))
     assert runtime.client.summary() == [
         "create pods web-0",
@@ -113,34 +113,34 @@ async def test_more_is_written_of_each_as_soon_as_it_is_there(runtime):
     assert runtime.writes.revisions == {PODS: 104}
 
 
-async def test_what_fails_after_a_creation_is_left_to_the_next_round(runtime):
+async def test_failed_follow_up_write_is_left_to_next_reconciliation(runtime):
     runtime.client.refusals["patch", "web-0"] = Forbidden("why")
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT, then=noted))
     assert runtime.client.summary()[-2:] == ["create pods web-2", "patch pods web-2"]
     assert [message for *_, message in runtime.sayer.events] == ["did web-0", "did web-2"]
 
 
-async def test_a_namespace_that_ends_is_no_failure(runtime):
+async def test_creation_in_terminating_namespace_is_no_failure(runtime):
     runtime.client.refusals["create", "*"] = TERMINATING
     await runtime.do(Create(resource=PODS, bodies=(POD,) * 3, event=EVENT))
     assert runtime.sayer.events == []
 
 
-async def test_deletions_name_the_uid_and_are_told(runtime):
+async def test_deletions_have_uid_precondition_and_event(runtime):
     await runtime.do(Delete(resource=PODS, objects=refs("a", "b"), propagation="Background", event=EVENT))
     assert [sent for *_, sent in runtime.client.calls] == [("u-a", "Background"), ("u-b", "Background")]
     assert [message for *_, message in runtime.sayer.events] == ["did a", "did b"]
     assert runtime.writes.revisions == {PODS: 102}
 
 
-async def test_what_is_gone_counts_as_deleted_and_is_waited_for(runtime):
+async def test_deletion_of_missing_object_is_awaited_in_cache(runtime):
     runtime.client.refusals["delete", "a"] = NotFound("gone")
     await runtime.do(Delete(resource=PODS, objects=refs("a"), event=EVENT))
     assert runtime.sayer.events == []
     assert runtime.writes.deletions == {(PODS, key("a")): "u-a"}
 
 
-async def test_a_deletion_that_conflicts_is_tried_again_and_nothing_is_said(runtime):
+async def test_conflicting_deletion_is_retried_without_event(runtime):
     runtime.client.refusals["delete", "a"] = Conflict("another uid, or somebody else at the same moment")
     with pytest.raises(Conflict):
         await runtime.do(Delete(resource=PODS, objects=refs("a"), event=EVENT))
@@ -148,14 +148,14 @@ async def test_a_deletion_that_conflicts_is_tried_again_and_nothing_is_said(runt
     assert not runtime.writes.deletions
 
 
-async def test_one_deletion_that_fails_holds_up_no_other(runtime):
+async def test_failed_deletion_does_not_stop_others(runtime):
     runtime.client.refusals["delete", "b"] = Forbidden("no")
     with pytest.raises(Forbidden):
         await runtime.do(Delete(resource=PODS, objects=refs("a", "b", "c"), event=EVENT))
     assert [message for *_, message in runtime.sayer.events] == ["did a", "did not: no", "did c"]
 
 
-async def test_updates_and_patches(runtime):
+async def test_updates_and_patches_are_sent(runtime):
     await runtime.do(
         Update(resource=REPLICA_SETS, body=OWNER, subresource="status"),
         Patch(resource=PODS, key=key("a"), body={"x": 1}, kind="strategic", event=EVENT),
@@ -168,7 +168,7 @@ async def test_updates_and_patches(runtime):
     assert [message for *_, message in runtime.sayer.events] == ["did a"]
 
 
-async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
+async def test_adoption_reads_owner_first(runtime):
     await runtime.do(Adopt(resource=PODS, orphans=refs("a"), owner_resource=REPLICA_SETS, owner=OWNER))
     assert runtime.client.summary() == ["get replicasets web", "patch pods a"]
     kind, _, body = runtime.client.calls[1][-1]
@@ -197,7 +197,7 @@ async def test_orphans_are_adopted_after_looking_at_the_owner(runtime):
         pytest.param({"deletionTimestamp": "2030-01-01T00:00:00Z"}, Conflict, id="it is being deleted"),
     ],
 )
-async def test_an_owner_that_goes_adopts_nobody(runtime, changes, error):
+async def test_deleting_owner_does_not_adopt(runtime, changes, error):
     runtime.client.objects[key("web")] = {**OWNER, "metadata": {**OWNER["metadata"], **changes}}
     with pytest.raises(error):
         await runtime.do(Adopt(resource=PODS, orphans=refs("a"), owner_resource=REPLICA_SETS, owner=OWNER))
@@ -205,7 +205,7 @@ async def test_an_owner_that_goes_adopts_nobody(runtime, changes, error):
 
 
 @pytest.mark.parametrize("error", [NotFound("gone"), Invalid("no such owner")], ids=["gone", "not owned"])
-async def test_what_is_not_there_is_released(runtime, error):
+async def test_release_of_missing_object_succeeds(runtime, error):
     runtime.client.refusals["patch", "a"] = error
     await runtime.do(Release(resource=PODS, objects=refs("a", "b"), owner=OWNER))
     assert runtime.client.summary() == ["patch pods a", "patch pods b"]
@@ -214,7 +214,7 @@ async def test_what_is_not_there_is_released(runtime, error):
     }
 
 
-async def test_an_orphan_that_cannot_be_adopted_is_a_failure_unless_it_is_gone(runtime):
+async def test_failed_adoption_is_an_error_unless_orphan_is_gone(runtime):
     runtime.client.refusals |= {("patch", "a"): NotFound("gone"), ("patch", "b"): Invalid("two controllers")}
     adopt = Adopt(resource=PODS, orphans=refs("a", "b"), owner_resource=REPLICA_SETS, owner=OWNER)
     with pytest.raises(Invalid):
@@ -225,7 +225,7 @@ async def test_an_orphan_that_cannot_be_adopted_is_a_failure_unless_it_is_gone(r
     ("name", "selector"),
     [pytest.param("a", "metadata.name=a", id="one object"), pytest.param("", "", id="a namespace")],
 )
-async def test_what_is_confirmed_is_read_past_the_caches(runtime, name, selector):
+async def test_confirm_reads_from_server(runtime, name, selector):
     runtime.client.objects = {key("a"): NAMED}
     seen = []
 
@@ -240,14 +240,14 @@ async def test_what_is_confirmed_is_read_past_the_caches(runtime, name, selector
     assert seen == [NAMED]
 
 
-async def test_what_does_not_hold_ends_the_plan(runtime):
+async def test_failed_confirmation_ends_plan(runtime):
     confirm = Confirm(resource=REPLICA_SETS, namespace="default", holds=lambda _: False)
     with pytest.raises(Conflict):
         await runtime.do(confirm, Create(resource=PODS, bodies=(NAMED,)))
     assert runtime.client.summary() == ["list replicasets default"]
 
 
-async def test_the_last_actions_are_told_how_the_first_ended(runtime):
+async def test_last_actions_receive_error_of_plan(runtime):
     told = []
 
     def last(error):
@@ -266,7 +266,7 @@ async def test_the_last_actions_are_told_how_the_first_ended(runtime):
     ]
 
 
-async def test_the_first_error_is_the_one_that_counts(runtime):
+async def test_first_error_is_raised(runtime):
     runtime.client.refusals |= {("create", "*"): Forbidden("quota"), ("update", "*"): Conflict("old")}
     with pytest.raises(Forbidden):
         await runtime.do(
@@ -275,7 +275,7 @@ async def test_the_first_error_is_the_one_that_counts(runtime):
         )
 
 
-async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
+async def test_unanswered_write_is_noted_as_unknown(runtime):
     runtime.client.refusals["create", "*"] = OutcomeUnknown("cut")
     with pytest.raises(OutcomeUnknown):
         await runtime.do(Create(resource=PODS, bodies=(POD,), event=EVENT))
@@ -283,7 +283,7 @@ async def test_a_write_without_an_answer_is_remembered_as_such(runtime):
     assert runtime.sayer.events == []
 
 
-async def test_an_event_is_said(runtime):
+async def test_record_event_action_records_event(runtime):
     await runtime.do(RecordEvent(about=OWNER, type="Warning", reason="Why", message="{braces} stay"))
     assert runtime.sayer.events == [("web", "Warning", "Why", "{braces} stay")]
 
@@ -292,7 +292,7 @@ def patch(name):
     return Patch(resource=PODS, key=key(name), body={}, event=EVENT)
 
 
-async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
+async def test_creations_use_slow_start(runtime):
     runtime.client.refusals["patch", "c"] = Forbidden("no")
     with pytest.raises(Forbidden):
         await runtime.do(SlowStart(effects=tuple(map(patch, "abcd"))), Update(resource=PODS, body=NAMED))
@@ -300,7 +300,7 @@ async def test_effects_of_a_slow_start_are_1_then_2_then_4(runtime):
     assert [reason for _, _, reason, _ in runtime.sayer.events] == ["SuccessfulThing"] * 2 + ["FailedThing"]
 
 
-async def test_an_object_that_changed_meanwhile_is_no_failure_to_tell_of(runtime):
+async def test_update_conflict_records_no_event(runtime):
     runtime.client.refusals["update", "*"] = Conflict("old")
     with pytest.raises(Conflict):
         await runtime.do(Update(resource=PODS, body=NAMED, event=EVENT))

@@ -65,7 +65,7 @@ async def story():
         await task
 
 
-async def test_nothing_is_built_where_nothing_is_offered(story):
+async def test_runnable_is_not_built_while_kinds_are_missing(story):
     await story.pass_(REFRESH_SECONDS)
     assert story.builds == 0
     assert story.server.asked == [("GET", ALPHA), ("GET", BETA)] * 2
@@ -82,13 +82,13 @@ async def test_nothing_is_built_where_nothing_is_offered(story):
         pytest.param({ALPHA: ServiceUnavailable("not now")}, id="the server cannot say"),
     ],
 )
-async def test_all_must_be_offered(story, has):
+async def test_runnable_needs_all_kinds(story, has):
     story.server.has = has
     await story.pass_(REFRESH_SECONDS)
     assert story.builds == 0
 
 
-async def test_it_begins_once_all_is_offered(story):
+async def test_runnable_starts_when_all_kinds_are_served(story):
     story.server.has = {ALPHA: ["uniteddeployments", "clonesets", "others"], BETA: ["statefulsets"]}
     await story.pass_(REFRESH_SECONDS - 1)
     assert story.builds == 0

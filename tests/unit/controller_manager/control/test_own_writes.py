@@ -71,11 +71,11 @@ def waits_for(own, key_):
     return [revision for _, revision in own.unseen(key_)]
 
 
-def test_a_key_without_writes_waits_for_nothing(own):
+def test_key_without_writes_waits_for_nothing(own):
     assert waits_for(own, WEB) == []
 
 
-def test_a_key_waits_until_the_cache_has_come_to_its_last_write(own, caches):
+def test_key_waits_for_cache_to_reach_its_last_write(own, caches):
     for revision in (20, 22, 21):
         own.of(WEB).note_write(PODS, object_at(revision))
     assert waits_for(own, WEB) == [22]
@@ -86,20 +86,20 @@ def test_a_key_waits_until_the_cache_has_come_to_its_last_write(own, caches):
     assert waits_for(own, WEB) == []
 
 
-def test_each_resource_is_waited_for(own, caches):
+def test_key_waits_for_each_written_resource(own, caches):
     own.of(WEB).note_write(PODS, object_at(20))
     own.of(WEB).note_write(REPLICA_SETS, object_at(21))
     caches[PODS].revision = 30
     assert waits_for(own, WEB) == [21]
 
 
-def test_what_nobody_watches_is_not_waited_for(own):
+def test_writes_of_unwatched_resource_are_not_awaited(own):
     own.of(WEB).note_write(SECRETS, object_at(20))
     own.of(WEB).note_deletion(SECRETS, VICTIM, None)
     assert waits_for(own, WEB) == []
 
 
-def test_what_was_never_seen_expires(own, clock):
+def test_awaited_write_expires(own, clock):
     own.of(WEB).note_write(PODS, object_at(20))
     clock.advance(EXPIRY_SECONDS - 1)
     assert waits_for(own, WEB) == [20]
@@ -116,18 +116,18 @@ def test_what_was_never_seen_expires(own, clock):
         pytest.param(None, [], id="gone"),
     ],
 )
-def test_a_deletion_without_a_revision_is_waited_for_by_uid(own, caches, shown, expected):
+def test_deletion_without_revision_is_awaited_by_uid(own, caches, shown, expected):
     caches[PODS].objects["default", "a"] = shown
     own.of(WEB).note_deletion(PODS, VICTIM, {"kind": "Status", "metadata": {}})
     assert waits_for(own, WEB) == expected
 
 
-def test_a_deletion_with_a_revision_is_a_write(own):
+def test_deletion_with_revision_is_awaited_as_write(own):
     own.of(WEB).note_deletion(PODS, VICTIM, object_at(20))
     assert waits_for(own, WEB) == [20]
 
 
-async def test_after_a_write_without_an_answer_the_server_is_asked_what_there_is(own, server):
+async def test_unknown_outcome_is_resolved_by_list(own, server):
     server.objects = [pod(uid="u-b", resourceVersion="50").object, pod(uid="u-c", resourceVersion="7").object]
     own.of(WEB).note_unknown(PODS)
     server.fails = True
@@ -140,7 +140,7 @@ async def test_after_a_write_without_an_answer_the_server_is_asked_what_there_is
     assert server.asked == [(PODS, "default")] * 2
 
 
-async def test_and_what_is_there_no_more_has_to_go_from_the_cache(own, server, caches):
+async def test_object_missing_after_unknown_outcome_must_leave_cache(own, server, caches):
     caches[PODS].objects["default", "a"] = pod()
     own.of(WEB).note_unknown(PODS)
     await own.resolve(WEB)
@@ -149,13 +149,13 @@ async def test_and_what_is_there_no_more_has_to_go_from_the_cache(own, server, c
     assert waits_for(own, WEB) == []
 
 
-async def test_waiting_ends_when_the_caches_have_come_far_enough(own):
+async def test_wait_ends_when_caches_reach_revision(own):
     own.of(WEB).note_write(PODS, object_at(20))
     await own.wait(WEB)
     assert waits_for(own, WEB) == []
 
 
-async def test_a_history_that_begins_anew_is_not_waited_for(own, caches):
+async def test_wait_ends_when_history_restarts(own, caches):
     """An informer lets go whoever waits when the server comes back with lower revisions."""
 
     async def let_go(_):

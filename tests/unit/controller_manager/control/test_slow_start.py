@@ -41,14 +41,14 @@ class Batches:
         pytest.param(7, (5, 6), [1, 2, 4], id="two of the last fail"),
     ],
 )
-async def test_batches_double_until_one_has_an_error(count, fails, sizes):
+async def test_batches_double_until_an_error(count, fails, sizes):
     batches = Batches(*fails)
     error = await slow_start(range(count), batches.do)
     assert batches.sizes == sizes
     assert (error is not None) == bool(fails)
 
 
-async def test_the_first_error_of_a_batch_is_the_answer():
+async def test_first_error_of_batch_is_raised():
     errors = {1: Forbidden("first"), 2: Forbidden("second")}
 
     async def do(thing):
@@ -58,7 +58,7 @@ async def test_the_first_error_of_a_batch_is_the_answer():
     assert await at_once(range(4), do) is errors[1]
 
 
-async def test_what_is_no_answer_of_the_api_is_raised_when_all_have_ended():
+async def test_non_api_error_is_raised_after_batch_ends():
     ended = []
 
     async def do(thing):
@@ -72,7 +72,7 @@ async def test_what_is_no_answer_of_the_api_is_raised_when_all_have_ended():
     assert ended == [1, 2]
 
 
-async def test_what_is_cancelled_ends_all():
+async def test_cancellation_ends_all_of_batch():
     async def do(_):
         await asyncio.get_running_loop().create_future()
 

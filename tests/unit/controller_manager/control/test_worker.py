@@ -56,7 +56,7 @@ def sample(metrics, name, /, **labels):
     return metrics.registry.get_sample_value(name, labels)
 
 
-async def test_a_key_is_worked_on(loop, work):
+async def test_added_key_is_reconciled(loop, work):
     loop.add(A)
     await until(lambda: work.ended == [A])
 
@@ -66,7 +66,7 @@ def numbers(metrics, name, **labels):
 
 
 @pytest.mark.parametrize("error", [Forbidden("why"), Unreachable("why")])
-async def test_what_the_server_is_to_blame_for_is_said_in_a_line(loop, work, clock, caplog, error):
+async def test_api_error_is_logged_in_one_line(loop, work, clock, caplog, error):
     work.answers[A] = [error]
     with caplog.at_level(logging.WARNING):
         loop.add(A)
@@ -76,7 +76,7 @@ async def test_what_the_server_is_to_blame_for_is_said_in_a_line(loop, work, clo
     assert not record.exc_info
 
 
-async def test_a_key_that_failed_comes_again_with_backoff(loop, work, clock, metrics):
+async def test_failed_key_is_retried_with_backoff(loop, work, clock, metrics):
     work.answers[A] = [Conflict("old"), ValueError("why")]
     loop.add(A)
     await until(lambda: clock.next_due() == pytest.approx(0.005))
@@ -91,7 +91,7 @@ async def test_a_key_that_failed_comes_again_with_backoff(loop, work, clock, met
     assert counted == {"reconcile_errors_total": 2, "reconcile_panics_total": 1}
 
 
-async def test_success_makes_former_failures_forgotten(loop, work, clock):
+async def test_success_resets_backoff(loop, work, clock):
     work.answers[A] = [ValueError("why"), None, ValueError("again")]
     loop.add(A)
     await until(clock.next_due)
@@ -101,7 +101,7 @@ async def test_success_makes_former_failures_forgotten(loop, work, clock):
     await until(lambda: clock.next_due() == pytest.approx(0.005))
 
 
-async def test_a_key_that_keeps_changing_is_worked_on_when_it_has_settled(loop, work, clock):
+async def test_changing_key_is_reconciled_after_quiet_time(loop, work, clock):
     loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
     clock.advance(1)
     loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
@@ -112,7 +112,7 @@ async def test_a_key_that_keeps_changing_is_worked_on_when_it_has_settled(loop, 
     await until(lambda: work.ended == [A])
 
 
-async def test_a_key_comes_back_when_it_asked_for_that(loop, work, clock):
+async def test_key_is_requeued_after_requested_time(loop, work, clock):
     work.answers[A] = [timedelta(seconds=30)]
     loop.add(A)
     await until(lambda: clock.next_due() == 30)
@@ -120,7 +120,7 @@ async def test_a_key_comes_back_when_it_asked_for_that(loop, work, clock):
     await until(lambda: work.ended == [A, A])
 
 
-async def test_how_each_reconciliation_ends_is_counted(loop, work, clock, metrics):
+async def test_reconciliations_are_counted_by_result(loop, work, clock, metrics):
     work.answers[A] = [timedelta(seconds=30), Conflict("old"), None]
     loop.add(A)
     for passed in range(3):
@@ -135,7 +135,7 @@ async def test_how_each_reconciliation_ends_is_counted(loop, work, clock, metric
     assert numbers(metrics, "reconcile_time_seconds_count") == 3
 
 
-async def test_workers_work_at_the_same_time_but_never_on_one_key(loop, work, metrics):
+async def test_workers_run_concurrently_but_never_on_one_key(loop, work, metrics):
     work.gate.clear()
     for key in (A, B, A):
         loop.add(key)
@@ -150,7 +150,7 @@ async def test_workers_work_at_the_same_time_but_never_on_one_key(loop, work, me
     assert numbers(metrics, "active_workers") == 0
 
 
-async def test_at_the_end_what_is_in_hand_is_finished_and_nothing_else_begun(clock, metrics, work):
+async def test_cancelled_loop_finishes_current_key_only(clock, metrics, work):
     loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
     work.gate.clear()
     running = asyncio.create_task(loop.run())
@@ -166,7 +166,7 @@ async def test_at_the_end_what_is_in_hand_is_finished_and_nothing_else_begun(clo
     assert running.cancelled()
 
 
-async def test_a_second_time_cuts_off_what_is_in_hand(clock, metrics, work):
+async def test_second_cancellation_cancels_current_key(clock, metrics, work):
     loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
     work.gate.clear()
     running = asyncio.create_task(loop.run())
@@ -179,7 +179,7 @@ async def test_a_second_time_cuts_off_what_is_in_hand(clock, metrics, work):
     assert work.ended == []
 
 
-async def test_a_failure_in_the_last_moment_leaves_no_timer(clock, metrics, work):
+async def test_late_failure_leaves_no_timer(clock, metrics, work):
     loop = Loop("things", work, workers=1, clock=clock, metrics=metrics)
     work.gate.clear()
     work.answers[A] = [ValueError("why")]

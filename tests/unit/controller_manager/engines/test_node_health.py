@@ -64,11 +64,11 @@ def heard(*looks):
         pytest.param([(0, node(None), None), (55, node(), None)], 105, False, id="it began late"),
     ],
 )
-def test_silence(looks, now, silent):
+def test_silent_node_is_detected(looks, now, silent):
     assert is_silent(heard(*looks), at(now), GRACE) is silent
 
 
-def test_a_silent_node_has_unknown_conditions():
+def test_conditions_of_silent_node_become_unknown():
     changes = unknown_conditions(node(MemoryPressure="False", DiskPressure="Unknown"), NOW)
     stopped = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
     assert [(c["type"], c["status"], c["reason"], c["message"]) for c in changes] == [
@@ -79,7 +79,7 @@ def test_a_silent_node_has_unknown_conditions():
     assert changes[2]["lastHeartbeatTime"] == format_time(NOW)
 
 
-def test_nothing_changes_once_everything_is_unknown():
+def test_unknown_conditions_are_not_written_again():
     every = dict.fromkeys(("MemoryPressure", "DiskPressure", "PIDPressure"), "Unknown")
     assert unknown_conditions(node("Unknown", **every), NOW) == []
 
@@ -116,7 +116,7 @@ NEW = {"timeAdded": format_time(NOW)}
         ),
     ],
 )
-def test_taints_that_keep_pods_away(seen, taints):
+def test_no_schedule_taints_follow_conditions(seen, taints):
     assert keeping_away(seen, NOW) == taints
 
 
@@ -139,7 +139,7 @@ def test_taints_that_keep_pods_away(seen, taints):
         ),
     ],
 )
-def test_taints_that_drive_pods_out(ready, present, taints):
+def test_no_execute_taints_follow_conditions(ready, present, taints):
     assert driving_out(node(ready, taints=present), ready, NOW) == taints
 
 
@@ -154,20 +154,20 @@ def test_taints_that_drive_pods_out(ready, present, taints):
         pytest.param(5, 5, State.NORMAL, 0.1, id="below the threshold"),
     ],
 )
-def test_zones(ready, ill, state, rate):
+def test_zone_states(ready, ill, state, rate):
     nodes = [node()] * ready + [node("Unknown")] * ill
     assert state_of(nodes, LIMITS) is state
     assert rate_of(state, len(nodes), LIMITS) == rate
 
 
-def test_nodes_are_given_up_one_after_the_other():
+def test_evictions_of_nodes_are_rate_limited():
     zone = Zone()
     taken = [seconds for seconds in range(30) if zone.take(at(seconds), 0.1)]
     assert taken == [0, 10, 20]
     assert not Zone().take(NOW, 0.0)
 
 
-def test_nodes_of_one_zone_belong_together():
+def test_nodes_of_one_zone_share_state():
     east = {"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "east"}
     nodes = [
         node(labels=east),

@@ -38,7 +38,7 @@ ENDED = [
         (0, []),
     ],
 )
-def test_pods_that_ended_are_kept_up_to_a_number(threshold, expected):
+def test_finished_pods_are_kept_up_to_threshold(threshold, expected):
     assert names(controller.over_threshold(ENDED, threshold)) == expected
 
 
@@ -47,7 +47,7 @@ def node(*, ready, out):
     return {"spec": {"taints": taints}, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
 
 
-def test_pods_of_nodes_that_were_given_up_go_if_they_are_to_go():
+def test_terminating_pods_of_out_of_service_nodes_are_deleted():
     nodes = {
         "n": node(ready="Unknown", out=True),
         "ready": node(ready="True", out=True),
@@ -62,10 +62,10 @@ def test_pods_of_nodes_that_were_given_up_go_if_they_are_to_go():
     assert names(controller.on_given_up_nodes(pods, nodes)) == ["goes"]
 
 
-def test_pods_that_were_never_bound_go_if_they_are_to_go():
+def test_terminating_unscheduled_pods_are_deleted():
     pods = [pod("waits", node=""), pod("goes", node="", deleting=True), pod("bound", deleting=True)]
     assert names(controller.never_bound(pods)) == ["goes"]
 
 
-def test_pods_of_absent_nodes_go():
+def test_pods_of_missing_nodes_are_deleted():
     assert names(controller.on_absent_nodes([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]

@@ -41,12 +41,12 @@ def tolerating(key="", seconds=None, **fields):
         pytest.param([GPU], [{"key": "gpu", "operator": "Equal", "value": "h100"}], 0, id="another value"),
     ],
 )
-def test_how_long_a_pod_may_stay(taints, tolerations, seconds):
+def test_toleration_seconds_of_pod(taints, tolerations, seconds):
     expected = None if seconds is None else timedelta(seconds=seconds)
     assert tolerated_time(taints, tolerations) == expected
 
 
-def test_only_taints_that_drive_out_count():
+def test_only_no_execute_taints_evict():
     node = {"spec": {"taints": [GPU, {"key": "a", "effect": "NoSchedule"}]}}
     assert no_execute_taints(node) == [GPU]
     assert no_execute_taints({}) == []

@@ -42,30 +42,30 @@ places = st.tuples(st.integers(1, MOST_NODES), st.integers(0, MOST_PODS - 1))
 
 
 @given(places, places)
-def test_different_places_have_different_addresses(one, other):
+def test_node_and_pod_addresses_are_unique(one, other):
     assert (pod_address(*one) == pod_address(*other)) is (one == other)
 
 
-def test_a_pod_keeps_its_address():
+def test_pod_keeps_its_address():
     addresses = PodAddresses()
     assert addresses.of("a", NODE) == addresses.of("a", NODE) == "10.244.1.1"
 
 
-def test_addresses_that_were_given_back_come_last():
+def test_released_addresses_are_reused_last():
     addresses = PodAddresses()
     addresses.of("a", NODE)
     addresses.release("a")
     assert addresses.of("b", NODE) == "10.244.1.2"
 
 
-def test_addresses_that_others_gave_are_taken():
+def test_foreign_addresses_are_occupied():
     addresses = PodAddresses()
     addresses.note("a", "10.244.1.1")
     assert addresses.of("b", NODE) == "10.244.1.2"
     assert addresses.of("a", NODE) == "10.244.1.1"
 
 
-def test_one_pod_gives_back_only_its_own():
+def test_release_affects_own_address_only():
     addresses = PodAddresses()
     addresses.note("a", "10.244.1.1")
     addresses.note("b", "10.244.1.1")
@@ -73,7 +73,7 @@ def test_one_pod_gives_back_only_its_own():
     assert addresses.of("c", NODE) == "10.244.1.2"
 
 
-def test_a_node_runs_out_of_addresses():
+def test_exhausted_node_has_no_address():
     addresses = PodAddresses()
     for number in range(MOST_PODS):
         addresses.of(str(number), NODE)
@@ -92,18 +92,18 @@ def test_a_node_runs_out_of_addresses():
         ("fd00:10:244:1::/64", 65536, "fd00:10:244:1::2", "fd00:10:244:1::1:1"),
     ],
 )
-def test_addresses_of_a_nodes_range(given, size, first, last):
+def test_addresses_are_in_pod_cidr_of_node(given, size, first, last):
     (network,) = pod_networks((given,))
     assert (network.size, network.at(0), network.at(size - 1)) == (size, first, last)
 
 
-def test_a_range_of_one_address_has_none_for_pods():
+def test_single_address_range_has_no_pod_address():
     (network,) = pod_networks(("10.0.0.1/32",))
     with pytest.raises(NoAddressLeft):
         PodAddresses().of("a", network)
 
 
-def test_addresses_of_both_families_have_the_same_place():
+def test_addresses_of_both_families_correspond():
     networks = pod_networks(("10.244.1.0/24", "fd00:10:244:1::/64"))
     assert same_place("10.244.1.7", networks) == ("10.244.1.7", "fd00:10:244:1::7")
     assert same_place("192.0.2.1", networks) == ("192.0.2.1",)

@@ -91,7 +91,7 @@ def no_room(name, requested, used, capacity):
         (pod(asking(cpu="5"), nodeSelector={"zone": "b"}), {}, no_room("cpu", 5000, 0, 4000)),
     ],
 )
-def test_what_the_node_has_too_little_of(subject, world, expected):
+def test_pod_is_rejected_without_capacity(subject, world, expected):
     assert rejection(subject, **world) == expected
 
 
@@ -105,7 +105,7 @@ def test_what_the_node_has_too_little_of(subject, world, expected):
         pytest.param(pod(asking(cpu="9"), priority=SYSTEM_CRITICAL), {}, id="a critical pod"),
     ],
 )
-def test_what_the_node_has_enough_of(subject, world):
+def test_pod_is_admitted_with_capacity(subject, world):
     assert rejection(subject, **world) is None
 
 
@@ -147,7 +147,7 @@ TWO_PORTS = pod(with_port(79), with_port(80))
         (pod(), {"node": CLOSED}, None),
     ],
 )
-def test_predicates(subject, world, expected):
+def test_admission_predicates(subject, world, expected):
     assert rejection(subject, **world) == expected
 
 
@@ -184,16 +184,16 @@ def forbidden(problem):
         (pod(os={"name": "linux"}, labels={"kubernetes.io/os": "linux"}), None),
     ],
 )
-def test_sysctls_and_systems(subject, expected):
+def test_sysctls_and_operating_systems(subject, expected):
     assert rejection(subject) == expected
 
 
-def test_a_node_of_another_system_takes_its_pods():
+def test_node_of_other_os_admits_its_pods():
     node = {"metadata": {"name": "w"}, "status": {"nodeInfo": {"operatingSystem": "windows"}}}
     assert rejection(pod(os={"name": "windows"}), node=node) is None
 
 
-def test_a_rejected_pod_has_failed_and_says_nothing_of_containers():
+def test_rejected_pod_is_failed_without_container_statuses():
     foreign = {**scheduled(), "type": "example.com/ready"}
     then = {"phase": "Pending", "qosClass": "Burstable", "conditions": [scheduled(), foreign]}
     subject = {**pod(), "status": then}
@@ -246,7 +246,7 @@ HALF = pod(asking(cpu="2"), with_port(80))
 OTHER = pod(asking(cpu="3"))
 
 
-def test_of_two_pods_that_do_not_fit_together_the_first_is_taken():
+def test_first_of_two_conflicting_pods_is_admitted():
     pods = Pods()
     assert pods.admits("a", HALF)
     assert pods.admits("a", HALF), "it was admitted, though its status is not seen yet"
@@ -254,7 +254,7 @@ def test_of_two_pods_that_do_not_fit_together_the_first_is_taken():
     assert pods.looked_up == 1
 
 
-def test_pods_that_ran_before_the_first_look_count():
+def test_running_pods_count_from_first_admission():
     pods = Pods()
     pods.set("a", HALF, RUNNING)
     pods.set("b", OTHER, {**RUNNING, "phase": "Succeeded"})
@@ -264,7 +264,7 @@ def test_pods_that_ran_before_the_first_look_count():
 
 
 @pytest.mark.parametrize("end", ["removed", "failed", "replaced"])
-def test_what_a_pod_had_is_free_again_when_it_ends(end):
+def test_ended_pod_frees_its_resources(end):
     pods = Pods()
     assert pods.admits("a", HALF)
     assert not pods.admits("b", HALF)
@@ -278,7 +278,7 @@ def test_what_a_pod_had_is_free_again_when_it_ends(end):
     assert pods.admits("c", HALF)
 
 
-def test_a_resized_pod_counts_with_what_it_was_given():
+def test_resized_pod_counts_allocated_resources():
     pods = Pods()
     larger = with_metadata(pod(asking(cpu="4")), generation=2)
     given = {"name": "c", "allocatedResources": {"cpu": "1"}}
@@ -290,14 +290,14 @@ def test_a_resized_pod_counts_with_what_it_was_given():
     assert not pods.admits("b", OTHER)
 
 
-def test_what_a_node_offers_may_change():
+def test_changed_allocatable_is_used():
     pods = Pods()
     small = with_value(NODE, ("status", "allocatable"), {**ALLOCATABLE, "cpu": "1"})
     assert not pods.admits("a", HALF, node=small)
     assert pods.admits("a", HALF)
 
 
-def test_a_pod_is_looked_at_once():
+def test_pod_is_evaluated_once():
     pods = Pods()
     huge = pod(asking(cpu="40"))
     deleting = with_metadata(huge, deletionTimestamp="2030-01-01T00:00:00Z")
@@ -309,7 +309,7 @@ def test_a_pod_is_looked_at_once():
     assert not pods.admits("e", huge)
 
 
-def test_pods_that_are_made_again_and_again_are_rejected_25_times_a_second():
+def test_rejections_of_recreated_pods_are_rate_limited():
     pods = Pods()
     huge = pod(asking(cpu="40"))
     first, second = (pods.set(uid, huge) for uid in ("a", "b"))
@@ -320,13 +320,13 @@ def test_pods_that_are_made_again_and_again_are_rejected_25_times_a_second():
     assert pods.admitted.admit(second, NODE, soon).effects
 
 
-def test_a_pod_that_cannot_be_read_takes_no_room():
+def test_unreadable_pod_uses_no_resources():
     pods = Pods()
     pods.set("a", pod(asking(cpu="many")), RUNNING)
     assert pods.admits("b", HALF)
 
 
-def test_the_sums_of_a_node_that_was_deleted_are_forgotten():
+def test_sums_of_deleted_node_are_dropped():
     pods = Pods()
     assert pods.admits("a", HALF)
     pods.admitted.forget_node("node-1")

@@ -3,7 +3,7 @@
 from tests.support.controllers.pods import SimulatedPod, container, pod
 
 
-def test_another_image_starts_the_container_anew():
+def test_changed_image_restarts_container():
     world = SimulatedPod(pod()).after(5).change(containers=[container(image="nginx:1.26")])
     status = world.status["containerStatuses"][0]
     assert (status["image"], status["restartCount"]) == ("nginx:1.26", 1)
@@ -12,7 +12,7 @@ def test_another_image_starts_the_container_anew():
     assert world.condition("Ready")["observedGeneration"] == 2
 
 
-def test_another_image_does_not_wait_for_what_the_last_one_did():
+def test_changed_image_ends_crash_loop_backoff():
     failing = container("c", "sh", "-c", "exit 1")
     world = SimulatedPod(pod(failing)).after(60)
     assert world.containers() == {"c": "CrashLoopBackOff"}

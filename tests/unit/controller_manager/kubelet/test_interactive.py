@@ -9,7 +9,7 @@ from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.interactive import InteractiveRun
 
 
-def test_a_run_that_has_ended_is_not_attached_to_so_that_its_log_is_read():
+def test_attach_to_ended_run_is_refused():
     async def outcome():
         run = InteractiveRun({"name": "c", "stdin": True}, 0, SteppedClock(), lambda: None)
         run.require_running()

@@ -23,11 +23,11 @@ STARTED = datetime(2030, 1, 1, tzinfo=UTC)
         ({"matchNames": ["q"]}, False),
     ],
 )
-def test_a_selector_takes_names_and_namespaces(selector, selected):
+def test_selector_matches_names_and_namespaces(selector, selected):
     assert selects({"spec": {"selector": selector}}, POD) is selected
 
 
-def test_an_entry_that_names_the_container_comes_before_one_for_all():
+def test_entry_naming_container_precedes_general_one():
     everybody, own, again = {"logsFile": "a"}, {"containers": ["c"], "logsFile": "b"}, {"containers": ["c"]}
     assert choose_entry([everybody, own, again], "c") is own
     assert choose_entry([everybody, own], "d") is everybody
@@ -35,7 +35,7 @@ def test_an_entry_that_names_the_container_comes_before_one_for_all():
     assert choose_entry([{"ports": [80]}, {"target": {}}], 81) == {"target": {}}
 
 
-def test_a_file_is_a_log_with_the_times_that_it_has(tmp_path):
+def test_log_file_with_its_times_is_log(tmp_path):
     path = tmp_path / "log"
     path.write_bytes(b"2029-12-31T00:00:00.5Z stderr F old\nplain line\n2030-01-01T00:00:01Z stdout P half\n")
     log = HostLog(path, STARTED)
@@ -49,6 +49,6 @@ def test_a_file_is_a_log_with_the_times_that_it_has(tmp_path):
     log.close()
 
 
-def test_a_file_that_is_not_there_is_an_error_of_its_name(tmp_path):
+def test_missing_log_file_is_named(tmp_path):
     with pytest.raises(HttpError, match="no-file: No such file or directory"):
         HostLog(tmp_path / "no-file", STARTED)

@@ -41,7 +41,7 @@ STARTED = [
 ]
 
 
-def test_a_kubelet_that_starts_tells_all_but_whether_its_node_is_ready():
+def test_starting_kubelet_records_events():
     told = node_events(None, node(ready="False"))
     assert [event.reason for event in told] == STARTED
     assert {event.type for event in told} == {"Normal"}
@@ -52,7 +52,7 @@ def test_a_kubelet_that_starts_tells_all_but_whether_its_node_is_ready():
     assert told[-1].message == "Updated Node Allocatable limit across pods"
 
 
-def test_of_a_node_without_a_status_it_tells_the_same_once():
+def test_node_without_status_records_start_events_once():
     bare = {"metadata": {"name": "n"}, "spec": {}}
     assert reasons(None, bare) == STARTED
     assert reasons(bare, node()) == ["NodeReady"]
@@ -80,15 +80,15 @@ def test_of_a_node_without_a_status_it_tells_the_same_once():
         ({"boot": ""}, {"boot": "b2"}, []),
     ],
 )
-def test_what_changes_is_told(old, new, expected):
+def test_condition_changes_record_events(old, new, expected):
     assert reasons(node(**old), node(**new)) == expected
 
 
-def test_a_closed_node_is_told_of_when_its_kubelet_starts():
+def test_unschedulable_node_records_event_at_start():
     assert reasons(None, node(unschedulable=True)) == [*STARTED[:-1], "NodeNotSchedulable", STARTED[-1]]
 
 
-def test_a_reboot_is_a_warning_with_the_id():
+def test_reboot_records_warning_with_boot_id():
     (event,) = node_events(node(), node(boot="b2"))
     assert (event.type, event.message) == ("Warning", "Node n has been rebooted, boot id: b2")
 
@@ -125,25 +125,25 @@ def told_of(*changes):
     return told, recorder.told
 
 
-def test_nodes_that_start_together_are_told_of_at_the_pace_of_a_kubelet():
+def test_events_of_starting_nodes_are_rate_limited():
     changes = [(None, node(f"n{number}", uid=str(number))) for number in range(40)]
     told, counts = asyncio.run(told_at_once(Recorder(), SteppedClock(), *changes, later=(1, 1)))
     assert (len(told), *counts) == (100, 150, 200)
 
 
-def test_nodes_that_others_run_or_that_are_cut_off_tell_nothing():
+def test_foreign_or_silent_nodes_record_no_events():
     real = {**node(), "metadata": {"name": "real", "uid": "r"}}
     assert told_of((None, real), (node(), node(silent=True, ready="False")), (node(), None))[0] == []
 
 
-def test_a_kubelet_names_its_node_without_a_uid():
+def test_node_event_has_name_as_uid():
     told = told_of((node(), node(unschedulable=True)))[1]
     about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     message = "Node n status is now: NodeNotSchedulable"
     assert told == [("n", about, "Normal", "NodeNotSchedulable", message)]
 
 
-def test_another_node_of_the_same_name_has_another_kubelet():
+def test_recreated_node_has_new_kubelet():
     assert told_of((node(), node(uid="v")))[0] == STARTED
     other = {**node(), "metadata": {"name": "n", "uid": "u"}}
     assert told_of((other, node()))[0] == STARTED

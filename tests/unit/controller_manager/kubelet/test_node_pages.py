@@ -65,7 +65,7 @@ def lines_of(families):
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_resource_metrics_tell_of_containers_pods_and_the_node():
+def test_resource_metrics_of_containers_pods_and_node():
     assert lines_of(resource_metrics(measured(POD))) == [
         'container_cpu_usage_seconds_total{container="c",namespace="d",pod="p"} 2.5',
         'container_memory_working_set_bytes{container="c",namespace="d",pod="p"} 512',
@@ -78,7 +78,7 @@ def test_resource_metrics_tell_of_containers_pods_and_the_node():
     ]
 
 
-def test_cadvisor_metrics_name_control_groups():
+def test_cadvisor_metrics_have_cgroup_ids():
     found = lines_of(cadvisor_metrics(measured(POD)))
     root = 'container="",id="/",image="",name="",namespace="",pod=""'
     pod = 'container="",id="/kubepods/burstable/podu",image="",name="",namespace="d",pod="p"'
@@ -94,7 +94,7 @@ def test_cadvisor_metrics_name_control_groups():
     assert 'machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4' in found
 
 
-def test_a_container_without_limits_has_no_quota():
+def test_container_without_limits_has_no_quota_metric():
     spec = {"containers": [{"name": "c", "image": "i"}]}
     found = lines_of(cadvisor_metrics(measured(POD | {"spec": spec})))
     assert not [
@@ -114,7 +114,7 @@ def test_kubelet_metrics_count_pods_and_containers():
     assert 'kubernetes_build_info{git_version="v1.36.3",major="1",minor="36"} 1' in found
 
 
-def test_a_summary_has_what_metrics_server_and_autoscalers_read():
+def test_summary_has_fields_for_metrics_server():
     found = orjson.loads(orjson.dumps(summary(measured(POD))))
     assert found["node"]["memory"]["availableBytes"] == 512
     assert found["node"]["fs"]["capacityBytes"] == 5000
@@ -130,10 +130,10 @@ def test_a_summary_has_what_metrics_server_and_autoscalers_read():
     assert (container["memory"]["workingSetBytes"], container["memory"]["availableBytes"]) == (512, 88)
 
 
-def test_a_summary_can_leave_out_what_is_neither_cpu_nor_memory():
+def test_summary_may_omit_file_systems():
     assert "fs" not in summary(measured(), with_file_systems=False)["node"]
 
 
-def test_a_configuration_allows_as_many_pods_as_the_node():
+def test_configz_has_max_pods_of_node():
     found = configuration(NODE)
     assert (found["kind"], found["maxPods"], found["port"]) == ("KubeletConfiguration", 7, 10250)

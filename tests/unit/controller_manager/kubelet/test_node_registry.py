@@ -23,7 +23,7 @@ def asking(cpu):
 @pytest.mark.parametrize(
     "bad", [7, asking("much"), asking([]), {"resources": 7}, {"resources": {"requests": ["cpu"]}}]
 )
-def test_a_pod_that_cannot_be_read_keeps_no_room_from_others(bad):
+def test_unreadable_pod_does_not_block_capacity(bad):
     pods = Store()
     pods.add_index(BY_NODE, node_of_pod)
     node = {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}

@@ -15,7 +15,7 @@ def index(number):
     return pod(container("c", "sh", "-c", script, env=env), policy="Never", annotations=annotations)
 
 
-def test_a_command_sees_what_the_pod_says_of_itself():
+def test_command_sees_downward_api():
     assert [SimulatedPod(index(number)).status["phase"] for number in range(3)] == [
         "Succeeded",
         "Failed",
@@ -27,7 +27,7 @@ def test_a_command_sees_what_the_pod_says_of_itself():
     ("context", "own", "code"),
     [({}, {}, 3), ({"runAsUser": 1001}, {}, 0), ({"runAsUser": 7}, {"runAsUser": 1001}, 0)],
 )
-def test_a_command_runs_as_the_user_of_its_security_context(context, own, code):
+def test_command_runs_as_user_of_security_context(context, own, code):
     one = container("c", "sh", "-c", "test $(id -u) -eq 1001 || exit 3", securityContext=own)
     world = SimulatedPod(pod(one, policy="Never", securityContext=context))
     assert world.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
@@ -61,19 +61,19 @@ def test_a_command_runs_as_the_user_of_its_security_context(context, own, code):
         ),
     ],
 )
-def test_the_termination_message(script, fields, message):
+def test_termination_message_is_read(script, fields, message):
     world = SimulatedPod(pod(container("c", "sh", "-c", script, **fields), policy="Never"))
     assert world.status["containerStatuses"][0]["state"]["terminated"].get("message") == message
 
 
-def test_agnhost_does_what_its_arguments_say():
+def test_agnhost_arguments_determine_phase():
     image = "registry.k8s.io/e2e-test-images/agnhost:2.59"
     for arguments, phase in ((["netexec"], "Running"), (["entrypoint-tester"], "Succeeded"), ([], "Running")):
         world = SimulatedPod(pod(container("c", image=image, args=arguments), policy="Never"))
         assert world.status["phase"] == phase
 
 
-def test_a_container_that_cannot_be_created_waits_until_it_can():
+def test_container_that_cannot_be_created_waits():
     env = [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['a']"}}}]
     mounts = [{"name": "v", "mountPath": "/v", "subPathExpr": "$(A)"}]
     world = SimulatedPod(pod(container("c", env=env, volumeMounts=mounts)))
@@ -89,7 +89,7 @@ def test_a_container_that_cannot_be_created_waits_until_it_can():
     assert world.status["phase"] == "Running"
 
 
-def test_what_a_run_leaves_in_a_volume_is_there_for_the_next():
+def test_next_run_sees_files_in_volume():
     script = "if [[ -r /data/foo ]]; then exit 0; else touch /data/foo; exit 1; fi"
     mounted = container("c", "sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
     world = SimulatedPod(pod(mounted, policy="OnFailure"))
@@ -109,7 +109,7 @@ def ends(one, *init, **fields):
     return world.status["containerStatuses"][0]["state"].get("terminated", {}).get("exitCode")
 
 
-def test_what_init_containers_leave_in_a_volume_is_there():
+def test_files_of_init_containers_are_in_volumes():
     first, second = writer("i", "echo 3 > /a/code", "/a"), writer("j", "echo 4 >> /b/code; rm -f /b/x", "/b")
     assert ends(writer("c", "cat /c/code", "/c")) == 1
     assert ends(writer("c", "cat /c/code", "/c"), first) == 0
@@ -118,6 +118,6 @@ def test_what_init_containers_leave_in_a_volume_is_there():
     assert ends(writer("c", "cat /c/code", "/c", subPath="s"), first) == 1
 
 
-def test_many_init_containers_take_no_longer_than_each():
+def test_many_init_containers_take_linear_time():
     init = [writer(f"i{number}", f"echo {number} >> /a/code", "/a") for number in range(40)]
     assert ends(writer("c", "exit $(wc -l < /c/code)", "/c"), *init) == 40

@@ -7,7 +7,7 @@ from tests.support.controllers.pods import IP, SimulatedPod, container, node_con
 JOB = {"batch.kubernetes.io/job-name": "j"}
 
 
-def test_a_plain_pod_is_ready_with_one_write():
+def test_plain_pod_is_ready_with_one_write():
     simulated = SimulatedPod(pod())
     assert simulated.writes == 1
     assert simulated.due is None
@@ -112,18 +112,18 @@ def test_a_plain_pod_is_ready_with_one_write():
         ),
     ],
 )
-def test_phases(subject, seconds, phase, states):
+def test_pod_phases(subject, seconds, phase, states):
     simulated = SimulatedPod(subject).after(seconds)
     assert (simulated.phase, simulated.containers()) == (phase, states)
 
 
-def test_the_reason_of_a_deadline():
+def test_exceeded_deadline_has_reason():
     simulated = SimulatedPod(pod(activeDeadlineSeconds=10)).after(10)
     assert simulated.status["reason"] == "DeadlineExceeded"
     assert simulated.status["message"] == "Pod was active on the node longer than the specified deadline"
 
 
-def test_restarts_come_at_once_and_then_ever_later():
+def test_restarts_back_off_exponentially():
     simulated = SimulatedPod(pod(container("c", "false")))
     restarts = [simulated.status["containerStatuses"][0]["restartCount"]]
     for seconds in (9, 1, 19, 1, 39, 1, 80, 160, 299, 1, 300):
@@ -139,14 +139,14 @@ def test_restarts_come_at_once_and_then_ever_later():
     assert not simulated.ready
 
 
-def test_a_long_run_is_forgiven():
+def test_long_run_resets_backoff():
     simulated = SimulatedPod(pod(container("c", "sleep", "900")))
     simulated.after(4 * 900)
     assert simulated.containers() == {"c": "running"}
     assert simulated.status["containerStatuses"][0]["restartCount"] == 4
 
 
-def test_a_failure_is_tried_again_and_a_success_is_not():
+def test_on_failure_policy_restarts_failures_only():
     script = {"mockube.dev/crash-times": "2", "mockube.dev/fail-with-code": "7"}
     simulated = SimulatedPod(pod(container("c", "true"), policy="OnFailure", annotations=script))
     assert simulated.containers() == {"c": "CrashLoopBackOff"}
@@ -156,7 +156,7 @@ def test_a_failure_is_tried_again_and_a_success_is_not():
     assert simulated.status["containerStatuses"][0]["restartCount"] == 2
 
 
-def test_init_containers_run_in_their_order():
+def test_init_containers_run_in_order():
     init = [container("one", "sleep", "5"), container("two", "sleep", "3")]
     simulated = SimulatedPod(pod(init=init))
     assert simulated.containers("initContainerStatuses") == {"one": "running", "two": "PodInitializing"}
@@ -179,13 +179,13 @@ def test_init_containers_run_in_their_order():
         ("Always", "Pending", {"one": "CrashLoopBackOff"}),
     ],
 )
-def test_init_containers_that_fail(policy, phase, states):
+def test_failing_init_containers(policy, phase, states):
     simulated = SimulatedPod(pod(init=[container("one", "false")], policy=policy)).after(1)
     assert (simulated.phase, simulated.containers("initContainerStatuses")) == (phase, states)
     assert simulated.containers() == {"c": "PodInitializing"}
 
 
-def test_sidecars_run_beside_and_end_last():
+def test_sidecars_run_beside_containers_and_end_last():
     sidecar = container("side", restartPolicy="Always")
     simulated = SimulatedPod(
         pod(container("c", "sleep", "9"), init=[sidecar, container("i", "sleep", "1")], policy="Never")
@@ -199,13 +199,13 @@ def test_sidecars_run_beside_and_end_last():
     assert simulated.containers("initContainerStatuses") == {"side": 0, "i": 0}
 
 
-def test_a_sidecar_that_is_not_ready_keeps_the_pod_unready():
+def test_unready_sidecar_keeps_pod_unready():
     simulated = SimulatedPod(pod(init=[container("side", "false", restartPolicy="Always")])).after(1)
     assert simulated.containers() == {"c": "running"}
     assert simulated.condition("Ready")["message"] == "containers with unready status: [side]"
 
 
-def test_conditions_of_a_pod_that_completed():
+def test_conditions_of_completed_pod():
     simulated = SimulatedPod(pod(container("c", "true"), policy="Never"))
     assert simulated.conditions() == {
         "PodScheduled": "True",
@@ -235,11 +235,11 @@ def test_readiness_gates_wait_for_their_conditions():
     assert "message" not in simulated.condition("Ready")
 
 
-def test_a_pod_in_the_network_of_its_node_has_its_address():
+def test_host_network_pod_has_address_of_node():
     assert SimulatedPod(pod(hostNetwork=True)).status["podIP"] == "172.18.0.2"
 
 
-def test_a_pod_that_nobody_scheduled_is_said_to_be():
+def test_statically_bound_pod_is_scheduled():
     subject = pod()
     subject["status"] = {}
     assert SimulatedPod(subject).conditions()["PodScheduled"] == "True"
@@ -256,13 +256,13 @@ def test_ephemeral_containers_run_once():
 # --- the end
 
 
-def test_a_deleted_pod_goes_at_once_without_a_last_word():
+def test_deleted_pod_is_removed_at_once_without_status_write():
     simulated = SimulatedPod(pod()).delete()
     assert simulated.removed
     assert simulated.writes == 1
 
 
-def test_a_kubelet_says_how_the_containers_ended():
+def test_deleted_pod_has_exit_codes_with_details():
     simulated = SimulatedPod(
         pod(container("c", "sleep", "infinity")), context=node_context(details=True)
     ).delete()
@@ -271,36 +271,36 @@ def test_a_kubelet_says_how_the_containers_ended():
     assert [told.message for told in simulated.events if told.reason == "Killing"] == ["Stopping container c"]
 
 
-def test_a_finalizer_makes_somebody_read_the_last_status():
+def test_deleted_pod_with_finalizer_gets_last_status():
     subject = pod()
     subject["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
     simulated = SimulatedPod(subject).delete()
     assert (simulated.phase, simulated.removed) == ("Succeeded", True)
 
 
-def test_a_pod_without_grace_is_the_servers():
+def test_pod_without_grace_is_removed_by_server():
     assert not SimulatedPod(pod()).delete(grace=0).removed
 
 
-def test_a_pod_takes_its_time_to_go():
+def test_terminating_pod_takes_annotated_time():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=30)
     assert not simulated.after(19).removed
     assert simulated.after(1).removed
 
 
-def test_no_pod_takes_more_than_its_grace():
+def test_termination_is_limited_to_grace_period():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=5)
     assert not simulated.after(4).removed
     assert simulated.after(1).removed
 
 
-def test_a_pod_that_hangs_goes_when_it_is_let_go():
+def test_hanging_pod_is_removed_after_annotation_is_removed():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/hang-terminating": "true"})).delete()
     assert not simulated.after(9999).removed
     assert simulated.annotate().removed
 
 
-def test_a_pod_that_is_over_goes_as_it_is():
+def test_finished_pod_is_removed_unchanged():
     simulated = SimulatedPod(pod(container("c", "true"), policy="Never")).delete()
     assert (simulated.removed, simulated.writes) == (True, 1)
 
@@ -316,14 +316,14 @@ def test_a_pod_that_is_over_goes_as_it_is():
         pytest.param({"exit-after": "5s", "fail-with-code": "9"}, "running", 9, id="fails with a code"),
     ],
 )
-def test_scripts(annotation, before, after):
+def test_annotation_scripts(annotation, before, after):
     script = {f"mockube.dev/{name}": text for name, text in annotation.items()}
     simulated = SimulatedPod(pod(annotations=script, policy="Never"))
     assert simulated.after(4).containers() == {"c": before}
     assert simulated.after(1).containers() == {"c": after}
 
 
-def test_a_pod_becomes_ready_when_its_script_says():
+def test_ready_after_annotation_delays_readiness():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/ready-after": "1m"}))
     assert simulated.condition("Ready")["message"] == "containers with unready status: [c]"
     assert not simulated.after(59).ready
@@ -331,17 +331,17 @@ def test_a_pod_becomes_ready_when_its_script_says():
     assert simulated.writes == 2
 
 
-def test_a_pod_never_becomes_ready():
+def test_pod_annotated_never_ready():
     assert not SimulatedPod(pod(annotations={"mockube.dev/ready-after": "never"})).after(9999).ready
 
 
-def test_a_pod_waits_for_a_reason_until_it_is_taken_away():
+def test_waiting_reason_annotation_holds_container():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/waiting-reason": "ImagePullBackOff"})).after(60)
     assert (simulated.phase, simulated.containers()) == ("Pending", {"c": "ImagePullBackOff"})
     assert simulated.annotate().containers() == {"c": "running"}
 
 
-def test_annotations_that_nobody_understands_are_named():
+def test_invalid_annotations_are_named_in_events():
     script = {"mockube.dev/ready-after": "soon", "mockube.dev/dance": "1", "mockube.dev/crash-times": "-1"}
     simulated = SimulatedPod(pod(annotations=script))
     assert simulated.ready
@@ -357,7 +357,7 @@ def test_annotations_that_nobody_understands_are_named():
 # --- what only a kubelet tells
 
 
-def test_what_a_kubelet_tells_of_a_start():
+def test_start_events_are_kubelets():
     simulated = SimulatedPod(pod(), context=node_context(details=True))
     assert [(told.type, told.reason, told.message) for told in simulated.events] == [
         (
@@ -374,7 +374,7 @@ def test_what_a_kubelet_tells_of_a_start():
     assert status["imageID"].startswith("nginx@sha256:")
 
 
-def test_ids_follow_from_what_they_name():
+def test_ids_are_deterministic():
     context = node_context(details=True)
     one, two = (
         SimulatedPod(pod(container("c", "false")), context=context).status["containerStatuses"][0]
@@ -389,7 +389,7 @@ def test_ids_follow_from_what_they_name():
     assert image["imageID"].startswith("localhost:5000/app@sha256:")
 
 
-def test_what_a_kubelet_tells_of_a_crash():
+def test_crash_events_are_kubelets():
     simulated = SimulatedPod(pod(container("c", "false")), context=node_context(details=True))
     assert simulated.events[-1].type == "Warning"
     assert simulated.events[-1].reason == "BackOff"

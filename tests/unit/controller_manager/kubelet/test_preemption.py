@@ -46,11 +46,11 @@ def chosen(shortage, **pods):
         ({"pods": 1, "cpu": 5}, {"a": "Guaranteed 5 1", "b": "BestEffort 0 0"}, ["a"]),
     ],
 )
-def test_the_fewest_pods_that_were_promised_least(shortage, pods, expected):
+def test_fewest_and_least_guaranteed_pods_are_preempted(shortage, pods, expected):
     assert chosen(shortage, **pods) == expected
 
 
-def test_where_all_of_them_are_not_enough():
+def test_insufficient_preemption_is_an_error():
     with pytest.raises(NothingToPreempt) as caught:
         chosen({"cpu": 100, "memory": 5}, a="Burstable 40 5", b="Guaranteed 10 0")
     assert str(caught.value) == "no set of running pods found to reclaim resources: [(res: cpu, q: 50), ]"
@@ -66,7 +66,7 @@ def test_where_all_of_them_are_not_enough():
         (CRITICAL, CRITICAL + 1, False),
     ],
 )
-def test_whom_a_critical_pod_may_end(own, other, expected):
+def test_preemptable_pods_of_critical_pod(own, other, expected):
     assert is_preemptable(pod(priority=own), pod(priority=other)) is expected
 
 
@@ -103,7 +103,7 @@ class Node:
         return self.admitted.admit(self.set(uid, cpu, status, **spec), NODE, START + timedelta(seconds=later))
 
 
-def test_a_critical_pod_waits_for_those_that_it_ends():
+def test_critical_pod_waits_for_preempted_pods():
     node = Node()
     assert node.admit("a", "3") is None
     node.set("a", "3", RUNNING)
@@ -118,7 +118,7 @@ def test_a_critical_pod_waits_for_those_that_it_ends():
     assert node.ended == ["a"]
 
 
-def test_it_waits_no_longer_than_a_kubelet_does():
+def test_critical_pod_waits_no_longer_than_kubelet_does():
     node = Node()
     node.admit("a", "3", RUNNING)
     node.admitted.see(Change(None, node.views["a"]))
@@ -127,7 +127,7 @@ def test_it_waits_no_longer_than_a_kubelet_does():
     assert node.admit("critical", "2", priority=CRITICAL, later=45) is None
 
 
-def test_what_is_freed_is_kept_for_it():
+def test_freed_resources_are_reserved_for_critical_pod():
     node = Node()
     node.admit("a", "3")
     node.set("a", "3", RUNNING)
@@ -139,7 +139,7 @@ def test_what_is_freed_is_kept_for_it():
     assert node.admit("b", "2", later=1) is None
 
 
-def test_where_nobody_can_make_room_it_is_rejected():
+def test_critical_pod_without_victims_is_rejected():
     node = Node()
     node.admit("first", "3", priority=CRITICAL)
     event, write = node.admit("second", "2", priority=CRITICAL).effects
@@ -153,7 +153,7 @@ def test_where_nobody_can_make_room_it_is_rejected():
     assert node.ended == []
 
 
-def test_other_reasons_to_reject_it_come_first():
+def test_other_rejection_reasons_come_first():
     node = Node()
     node.admit("a", "3")
     rejected = node.admit("critical", "2", priority=CRITICAL, nodeSelector={"zone": "b"})
@@ -171,7 +171,7 @@ def ended(**annotations):
     return running, preempt(running, node_context(details=True), START, START)
 
 
-def test_its_status_says_why_it_ended():
+def test_preempted_pod_has_reason_in_status():
     running, step = ended()
     killing, write = step.effects
     assert killing == EmitEvent("Normal", "Killing", "Stopping container web", "spec.containers{web}")
@@ -195,5 +195,5 @@ def test_its_status_says_why_it_ended():
     ("annotations", "seconds"),
     [({"terminate_after": "5s"}, 5), ({"terminate_after": "60s"}, 20), ({"hang_terminating": "true"}, 20)],
 )
-def test_it_may_take_its_grace_period(annotations, seconds):
+def test_preempted_pod_may_use_its_grace_period(annotations, seconds):
     assert ended(**annotations)[1] == Step(again_at=START + timedelta(seconds=seconds))

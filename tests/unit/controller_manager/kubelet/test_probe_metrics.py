@@ -30,21 +30,21 @@ NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
         ({"fail-liveness-after": "0s"}, {"livenessProbe": PROBE}, 1000, (0, 3)),
     ],
 )
-def test_results_follow_from_the_time_of_a_run(annotations, probe, seconds, expected):
+def test_probe_results_follow_time_of_run(annotations, probe, seconds, expected):
     script = script_of({f"mockube.dev/{name}": text for name, text in annotations.items()})
     (totals,) = simulated_totals({"name": "c", **probe}, script, seconds).values()
     assert (totals.successful, totals.failed) == expected
     assert set(totals.within) == {expected[0]}
 
 
-def test_other_probes_wait_for_the_startup_probe():
+def test_other_probes_wait_for_startup_probe():
     container = {"name": "c", "startupProbe": PROBE, "livenessProbe": PROBE}
     script = script_of({"mockube.dev/startup-after": "15s"})
     found = simulated_totals(container, script, 30)
     assert (found[Probe.LIVENESS].successful, found[Probe.STARTUP].successful) == (2, 1)
 
 
-def test_totals_tell_how_long_successes_took():
+def test_probe_totals_have_durations_of_successes():
     totals = ProbeTotals()
     for success, seconds in ((True, 0.003), (True, 0.3), (False, 9.0)):
         totals.add(success=success, seconds=seconds)
@@ -70,7 +70,7 @@ def lines(*pods, counted=lambda _: None):
     return metrics_text(probe_metrics(pods, NOW, counted)).decode().splitlines()
 
 
-def test_the_page_has_upstreams_names_and_labels():
+def test_probe_metrics_have_upstreams_names_and_labels():
     found = lines(pod(readinessProbe=PROBE), pod("other"))
     labels = 'container="c",namespace="d",pod="p",probe_type="Readiness"'
     assert found[:3] == [
@@ -88,11 +88,11 @@ def test_the_page_has_upstreams_names_and_labels():
     ]
 
 
-def test_what_was_counted_of_a_process_is_told_instead():
+def test_process_probe_totals_replace_simulated_ones():
     totals = ProbeTotals(failed=4)
     found = lines(pod(livenessProbe=PROBE), counted=lambda _: {("c", Probe.LIVENESS): totals})
     assert found[2:] == [total("Liveness", "failed", 4)]
 
 
-def test_without_probes_there_is_nothing():
+def test_pod_without_probes_has_no_probe_metrics():
     assert lines(pod()) == []

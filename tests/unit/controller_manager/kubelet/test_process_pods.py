@@ -30,7 +30,7 @@ def state(subject):
     return subject["status"]["containerStatuses"][0]
 
 
-def test_a_process_is_started_and_its_pod_waits_for_it():
+def test_process_is_started_and_pod_waits_for_it():
     subject, taken = look(pod(), c=NEVER_RAN)
     assert taken.actions == (StartContainer("c", 0),)
     assert state(subject)["state"] == {"waiting": {"reason": "ContainerCreating"}}
@@ -42,7 +42,7 @@ def test_a_process_is_started_and_its_pod_waits_for_it():
     assert state(subject)["ready"]
 
 
-def test_a_process_that_ended_is_started_again_as_its_policy_says():
+def test_exited_process_is_restarted_by_policy():
     subject, _ = look(pod(), c=RUNNING)
     ended = replace(RUNNING, exit=Exit(code=3, at=START))
     again, taken = look(subject, c=ended)
@@ -54,7 +54,7 @@ def test_a_process_that_ended_is_started_again_as_its_policy_says():
     assert over["status"]["phase"] == "Failed"
 
 
-def test_a_process_that_a_kubelet_lost_has_ended_and_is_started_again():
+def test_lost_process_has_ended_and_is_restarted():
     subject, _ = look(pod(), c=RUNNING)
     subject, taken = look(subject, seconds=5, c=NEVER_RAN)
     end = state(subject)["state"]["terminated"]
@@ -62,7 +62,7 @@ def test_a_process_that_a_kubelet_lost_has_ended_and_is_started_again():
     assert taken.actions == (StartContainer("c", 1),)
 
 
-def test_a_deleted_pod_goes_when_its_last_process_has_ended_and_sidecars_stop_last():
+def test_deleted_pod_is_removed_after_last_process_with_sidecars_last():
     subject = pod(init=[container("side", restartPolicy="Always")])
     subject, _ = look(subject, c=RUNNING, side=RUNNING)
     subject = with_metadata(
@@ -76,7 +76,7 @@ def test_a_deleted_pod_goes_when_its_last_process_has_ended_and_sidecars_stop_la
     assert isinstance(look(subject, c=ended, side=ended)[1].effects[-1], Remove)
 
 
-def test_a_deadline_stops_processes_before_the_pod_has_failed():
+def test_deadline_stops_processes_before_pod_fails():
     subject, _ = look(pod(activeDeadlineSeconds=10), c=RUNNING)
     same, taken = look(subject, seconds=10, c=RUNNING)
     assert taken.actions == (StopContainer("c"),)
@@ -85,7 +85,7 @@ def test_a_deadline_stops_processes_before_the_pod_has_failed():
     assert (failed["status"]["phase"], failed["status"]["reason"]) == ("Failed", "DeadlineExceeded")
 
 
-def test_another_image_stops_a_process_and_starts_the_new_one_at_once():
+def test_changed_image_restarts_process_at_once():
     subject, _ = look(pod(), c=RUNNING)
     subject = {**subject, "spec": {**subject["spec"], "containers": [container(image="nginx:2")]}}
     assert look(subject, c=RUNNING)[1].actions == (StopContainer("c"),)
@@ -97,7 +97,7 @@ def test_another_image_stops_a_process_and_starts_the_new_one_at_once():
     ("deletion", "in_spec", "seconds"),
     [(None, None, 30), (None, 5, 5), (None, 0, 0), (2, 5, 2), (60, None, 60), (0, 5, 0)],
 )
-def test_containers_have_the_grace_of_the_deletion_or_else_of_the_specification(deletion, in_spec, seconds):
+def test_grace_period_is_that_of_deletion_or_spec(deletion, in_spec, seconds):
     subject = pod(terminationGracePeriodSeconds=in_spec)
     if deletion is not None:
         subject = with_metadata(

@@ -32,7 +32,7 @@ def told(*argv, image="busybox"):
         pytest.param(["sh", "-c", "echo 'a; exit 3'"], 0, 0, id="quotes"),
     ],
 )
-def test_commands_that_tell(argv, seconds, code):
+def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
     program = told(*argv)
     assert (program.seconds, program.exit_code) == (seconds, code)
 
@@ -46,7 +46,7 @@ def test_commands_that_tell(argv, seconds, code):
         pytest.param(["sh", "-c", "echo 'a"], id="an open quotation"),
     ],
 )
-def test_commands_that_do_not_tell(argv):
+def test_unknown_commands_are_not_simulated(argv):
     assert told(*argv) is None
 
 
@@ -60,9 +60,9 @@ def test_commands_that_do_not_tell(argv):
         ("example.com/unpause:1", False),
     ],
 )
-def test_images_that_pause(image, known):
+def test_pause_images_run_forever(image, known):
     assert (program_of({"image": image}) == Program(seconds=None, stop_code=KILLED)) is known
 
 
-def test_arguments_without_a_command_are_the_command():
+def test_arguments_without_command_are_the_command():
     assert program_of({"image": "busybox", "args": ["sleep", "7"]}).seconds == 7

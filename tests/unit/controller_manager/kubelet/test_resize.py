@@ -14,18 +14,18 @@ def given(world):
     return status["resources"]["requests"]["cpu"], status["allocatedResources"]["cpu"], status["restartCount"]
 
 
-def test_a_container_says_what_it_was_given():
+def test_container_status_has_allocated_resources():
     assert given(SimulatedPod(pod(sized("1")))) == ("1", "1", 0)
 
 
-def test_a_resize_is_given_at_once():
+def test_resize_is_applied_at_once():
     world = SimulatedPod(pod(sized("1"))).change(containers=[sized("2")])
     assert given(world) == ("2", "2", 0)
     assert world.writes == 2
     assert world.status["observedGeneration"] == 2
 
 
-def test_a_resize_in_progress_is_said_to_be():
+def test_resize_in_progress_has_condition():
     world = SimulatedPod(pod(sized("1"), annotations={"mockube.dev/resize-after": "10s"})).after(60)
     world.change(containers=[sized("2")])
     assert given(world) == ("1", "1", 0)
@@ -49,7 +49,7 @@ def test_a_resize_in_progress_is_said_to_be():
         ),
     ],
 )  # fmt: skip
-def test_a_resize_that_is_not_given(cpu, used, reason, message):
+def test_infeasible_resize_is_not_applied(cpu, used, reason, message):
     world = SimulatedPod(pod(sized("1")), context=node_context(used={"cpu": used})).change(
         containers=[sized(cpu)]
     )
@@ -59,7 +59,7 @@ def test_a_resize_that_is_not_given(cpu, used, reason, message):
     assert world.ready
 
 
-def test_a_resize_that_was_put_off_is_given_once_the_node_has_capacity():
+def test_deferred_resize_is_applied_when_node_has_capacity():
     world = SimulatedPod(pod(sized("1")), context=node_context(used={"cpu": "3"})).change(
         containers=[sized("2")]
     )
@@ -68,7 +68,7 @@ def test_a_resize_that_was_put_off_is_given_once_the_node_has_capacity():
     assert "PodResizePending" not in world.conditions()
 
 
-def test_a_container_may_ask_to_be_restarted():
+def test_resize_policy_may_restart_container():
     policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
     world = SimulatedPod(pod(sized("1", resizePolicy=policy))).change(
         containers=[sized("2", resizePolicy=policy)]
@@ -76,6 +76,6 @@ def test_a_container_may_ask_to_be_restarted():
     assert given(world) == ("2", "2", 1)
 
 
-def test_a_resize_that_is_taken_back_leaves_no_trace():
+def test_reverted_resize_leaves_no_trace():
     world = SimulatedPod(pod(sized("1"))).change(containers=[sized("8")]).change(containers=[sized("1")])
     assert "PodResizePending" not in world.conditions()

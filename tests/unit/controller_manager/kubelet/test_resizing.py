@@ -26,5 +26,5 @@ BY_FLAGS = DesiredNodes(nodes=3, zones=("a",), labels={"disk": "ssd"})
         pytest.param({"nodes": "many"}, BY_FLAGS, id="what cannot be read"),
     ],
 )
-def test_what_is_said_last_is_wanted(data, meant):
+def test_desired_nodes_follow_config_map(data, meant):
     assert desired_nodes(None if data is None else {"data": data}, FLAGS) == meant

@@ -25,7 +25,7 @@ def told(world):
     ]
 
 
-def test_probes_succeed_by_default_at_once():
+def test_probes_succeed_at_once_by_default():
     probed = world({}, **PROBED)
     assert now(probed) == ("running", True, True, 0)
     assert probed.writes == 1
@@ -54,7 +54,7 @@ def test_probes_succeed_by_default_at_once():
         ),
     ],
 )
-def test_probes_are_first_tried_after_their_delay(fields, changes):
+def test_probes_start_after_initial_delay(fields, changes):
     probed = world({}, **fields)
     passed = 0
     for at, started, ready in changes:
@@ -68,18 +68,18 @@ def test_probes_are_first_tried_after_their_delay(fields, changes):
     assert told(probed) == []
 
 
-def test_a_delay_of_liveness_holds_nothing_up():
+def test_liveness_delay_does_not_delay_readiness():
     assert now(world({}, livenessProbe={**GET, "initialDelaySeconds": 60})) == ("running", True, True, 0)
 
 
 @pytest.mark.parametrize("annotation", ["startup-after", "fail-readiness-after", "fail-liveness-after"])
-def test_a_container_without_such_a_probe_takes_no_notice(annotation):
+def test_annotations_without_probe_have_no_effect(annotation):
     plain = world({annotation: "5s"})
     assert now(plain) == ("running", True, True, 0)
     assert plain.due is None
 
 
-def test_readiness_fails_once_enough_tries_have_failed():
+def test_readiness_fails_after_failure_threshold():
     probed = world({"fail-readiness-after": "30s"}, readinessProbe=GET)
     probed.after(49)
     assert now(probed) == ("running", True, True, 0)
@@ -91,14 +91,14 @@ def test_readiness_fails_once_enough_tries_have_failed():
     assert (ready["status"], ready["reason"]) == ("False", "ContainersNotReady")
 
 
-def test_readiness_that_always_fails_is_never_there():
+def test_always_failing_readiness_is_never_ready():
     probed = world({"fail-readiness-after": "0s"}, readinessProbe=GET)
     probed.after(3600)
     assert now(probed) == ("running", True, False, 0)
     assert told(probed) == [("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")]
 
 
-def test_a_startup_that_takes_a_while_holds_up_readiness():
+def test_slow_startup_probe_delays_readiness():
     probed = world({"startup-after": "15s"}, **PROBED)
     assert now(probed) == ("running", False, False, 0)
     probed.after(19)
@@ -107,7 +107,7 @@ def test_a_startup_that_takes_a_while_holds_up_readiness():
     assert now(probed) == ("running", True, True, 0)
 
 
-def test_a_startup_that_never_succeeds_restarts_the_container_with_back_off():
+def test_failing_startup_probe_restarts_container_with_backoff():
     probed = world({"startup-after": "never"}, startupProbe=GET)
     probed.after(19)
     assert now(probed) == ("running", False, False, 0)
@@ -123,7 +123,7 @@ def test_a_startup_that_never_succeeds_restarts_the_container_with_back_off():
 
 
 @pytest.mark.parametrize(("policy", "state"), [("Always", "running"), ("Never", "terminated")])
-def test_a_liveness_that_fails_ends_the_run(policy, state):
+def test_failing_liveness_probe_ends_run(policy, state):
     probed = world(
         {"fail-liveness-after": "0s"}, policy=policy, livenessProbe={**GET, "initialDelaySeconds": 5}
     )
@@ -134,7 +134,7 @@ def test_a_liveness_that_fails_ends_the_run(policy, state):
     assert ("Killing", "Container c failed liveness probe, will be restarted") in told(probed)
 
 
-def test_the_first_startup_of_a_sidecar_lets_the_others_run():
+def test_started_sidecar_lets_containers_start():
     side = container("side", restartPolicy="Always", startupProbe=GET)
     subject = pod(container(), init=[side], annotations={"mockube.dev/startup-after": "15s"})
     world = SimulatedPod(subject, context=node_context(details=True))
@@ -150,7 +150,7 @@ def test_the_first_startup_of_a_sidecar_lets_the_others_run():
         ("fail-pre-stop", "preStop", ("FailedPreStopHook", "PreStopHook failed")),
     ],
 )
-def test_hooks_that_fail_are_told_of(annotation, hook, event):
+def test_failing_hooks_record_events(annotation, hook, event):
     hooked = world({annotation: "true"}, lifecycle={hook: {"exec": {"command": ["true"]}}})
     if hook == "preStop":
         hooked.delete()

@@ -20,7 +20,7 @@ class Work:
         return number
 
 
-async def test_callers_that_wait_together_share_the_next_work():
+async def test_waiting_callers_share_next_run():
     shared, work = SharedWork(), Work()
     calls = [asyncio.create_task(shared.run("k", work)) for _ in range(100)]
     await turn()
@@ -29,7 +29,7 @@ async def test_callers_that_wait_together_share_the_next_work():
     assert await shared.run("k", work) == 3
 
 
-async def test_keys_do_not_wait_for_each_other():
+async def test_different_keys_run_independently():
     shared, work, other = SharedWork(), Work(), Work()
     slow = asyncio.create_task(shared.run("k", work))
     await turn()
@@ -39,7 +39,7 @@ async def test_keys_do_not_wait_for_each_other():
     assert await slow == 1
 
 
-async def test_a_caller_that_goes_leaves_the_work_to_the_next():
+async def test_cancelled_caller_leaves_work_to_next():
     shared, work = SharedWork(), Work()
     first = asyncio.create_task(shared.run("k", work))
     await turn()
@@ -52,7 +52,7 @@ async def test_a_caller_that_goes_leaves_the_work_to_the_next():
     assert await second == 2
 
 
-async def test_an_error_is_its_callers_alone():
+async def test_error_affects_its_callers_only():
     shared, work = SharedWork(), Work()
     work.may_end.set()
 

@@ -93,7 +93,7 @@ def rendered(text):
         pytest.param('{{ printf "%s" (list "a" "b") }}', "[a b]", id="printf, a list"),
     ],
 )
-def test_rendering(text, expected):
+def test_templates_are_rendered(text, expected):
     assert rendered(text) == expected
 
 
@@ -114,7 +114,7 @@ def test_rendering(text, expected):
         ("{{ | }}", "unexpected '|'"),
     ],
 )
-def test_what_cannot_be_read(text, problem):
+def test_invalid_template_is_refused(text, problem):
     with pytest.raises(TemplateError) as raised:
         parse(text)
     assert problem in str(raised.value)
@@ -131,7 +131,7 @@ def test_what_cannot_be_read(text, problem):
         ("{{ NodeIP }}", "function 'NodeIP' cannot be asked here"),
     ],
 )
-def test_what_cannot_be_rendered(text, problem):
+def test_unrenderable_template_is_refused(text, problem):
     with pytest.raises(TemplateError) as raised:
         rendered(text)
     assert problem in str(raised.value)

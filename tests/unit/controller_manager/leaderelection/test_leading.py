@@ -40,7 +40,7 @@ async def working(hand, clock):
     return task
 
 
-async def test_what_is_in_hand_is_finished(working, hand, clock):
+async def test_cancelled_work_finishes_current_keys(working, hand, clock):
     hand.in_hand.set()
     with pytest.raises(asyncio.CancelledError):
         await working
@@ -48,7 +48,7 @@ async def test_what_is_in_hand_is_finished(working, hand, clock):
     assert clock.next_due() is None
 
 
-async def test_within_its_time(working, hand, clock):
+async def test_cancelled_work_has_time_limit(working, hand, clock):
     clock.advance(9)
     await turns(5)
     assert not working.done()
@@ -58,7 +58,7 @@ async def test_within_its_time(working, hand, clock):
     assert not hand.ended
 
 
-async def test_what_fails_is_told(clock):
+async def test_error_of_work_is_raised(clock):
     async def fail():
         raise ValueError("why")
 
@@ -66,7 +66,7 @@ async def test_what_fails_is_told(clock):
         await work_alone(fail, clock=clock, patience=10.0)
 
 
-async def test_a_second_cancellation_cuts_off_what_is_in_hand(working, hand):
+async def test_second_cancellation_cancels_current_keys(working, hand):
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
     assert working.cancelled()

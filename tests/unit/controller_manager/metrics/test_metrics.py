@@ -7,7 +7,7 @@ def sample(metrics, metric, /, **labels):
     return metrics.registry.get_sample_value(metric, {"name": "things", **labels})
 
 
-def test_a_key_from_end_to_end(metrics, clock):
+def test_workqueue_metrics_of_a_key(metrics, clock):
     queue = metrics.queues.of("things")
     queue.add("a")
     queue.add("b")
@@ -47,11 +47,11 @@ def test_a_key_from_end_to_end(metrics, clock):
     assert sample(metrics, "workqueue_queue_duration_seconds_bucket", le="10.0") == 2
 
 
-def test_a_queue_is_one_whoever_asks(metrics):
+def test_queue_metrics_are_shared_by_name(metrics):
     assert metrics.queues.of("things") is metrics.queues.of("things")
 
 
-def test_whether_this_process_leads(metrics):
+def test_leader_metric_follows_leadership(metrics):
     leading = [False, True]
     metrics.registry.register(LeaderMetrics("things", lambda: leading.pop(0)))
     assert [sample(metrics, "leader_election_master_status") for _ in range(2)] == [0.0, 1.0]

@@ -12,7 +12,7 @@ def sample(metrics, name, /, **labels):
     )
 
 
-def test_a_controller_that_has_done_nothing_shows_all_its_series(metrics):
+def test_idle_controller_exposes_all_series(metrics):
     metrics.reconciles.of("cloneset-controller", 3)
     found = {
         name: sample(metrics, name)
@@ -30,7 +30,7 @@ def test_a_controller_that_has_done_nothing_shows_all_its_series(metrics):
     assert [sample(metrics, "reconcile_total", result=it) for it in ("success", "requeue")] == [0, 0]
 
 
-def test_how_long_they_took(metrics, clock):
+def test_reconcile_time_is_observed(metrics, clock):
     runs = metrics.reconciles.of("cloneset-controller", 1)
     began = runs.start()
     clock.advance(0.2)
@@ -43,7 +43,7 @@ def test_how_long_they_took(metrics, clock):
     assert buckets == {"0.15": 1, "60.0": 2}
 
 
-def test_who_leads_again_goes_on_counting(metrics):
+def test_counters_continue_in_second_term(metrics):
     first = metrics.reconciles.of("cloneset-controller", 1)
     first.finish(first.start(), SUCCESS)
     first.start()
@@ -52,7 +52,7 @@ def test_who_leads_again_goes_on_counting(metrics):
     assert (sample(metrics, "active_workers"), sample(metrics, "max_concurrent_reconciles")) == (0, 2)
 
 
-def test_only_openkruise_s_controllers_are_observed(metrics):
+def test_only_openkruise_controllers_have_reconcile_metrics(metrics):
     assert metrics.reconciles.of("", 5) is UNOBSERVED
     observed = {one.metrics_name for one in catalog.CONTROLLERS} - {""}
     assert observed == {"cloneset-controller", "statefulset-controller", "uniteddeployment-controller"}

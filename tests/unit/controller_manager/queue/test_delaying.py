@@ -21,7 +21,7 @@ def delaying(clock, came):
         pytest.param([("a", 0.1), ("b", 0.1)], [(0.1, "a"), (0.1, "b")], id="two at one time"),
     ],
 )
-def test_keys_come_back_when_they_are_due(delaying, clock, came, asked, expected):
+def test_keys_are_added_when_due(delaying, clock, came, asked, expected):
     for key, seconds in asked:
         delaying.add_after(key, seconds)
     clock.advance(10)
@@ -30,7 +30,7 @@ def test_keys_come_back_when_they_are_due(delaying, clock, came, asked, expected
     assert clock.next_due() is None
 
 
-def test_a_key_can_come_back_again(delaying, clock, came):
+def test_key_can_be_delayed_again(delaying, clock, came):
     delaying.add_after("a", 1)
     clock.advance(1)
     delaying.add_after("a", 1)
@@ -38,7 +38,7 @@ def test_a_key_can_come_back_again(delaying, clock, came):
     assert came == [(1.0, "a"), (2.0, "a")]
 
 
-def test_a_closed_queue_forgets_and_takes_nothing(delaying, clock, came):
+def test_closed_delaying_queue_drops_keys(delaying, clock, came):
     delaying.add_after("a", 1)
     delaying.close()
     delaying.add_after("b", 0)
@@ -48,7 +48,7 @@ def test_a_closed_queue_forgets_and_takes_nothing(delaying, clock, came):
     assert clock.next_due() is None
 
 
-def test_a_delay_that_is_no_round_number_falls_due_all_the_same(delaying, clock, came):
+def test_fractional_delay_falls_due(delaying, clock, came):
     clock.advance(1e9 + 0.1)
     delaying.add_after("a", 0.005)
     clock.advance(1)

@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.queue.rate_limiting import Backoff, RateLimiter
 
 
-def test_each_failure_of_a_key_doubles_its_wait_up_to_a_limit():
+def test_each_failure_doubles_backoff_to_maximum():
     backoff = Backoff()
     waits = [backoff.fail("a") for _ in range(100)]
     assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
@@ -15,14 +15,14 @@ def test_each_failure_of_a_key_doubles_its_wait_up_to_a_limit():
     assert backoff.fail("b") == 0.005
 
 
-def test_a_key_that_is_forgotten_begins_anew():
+def test_forget_resets_backoff():
     backoff = Backoff()
     backoff.fail("a")
     backoff.forget("a")
     assert backoff.fail("a") == 0.005
 
 
-def test_many_keys_wait_for_the_bucket_that_they_share():
+def test_many_keys_share_token_bucket():
     clock = SteppedClock()
     limiter = RateLimiter(clock)
     waits = [limiter.when(number) for number in range(103)]
@@ -32,6 +32,6 @@ def test_many_keys_wait_for_the_bucket_that_they_share():
     assert limiter.when("later") == pytest.approx(0.1)
 
 
-def test_the_longer_of_both_waits_counts():
+def test_longer_of_both_delays_applies():
     limiter = RateLimiter(SteppedClock())
     assert [limiter.when("a") for _ in range(10)][-1] == pytest.approx(2.56)

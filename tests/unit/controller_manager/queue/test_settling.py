@@ -20,7 +20,7 @@ def settling(clock, came):
         pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="each by itself"),
     ],
 )
-def test_a_key_comes_when_its_changes_have_ended_or_last_too_long(settling, clock, came, changes, expected):
+def test_debounced_key_is_added_after_quiet_or_maximum_delay(settling, clock, came, changes, expected):
     for at, key in changes:
         clock.advance(at - clock.monotonic())
         settling.add_after_quiet(key, quiet=2, max_delay=5)
@@ -29,7 +29,7 @@ def test_a_key_comes_when_its_changes_have_ended_or_last_too_long(settling, cloc
     assert clock.next_due() is None
 
 
-def test_nothing_comes_any_more_once_it_is_closed(settling, clock, came):
+def test_closed_debouncer_adds_nothing(settling, clock, came):
     settling.add_after_quiet("a", quiet=2, max_delay=5)
     settling.close()
     clock.advance(10)

@@ -15,13 +15,13 @@ def queue():
     return WorkQueue(OneQueue(SteppedClock()))
 
 
-async def test_keys_come_in_the_order_in_which_they_were_first_wanted(queue):
+async def test_keys_are_taken_in_order_of_addition(queue):
     for key in "abacb":
         queue.add(key)
     assert [await queue.take() for _ in range(len(queue))] == ["a", "b", "c"]
 
 
-async def test_a_key_that_is_wanted_while_it_is_worked_on_comes_again_when_that_is_done(queue):
+async def test_key_added_while_processed_is_requeued_when_done(queue):
     queue.add("a")
     await queue.take()
     queue.add("a")
@@ -30,14 +30,14 @@ async def test_a_key_that_is_wanted_while_it_is_worked_on_comes_again_when_that_
     assert await queue.take() == "a"
 
 
-async def test_a_worker_that_waits_is_given_the_next_key(queue):
+async def test_waiting_worker_takes_next_key(queue):
     taking = asyncio.create_task(queue.take())
     await turns(2)
     queue.add("a")
     assert await taking == "a"
 
 
-async def test_a_worker_that_is_cancelled_loses_no_key(queue):
+async def test_cancelled_worker_loses_no_key(queue):
     first, second = asyncio.create_task(queue.take()), asyncio.create_task(queue.take())
     await turns(2)
     queue.add("a")
@@ -46,7 +46,7 @@ async def test_a_worker_that_is_cancelled_loses_no_key(queue):
     assert await second == "a"
 
 
-async def test_a_worker_that_is_cancelled_while_it_waits_is_forgotten(queue):
+async def test_cancelled_waiting_worker_is_removed(queue):
     first, second = asyncio.create_task(queue.take()), asyncio.create_task(queue.take())
     await turns(2)
     first.cancel()
@@ -55,7 +55,7 @@ async def test_a_worker_that_is_cancelled_while_it_waits_is_forgotten(queue):
     assert await second == "a"
 
 
-async def test_a_closed_queue_gives_and_takes_nothing(queue):
+async def test_closed_queue_is_empty_and_refuses_keys(queue):
     waiting = asyncio.create_task(queue.take())
     await turns(2)
     queue.close()
@@ -65,13 +65,13 @@ async def test_a_closed_queue_gives_and_takes_nothing(queue):
     assert await queue.take() is None
 
 
-async def test_a_closed_queue_keeps_what_waits_to_itself(queue):
+async def test_closed_queue_returns_no_pending_keys(queue):
     queue.add("a")
     queue.close()
     assert await queue.take() is None
 
 
-async def test_what_was_in_hand_can_be_ended_after_closing(queue):
+async def test_key_can_be_done_after_close(queue):
     queue.add("a")
     key = await queue.take()
     queue.add("a")

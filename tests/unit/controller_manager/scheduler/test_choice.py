@@ -16,7 +16,7 @@ def node(name, **fields):
 
 
 @pytest.mark.parametrize("spec", [7, [7], {"taints": 7}, {"taints": [7]}])
-def test_a_node_that_cannot_be_checked_takes_no_pod(spec):
+def test_node_that_cannot_be_evaluated_is_filtered_out(spec):
     cluster = Cluster()
     cluster.set_node(node("bad", spec=spec))
     cluster.set_node(node("good"))
@@ -30,14 +30,14 @@ def test_a_node_that_cannot_be_checked_takes_no_pod(spec):
     assert found.refusals == {"bad": UNREADABLE}
 
 
-def test_a_node_that_cannot_be_read_is_not_known():
+def test_unreadable_node_is_ignored():
     cluster = Cluster()
     with pytest.raises(AttributeError):
         cluster.set_node(node("bad", status=7))
     assert cluster.nodes() == []
 
 
-def test_a_disruption_budget_that_cannot_be_read_protects_nothing_and_leaves_others_as_they_are():
+def test_unreadable_disruption_budget_protects_nothing():
     cluster = Cluster()
     cluster.set_node(node("a", status={"allocatable": {"pods": "1"}}))
     lesser = pod("lesser", nodeName="a", priority=1)

@@ -77,7 +77,7 @@ def cluster_snapshot(devices):
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["name"])
-def test_a_claim_is_given_what_upstream_gave_it(case):
+def test_device_allocation_matches_recording(case):
     devices = snapshot(case["slices"], claim(case["claim"]))
     where = {"nodeSelector": {"zone": "z"}} if case["name"] == "for all nodes" else {}
     wanted, seen = pod("c", **where), cluster_snapshot(devices)
@@ -111,20 +111,20 @@ def reasons(*args, **options):
     return sorted({reason for one in found.refusals.values() for reason in one.reasons})
 
 
-def test_what_others_have_is_not_given_again():
+def test_allocated_devices_are_not_allocated_again():
     taken = DeviceId("d", "p", "g0")
     assert reasons(slices(1), claim(spec(request())), in_use=[taken]) == ["cannot allocate all claims"]
     assert reasons(slices(1), claim(spec(request(adminAccess=True))), in_use=[taken]) == []
 
 
-def test_two_claims_of_a_pod_share_no_device():
+def test_claims_of_pod_share_no_device():
     devices = snapshot(slices(2), claim(spec(request())), claim(spec(request()), "other"))
     node = nodes()[0].node
     allocated = allocate(pod("c", "other").view, node, devices, NOW)
     assert [one.device for found in allocated.values() for one in device_ids(found)] == ["g0", "g1"]
 
 
-def test_what_is_allocated_binds_its_pods_to_its_nodes():
+def test_allocated_claim_restricts_nodes():
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["nb"]}]}
     status = {"allocation": {"nodeSelector": {"nodeSelectorTerms": [term]}}}
     found = find_feasible(pod("c"), cluster_snapshot(snapshot([], claim(spec(request()), status=status))))
@@ -132,13 +132,13 @@ def test_what_is_allocated_binds_its_pods_to_its_nodes():
     assert found.refusals["na"].reasons == ("resourceclaim not available on the node",)
 
 
-def test_a_claim_of_too_many_consumers_is_in_use():
+def test_claim_with_too_many_consumers_is_in_use():
     consumers = [{"resource": "pods", "name": "x", "uid": str(number)} for number in range(256)]
     status = {"reservedFor": consumers, "allocation": {}}
     assert reasons([], claim(spec(request()), status=status)) == ["resourceclaim in use"]
 
 
-def test_a_claim_that_is_being_allocated_is_waited_for():
+def test_claim_being_allocated_is_awaited():
     problem = "resource claim default/c is in the process of being allocated"
     assert reasons(slices(1), claim(spec(request())), in_flight={"uid-c": {}}) == [problem]
 
@@ -147,13 +147,13 @@ def test_a_claim_that_is_being_allocated_is_waited_for():
     ("field", "value"),
     [("consumesCounters", [{}]), ("allowMultipleAllocations", True), ("bindingConditions", ["x"])],
 )
-def test_devices_that_need_more_are_given_to_nobody(field, value):
+def test_devices_with_unsupported_fields_are_not_allocated(field, value):
     listed = slices(1)
     listed[0]["spec"]["devices"][0][field] = value
     assert reasons(listed, claim(spec(request()))) == ["cannot allocate all claims"]
 
 
-def test_a_search_ends():
+def test_device_search_is_limited():
     alternatives = [
         [[Alternative(base=f"r{n}", sub="", spec={"count": 1}, device_class=CLASSES[1])] for n in range(12)]
     ]
@@ -178,7 +178,7 @@ def test_a_search_ends():
     st.sets(st.integers(0, 6)),
     st.booleans(),
 )
-def test_every_device_is_given_once_and_only_where_there_are_enough(counts, present, taken, is_local):
+def test_each_device_is_allocated_once_if_sufficient(counts, present, taken, is_local):
     place = {"nodeName": "nb"} if is_local else {}
     requests = [request(f"r{number}", count=count) for number, count in enumerate(counts)]
     in_use = {DeviceId("d", "p", f"g{number}") for number in taken}
@@ -249,7 +249,7 @@ ALLOCATED = {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"
 G0 = DeviceId("d", "p", "g0")
 
 
-def test_what_is_decided_counts_until_the_cache_shows_it(informers, state):
+def test_assumed_allocation_counts_until_cached(informers, state):
     claims = informers.of(RESOURCE_CLAIMS)
     claims.put(claim(spec(request())))
     state.assume({"uid-c": ALLOCATED})
@@ -262,14 +262,14 @@ def test_what_is_decided_counts_until_the_cache_shows_it(informers, state):
     assert G0 in state.snapshot().in_use
 
 
-def test_what_came_to_nothing_is_free_again(state):
+def test_forgotten_allocation_is_free(state):
     state.assume({"uid-c": ALLOCATED})
     state.forget(["uid-c"])
     assert G0 not in state.snapshot().in_use
 
 
 @pytest.mark.parametrize("goes", [True, False], ids=["deleted", "deallocated"])
-def test_what_is_given_back_is_free_again(informers, state, goes):
+def test_released_devices_are_free(informers, state, goes):
     claims = informers.of(RESOURCE_CLAIMS)
     claims.put(claim(spec(request()), status={"allocation": ALLOCATED}))
     assert G0 in state.snapshot().in_use
@@ -280,14 +280,14 @@ def test_what_is_given_back_is_free_again(informers, state, goes):
     assert G0 not in state.snapshot().in_use
 
 
-def test_a_node_sees_its_own_slices_and_those_of_all(informers, state):
+def test_node_sees_own_and_shared_slices(informers, state):
     for name, place in (("a", {"nodeName": "na"}), ("b", {"nodeName": "nb"}), ("c", {"allNodes": True})):
         (one,) = slices(1, **place)
         informers.of(RESOURCE_SLICES).put({**one, "metadata": {"name": name}})
     assert [meta.name(one) for one in state.snapshot().slices("nb")] == ["b", "c"]
 
 
-def test_a_pod_waits_for_its_claims(informers, state):
+def test_pod_waits_for_its_claims(informers, state):
     claims = informers.of(RESOURCE_CLAIMS)
     view = pod("c").view
     assert waits_for_claims(view, claims)

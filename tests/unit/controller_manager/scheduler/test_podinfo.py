@@ -29,12 +29,12 @@ def pod(**spec):
         pytest.param({"affinity": NEAR}, id="near others"),
     ],
 )
-def test_a_pod_that_is_seen_again_is_as_one_that_is_new(change):
+def test_pod_info_of_same_pod_is_equal(change):
     again, new = PodInfo.of(pod()).seen_as(pod(**change)), PodInfo.of(pod(**change))
     for field in ("spec", "priority", "requested", "weighed", "host_ports", "terms"):
         assert getattr(again, field) == getattr(new, field)
 
 
-def test_what_did_not_change_is_kept():
+def test_unchanged_parts_of_pod_info_are_reused():
     first = PodInfo.of(pod())
     assert first.seen_as(pod(nodeName="node-1")).requested is first.requested

@@ -42,13 +42,13 @@ async def tried():
     task.cancel()
 
 
-async def test_priority_first_then_who_came_first(tried):
+async def test_queue_orders_by_priority_then_arrival(tried):
     for key, priority in ((A, 0), (B, 5), (C, 0)):
         tried.queue.put(key, priority)
     assert await tried.after(0) == [B, A, C]
 
 
-async def test_one_that_fits_nowhere_waits_until_something_changes(tried):
+async def test_unschedulable_pod_waits_for_event(tried):
     tried.queue.put(A, 0)
     assert await tried.after(0) == [A]
     assert await tried.after(100) == []
@@ -56,7 +56,7 @@ async def test_one_that_fits_nowhere_waits_until_something_changes(tried):
     assert await tried.after(0) == [A]
 
 
-async def test_it_waits_longer_each_time(tried):
+async def test_backoff_grows_with_attempts(tried):
     tried.queue.put(A, 0)
     await tried.after(0)
     waits = []
@@ -68,14 +68,14 @@ async def test_it_waits_longer_each_time(tried):
     assert waits == [0.5, 1.5, 3.5, 7.5, 9.5, 9.5]
 
 
-async def test_what_nothing_seems_to_help_is_tried_again_even_so(tried):
+async def test_unschedulable_pod_is_retried_after_timeout(tried):
     tried.queue.put(A, 0)
     await tried.after(0)
     assert await tried.after(LONGEST_WAIT - 1) == []
     assert await tried.after(1) == [A]
 
 
-async def test_one_that_is_gone_is_not_tried(tried):
+async def test_deleted_pod_is_not_scheduled(tried):
     tried.queue.put(A, 0)
     tried.queue.put(B, 0)
     tried.queue.drop(A)
@@ -87,7 +87,7 @@ async def test_one_that_is_gone_is_not_tried(tried):
     assert await tried.after(0) == [A]
 
 
-async def test_what_changes_while_a_pod_is_in_hand_counts_for_it():
+async def test_event_during_scheduling_requeues_pod():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
     queue.put(A, 0)
@@ -102,7 +102,7 @@ async def test_what_changes_while_a_pod_is_in_hand_counts_for_it():
     assert await queue.take() == A
 
 
-async def test_one_that_failed_is_tried_again_after_its_backoff_though_nothing_changed():
+async def test_failed_pod_is_retried_after_backoff():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
     queue.put(A, 0)

@@ -54,19 +54,19 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
         pytest.param(pod("p", of=owner("db", "u2")), None, id="another's, though selected"),
     ],
 )
-def test_whose_it_is(subject, expected):
+def test_ownership_of_object(subject, expected):
     claims = claimed(subject)
     kinds = ("owned", "orphans", "strays")
     assert {kind for kind in kinds if getattr(claims, kind)} == ({expected} if expected else set())
 
 
-def test_an_owner_that_is_being_deleted_changes_nothing():
+def test_deleting_owner_neither_adopts_nor_releases():
     ending = owner(**DELETING)
     claims = claimed(pod("a", of=ending), pod("b", of=ending, carried=OTHER), pod("c"), by=ending)
     assert (names(claims.owned), claims.orphans, claims.strays) == (["a"], (), ())
 
 
-def test_ownership_is_settled_by_release_and_adoption():
+def test_ownership_actions_release_and_adopt():
     subject = owner()
     claims = claimed(pod("a", of=subject, carried=OTHER, uid="ua"), pod("b", uid="ub"))
     release, adopt = adoption_and_release_actions(claims, PODS, subject, REPLICA_SETS)
@@ -103,5 +103,5 @@ def concerned(old, new, *owners):
         ),
     ],
 )
-def test_which_owners_a_change_concerns(old, new, expected):
+def test_changes_map_to_owners(old, new, expected):
     assert concerned(old, new, owner(), owner("db", "u2")) == expected

@@ -14,19 +14,19 @@ def status_of(*conditions, generation=None):
     return disruption_status({"status": {"conditions": [*conditions]}}, "r", "m", NOW, generation)
 
 
-def test_the_condition_comes_after_those_of_others():
+def test_disruption_condition_is_appended():
     assert status_of(SCHEDULED, generation=3) == {
         "$setElementOrder/conditions": [{"type": "PodScheduled"}, {"type": "DisruptionTarget"}],
         "conditions": [{**TARGET, "observedGeneration": 3, "lastTransitionTime": TIME}],
     }
 
 
-def test_another_reason_takes_the_place_of_an_earlier_one_and_keeps_its_time():
+def test_changed_reason_replaces_condition_and_keeps_time():
     earlier = {**TARGET, "reason": "other", "lastTransitionTime": "2029-01-01T00:00:00Z"}
     assert status_of(earlier, SCHEDULED)["conditions"] == [
         {**TARGET, "lastTransitionTime": "2029-01-01T00:00:00Z"}
     ]
 
 
-def test_nothing_is_written_twice():
+def test_unchanged_condition_is_not_written():
     assert status_of({**TARGET, "lastTransitionTime": TIME}) == {}

@@ -13,14 +13,14 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["hash"])
-def test_a_template_has_upstreams_hash(sample):
+def test_template_hash_is_upstreams(sample):
     assert template_hash(sample["template"], sample.get("collisionCount")) == sample["hash"]
 
 
-def test_a_collision_gives_another_hash_and_a_count_of_none_is_a_count():
+def test_collision_count_changes_hash():
     template = SAMPLES[0]["template"]
     assert len({template_hash(template, count) for count in (None, 0, 1, 2)}) == 4
 
 
-def test_hashes_are_spelled_without_vowels():
+def test_hashes_have_no_vowels():
     assert safe_encode("0123456789") == "456789bcdf"

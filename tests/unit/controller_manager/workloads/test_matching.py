@@ -48,32 +48,32 @@ def best(storage, claim):
         ),
     ],
 )
-def test_fit(volume, claim, problem):
+def test_volume_fits_claim(volume, claim, problem):
     storage = Storage()
     assert matching.mismatch_reason(storage.volume(**volume), storage.claim(**claim)) == problem
 
 
-def test_a_deleting_volume_fits_nobody():
+def test_deleting_volume_fits_no_claim():
     storage = Storage()
     volume = meta.with_metadata(storage.volume(), deletionTimestamp="2030-01-01T00:00:00Z")
     assert matching.mismatch_reason(volume, storage.claim()) == 'the volume is marked for deletion "vol"'
 
 
-def test_the_smallest_that_is_large_enough():
+def test_smallest_sufficient_volume_is_chosen():
     storage = Storage()
     for size in ("10Gi", "3Gi", "1Gi"):
         storage.volume(f"of-{size.lower()}", size=size)
     assert best(storage, storage.claim(size="2Gi")) == "of-3gi"
 
 
-def test_fewer_access_modes_count_before_size():
+def test_fewer_access_modes_precede_size():
     storage = Storage()
     storage.volume("shared", size="1Gi", modes=[RWO, RWX])
     storage.volume("large", size="9Gi")
     assert best(storage, storage.claim()) == "large"
 
 
-def test_a_selector_chooses_by_labels():
+def test_claim_selector_matches_volume_labels():
     storage = Storage()
     storage.volume("a", labels={"disk": "hdd"})
     storage.volume("b", labels={"disk": "ssd"})
@@ -81,7 +81,7 @@ def test_a_selector_chooses_by_labels():
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Released", "Failed", "Bound"])
-def test_only_what_is_available_is_free(phase):
+def test_only_available_volumes_are_free(phase):
     storage = Storage()
     storage.volume(phase=phase)
     assert best(storage, storage.claim()) is None
@@ -91,7 +91,7 @@ def ref(name="data", **uid):
     return {"namespace": "default", "name": name, **uid}
 
 
-def test_a_volume_that_names_the_claim_comes_first():
+def test_volume_naming_claim_is_preferred():
     storage = Storage()
     storage.volume("small")
     storage.volume("mine", size="9Gi", claimRef=ref())
@@ -105,7 +105,7 @@ def test_a_volume_that_names_the_claim_comes_first():
         pytest.param(ref(uid="before"), id="another of the name"),
     ],
 )
-def test_a_volume_that_names_somebody_else_is_taken(named):
+def test_volume_naming_other_claim_is_taken(named):
     storage = Storage()
     storage.volume(claimRef=named)
     assert best(storage, storage.claim()) is None
@@ -114,7 +114,7 @@ def test_a_volume_that_names_somebody_else_is_taken(named):
 # --- classes
 
 
-def test_the_newest_default_class_counts():
+def test_newest_default_class_is_used():
     storage = Storage()
     storage.storage_class("old", default=True)
     storage.storage_class("none")
@@ -132,5 +132,5 @@ def test_the_newest_default_class_counts():
         pytest.param({"storageClassName": "a"}, True, id="one"),
     ],
 )
-def test_whether_a_claim_says_its_class(spec, says):
+def test_claim_names_its_class(spec, says):
     assert volumes.names_its_class(Storage().claim(**spec)) is says

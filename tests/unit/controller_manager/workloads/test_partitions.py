@@ -22,5 +22,5 @@ from mockube.controller_manager.workloads.rolling import kept_by
         (5, "0%", 0),
     ],
 )
-def test_kept_by(replicas, partition, kept):
+def test_partition_keeps_pods(replicas, partition, kept):
     assert kept_by(partition, replicas) == kept

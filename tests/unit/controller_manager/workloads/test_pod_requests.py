@@ -52,16 +52,16 @@ def container(*, always=False, **requests):
         ),
     ],
 )
-def test_requested(spec, cpu):
+def test_pod_requests(spec, cpu):
     assert pod_requests(spec)["cpu"] == cpu
 
 
-def test_other_resources_count_in_their_own_units():
+def test_extended_resources_have_their_units():
     spec = {"containers": [container(memory="1Mi", **{"example.com/gpu": "2"})]}
     assert pod_requests(spec) == {"memory": MEGABYTE, "example.com/gpu": 2}
 
 
-def test_who_asks_for_nothing_weighs_something():
+def test_pod_without_requests_has_nonzero_defaults():
     assert nonzero_requests({"containers": [container(), container(cpu="0")]}) == {
         "cpu": 100,
         "memory": 400 * MEGABYTE,

@@ -27,11 +27,11 @@ TOLD = meta.with_metadata({**TREE, "status": {"replicas": 2}}, resourceVersion="
         pytest.param(Change(TREE, TREE), [], ["web"], id="nothing"),
     ],
 )
-def test_wishes_are_looked_at_at_once_and_what_it_tells_later(change, woken, later):
+def test_spec_changes_are_immediate_and_status_changes_delayed(change, woken, later):
     assert [key.name for key in AT_ONCE.keys(None, change)] == woken
     assert [key.name for key in LATER.keys(None, change)] == later
 
 
-def test_only_what_it_tells_waits_for_more():
+def test_only_status_changes_are_debounced():
     assert (AT_ONCE.patience, AT_ONCE.max_delay) == (timedelta(), timedelta())
     assert (LATER.patience, LATER.max_delay) == (timedelta(seconds=1), timedelta(seconds=5))

@@ -69,30 +69,30 @@ def sidecar(restarts):
         pytest.param(pod("a", ready=-5), pod("b", ready=1), id="ready in the future"),
     ],
 )
-def test_one_pod_goes_before_the_other(goes, stays):
+def test_deletion_rank_of_two_pods(goes, stays):
     for pods in ([goes, stays], [stays, goes]):
         assert names(first_to_go(pods, 1, pods if goes.node == stays.node else (), NOW)) == ["a"]
 
 
-def test_a_pod_that_is_doubled_up_on_its_node_goes_first():
+def test_pod_sharing_its_node_is_deleted_first():
     pods = [pod("alone", node="n1", ready=60), pod("x", node="n2"), pod("y", node="n2")]
     assert names(first_to_go(pods, 1, pods, NOW)) != ["alone"]
 
 
-def test_pods_of_another_version_count_as_company():
+def test_related_pods_count_for_sharing():
     pods = [pod("a", node="n1", uid="1"), pod("b", node="n2", uid="2")]
     kin = [*pods, pod("c", node="n2")]
     assert names(first_to_go(pods, 1, kin, NOW)) == ["b"]
     assert names(first_to_go(pods, 1, pods, NOW)) == ["a"]
 
 
-def test_pods_that_ended_are_no_company():
+def test_finished_pods_do_not_count_for_sharing():
     pods = [pod("a", node="n1", uid="1"), pod("b", node="n2", uid="2")]
     kin = [*pods, pod("c", node="n2", phase="Failed", ready=None)]
     assert names(first_to_go(pods, 1, kin, NOW)) == ["a"]
 
 
-def test_when_all_go_nobody_is_ranked():
+def test_pods_are_not_ranked_if_all_are_deleted():
     pods = [pod("b"), pod("a", node="")]
     assert names(first_to_go(pods, 2, (), NOW)) == ["b", "a"]
 
@@ -113,6 +113,6 @@ def test_when_all_go_nobody_is_ranked():
         ("٣", 0),
     ],
 )
-def test_a_cost_is_a_number_of_32_bits_or_none(text, cost):
+def test_deletion_cost_is_32_bit_integer(text, cost):
     annotations = {"controller.kubernetes.io/pod-deletion-cost": text}
     assert deletion_cost({"metadata": {"annotations": annotations}}) == cost

@@ -33,7 +33,7 @@ def settle(data, history=(), collisions=0, named=None):
     ("collisions", "expected"),
     [pytest.param(0, "776999688b", id="none"), pytest.param(1, "776999688c", id="one")],
 )
-def test_the_hash_is_upstreams(collisions, expected):
+def test_revision_hash_is_upstreams(collisions, expected):
     container = {
         "name": "test",
         "image": "test",
@@ -55,14 +55,14 @@ def test_the_hash_is_upstreams(collisions, expected):
     assert revisions.hash_of({"spec": {"template": template}}, collisions) == expected
 
 
-def test_data_are_recorded_as_go_encodes_a_map():
+def test_revision_data_is_encoded_as_in_go():
     (create,) = settle({"spec": {"template": {"spec": {"b": 1, "a": 2}, "$patch": "replace"}}}).actions
     (made,) = create.bodies
     text = b'{"spec":{"template":{"$patch":"replace","spec":{"a":2,"b":1}}}}'
     assert orjson.dumps(made["data"]) == text
 
 
-def test_the_hash_is_taken_over_what_go_would_write():
+def test_revision_hash_uses_gos_escaping():
     plain = revisions.hash_of({"a": r"\u003c\u2028"}, 0)
     assert (
         revisions.hash_of({"a": "<\N{LINE SEPARATOR}"}, 0) != plain
@@ -70,7 +70,7 @@ def test_the_hash_is_taken_over_what_go_would_write():
     assert revisions.hash_of({"b": 1, "a": 2}, 0) == revisions.hash_of({"a": 2, "b": 1}, 0)
 
 
-def test_the_first_revision_is_recorded():
+def test_first_revision_is_created():
     settled = settle({"a": 1})
     (create,) = settled.actions
     (body,) = create.bodies
@@ -86,31 +86,31 @@ def test_the_first_revision_is_recorded():
     assert settled.revision is body
 
 
-def test_an_owners_long_name_is_cut():
+def test_long_owner_name_is_truncated():
     owner = {**OWNER, "metadata": {**OWNER["metadata"], "name": "n" * 250}}
     settled = revisions.settle(wanted({"a": 1}, owner), (), 0, {}.get)
     assert meta.name(settled.revision) == f"{'n' * 223}-{revisions.hash_of({'a': 1}, 0)}"
 
 
-def test_what_is_the_newest_already_stays():
+def test_newest_equal_revision_is_kept():
     newest = revision(2, {"a": 2})
     settled = settle({"a": 2}, [revision(1, {"a": 1}), newest])
     assert settled.revision is newest
     assert settled.actions == ()
 
 
-def test_what_was_before_becomes_the_newest_again():
+def test_former_equal_revision_becomes_newest():
     settled = settle({"a": 1}, [revision(1, {"a": 1}), revision(2, {"a": 2})])
     assert settled.actions == (Update(resource=CONTROLLER_REVISIONS, body=settled.revision),)
     assert (meta.name(settled.revision), settled.revision["revision"]) == ("web-1", 3)
 
 
-def test_nulls_of_older_managers_are_no_difference():
+def test_null_fields_are_ignored_in_comparison():
     old = revision(1, {"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}})
     assert settle({"metadata": {"labels": {"a": "b"}}}, [old]).revision is old
 
 
-def test_a_name_that_is_taken_counts_as_a_collision():
+def test_revision_name_collision_is_counted():
     first = f"web-{revisions.hash_of({'a': 1}, 0)}"
     settled = settle({"a": 1}, named={first: revision(1, {"other": True}, first)})
     assert settled.collision_count == 1
@@ -118,7 +118,7 @@ def test_a_name_that_is_taken_counts_as_a_collision():
     assert isinstance(settled.actions[0], Create)
 
 
-def test_the_same_data_under_the_name_is_taken_as_it_is():
+def test_existing_equal_revision_is_used():
     name = f"web-{revisions.hash_of({'a': 1}, 0)}"
     taken = revision(1, {"a": 1}, name)
     settled = settle({"a": 1}, named={name: taken})

@@ -17,5 +17,5 @@ from mockube.controller_manager.workloads.rolling import fenceposts
         pytest.param("25%", "25%", 0, (0, 1), id="of none"),
     ],
 )
-def test_fenceposts(surge, unavailable, replicas, expected):
+def test_fenceposts_are_resolved(surge, unavailable, replicas, expected):
     assert fenceposts(surge, unavailable, replicas) == expected

@@ -35,7 +35,7 @@ def of_container(**fields):
         ),
     ],
 )
-def test_what_means_the_same_is_equal(one, other):
+def test_equal_templates_are_recognised(one, other):
     assert equal_ignoring_hash(one, other)
     assert equal_ignoring_hash(other, one)
 
@@ -63,11 +63,11 @@ def test_what_means_the_same_is_equal(one, other):
         pytest.param(of_container(args=["a", "b"]), of_container(args=["b", "a"]), id="order"),
     ],
 )
-def test_what_means_something_else_is_not_equal(one, other):
+def test_different_templates_are_recognised(one, other):
     assert not equal_ignoring_hash(one, other)
 
 
-def test_a_pod_is_its_template_and_its_owners():
+def test_pod_is_built_from_template_and_owner():
     pod = pod_of(
         template(labels={"app": "web"}, metadata={"annotations": {"n": "1"}, "finalizers": ["a/b"]}), OWNER
     )
@@ -95,5 +95,5 @@ def test_a_pod_is_its_template_and_its_owners():
     }
 
 
-def test_the_hash_is_no_part_of_what_a_deployment_wants():
+def test_pod_template_hash_is_not_compared():
     assert without_hash(template(labels={"app": "web", "pod-template-hash": "x"})) == template()

@@ -48,7 +48,7 @@ def weight(number, **labels):
         ),
     ],
 )
-def test_by_priority(strategy, expected):
+def test_update_order_by_priority(strategy, expected):
     pods = [pod("a", turn="x-1", side="left"), pod("b", turn="no-2"), pod("c", turn="10"), pod("d")]
     assert names(by_priority(pods, strategy)) == expected
 
@@ -72,12 +72,12 @@ def marked(text):
         pytest.param("ABcdef", "GHIJ", "cdeAfB", id="no denser than all pods are"),
     ],
 )
-def test_scattered(waiting, others, expected):
+def test_update_order_scattered(waiting, others, expected):
     pods = marked(waiting)
     assert names(scatter(pods, [*pods, *marked(others)], X)) == expected
 
 
-def test_nobody_is_lost_or_doubled():
+def test_scatter_keeps_every_pod_once():
     for size in range(9):
         for kind in range(2**size):
             text = "".join("ABCDEFGHI"[i] if kind >> i & 1 else "abcdefghi"[i] for i in range(size))

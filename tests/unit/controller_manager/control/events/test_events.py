@@ -41,7 +41,7 @@ def counted():
     return CountedEvents("deployment-controller")
 
 
-def test_an_event_tells_what_was_said_about_what(counted):
+def test_event_has_upstreams_fields(counted):
     assert counted.write(said("Scaled up")).body == {
         "apiVersion": "v1",
         "kind": "Event",
@@ -66,14 +66,14 @@ def test_an_event_tells_what_was_said_about_what(counted):
     }
 
 
-def test_about_what_has_no_namespace_is_told_in_the_default_one(counted):
+def test_event_about_cluster_scoped_object_is_in_default_namespace(counted):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
     body = counted.write(said(about=node)).body
     assert body["metadata"]["namespace"] == "default"
     assert "namespace" not in body["involvedObject"]
 
 
-def test_the_same_again_raises_a_count(counted):
+def test_repeated_event_increases_count(counted):
     first = counted.write(said())
     again = counted.write(said(after=90))
     assert again.change == {"count": 2, "lastTimestamp": "2030-01-01T00:01:30Z", "message": "m"}
@@ -81,7 +81,7 @@ def test_the_same_again_raises_a_count(counted):
     assert again.body["firstTimestamp"] == "2030-01-01T00:00:00Z"
 
 
-def test_other_words_or_objects_are_other_events(counted):
+def test_different_message_or_object_is_another_event(counted):
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
     writes = [said("a"), said("b"), said("a", reason="Other"), said("a", about=other)]
     assert [short(counted.write(one)) for one in writes] == [
@@ -92,7 +92,7 @@ def test_other_words_or_objects_are_other_events(counted):
     ]
 
 
-def test_many_similar_ones_are_told_as_one(counted):
+def test_similar_events_are_combined(counted):
     told = [short(counted.write(said(f"pod {number}"))) for number in range(12)]
     assert told[:9] == [f"create pod {number} x1" for number in range(9)]
     assert told[9:] == [
@@ -102,7 +102,7 @@ def test_many_similar_ones_are_told_as_one(counted):
     ]
 
 
-def test_only_an_event_of_its_own_names_its_reporter(counted):
+def test_combined_event_has_no_reporting_component(counted):
     bodies = [counted.write(said(f"pod {number}")).body for number in range(10)]
     assert bodies[8]["reportingComponent"]
     assert [bodies[9][field] for field in ("reportingComponent", "reportingInstance")] == ["", ""]
@@ -115,13 +115,13 @@ def test_only_an_event_of_its_own_names_its_reporter(counted):
         pytest.param(601, "create later x1", id="long enough"),
     ],
 )
-def test_after_ten_minutes_nothing_is_similar_any_more(counted, pause, expected):
+def test_events_are_similar_for_ten_minutes_only(counted, pause, expected):
     for number in range(9):
         counted.write(said(f"pod {number}"))
     assert short(counted.write(said("later", after=pause))) == expected
 
 
-def test_an_object_of_which_too_much_is_said_is_told_of_every_five_minutes(counted):
+def test_event_rate_of_object_is_limited(counted):
     told = [short(counted.write(said(after=number))) for number in range(30)]
     assert told[24] == "patch m x25"
     assert told[25:] == [None] * 5
@@ -130,7 +130,7 @@ def test_an_object_of_which_too_much_is_said_is_told_of_every_five_minutes(count
     assert short(counted.write(said(after=601))) == "patch m x32"
 
 
-def test_the_limit_is_for_each_object(counted):
+def test_event_rate_limit_is_per_object(counted):
     for number in range(40):
         counted.write(said(after=number))
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
@@ -149,7 +149,7 @@ def scheduling(message="0/3 nodes are available", *, after=0, **more):
     return said(message, reason="FailedScheduling", after=after, action="Scheduling", **more)
 
 
-def test_an_event_of_the_scheduler(series):
+def test_scheduler_event_has_upstreams_fields(series):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "uid": "u-node"}}
     body = series.write(scheduling("x" * 2000, related=reference(node))).body
     assert body.pop("note") == "x" * 1024
@@ -168,7 +168,7 @@ def test_an_event_of_the_scheduler(series):
     }
 
 
-def test_the_second_time_makes_it_a_series_and_later_ones_are_only_counted(series):
+def test_repeated_scheduler_event_becomes_a_series(series):
     series.write(scheduling())
     again = series.write(scheduling("other words", after=10))
     expected = {"series": {"count": 2, "lastObservedTime": "2030-01-01T00:00:10.000000Z"}}
@@ -180,7 +180,7 @@ def overdue(series, after):
     return [write.change["series"]["count"] for write in series.due_writes(START + timedelta(seconds=after))]
 
 
-def test_a_series_that_ended_is_written_once_more_and_forgotten(series):
+def test_ended_series_is_written_once_more_and_dropped(series):
     for after in (0, 10, 20):
         series.write(scheduling(after=after))
     assert overdue(series, 360) == []
@@ -189,7 +189,7 @@ def test_a_series_that_ended_is_written_once_more_and_forgotten(series):
     assert series.write(scheduling(after=801)).change is None
 
 
-def test_a_series_that_goes_on_is_written_every_half_hour(series):
+def test_running_series_is_written_every_half_hour(series):
     written = []
     for after in range(0, 3700, 60):
         series.write(scheduling(after=after))
@@ -197,7 +197,7 @@ def test_a_series_that_goes_on_is_written_every_half_hour(series):
     assert written == [32, 62]
 
 
-def test_what_happened_once_is_forgotten_in_silence(series):
+def test_single_event_is_dropped_without_write(series):
     series.write(scheduling())
     assert overdue(series, 400) == []
     assert series.write(scheduling(after=401)).change is None

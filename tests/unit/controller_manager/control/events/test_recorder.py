@@ -56,7 +56,7 @@ def verbs(client):
     return [verb for verb, *_ in client.calls]
 
 
-async def test_what_is_said_is_written(running, recorder, client):
+async def test_recorded_event_is_created_then_patched(running, recorder, client):
     recorder.record(WEB, "Normal", "Started", "Started container")
     recorder.record(WEB, "Normal", "Started", "Started container")
     await until(lambda: running.is_idle)
@@ -66,14 +66,14 @@ async def test_what_is_said_is_written(running, recorder, client):
     assert name == client.calls[0][2]
 
 
-async def test_events_of_one_moment_have_names_of_their_own(running, recorder, client):
+async def test_simultaneous_events_have_different_names(running, recorder, client):
     recorder.record(WEB, "Normal", "Pulled", "a")
     recorder.record(WEB, "Normal", "Started", "b")
     await until(lambda: running.is_idle)
     assert len({name for _, _, name, _ in client.calls}) == 2
 
 
-async def test_one_that_is_forgotten_is_made_anew(running, recorder, client):
+async def test_expired_event_is_created_again(running, recorder, client):
     client.refusals["patch", "*"] = NotFound("expired")
     for _ in range(2):
         recorder.record(WEB, "Normal", "Started", "a")
@@ -82,7 +82,7 @@ async def test_one_that_is_forgotten_is_made_anew(running, recorder, client):
     assert client.calls[2][-1]["count"] == 2
 
 
-async def test_a_refusal_is_the_end_of_one_and_not_of_the_next(running, recorder, client):
+async def test_refused_event_is_dropped_without_affecting_next(running, recorder, client):
     client.refusals["create", "*"] = Forbidden("the namespace ends")
     recorder.record(WEB, "Normal", "Started", "a")
     recorder.record(WEB, "Normal", "Killing", "b")
@@ -92,7 +92,7 @@ async def test_a_refusal_is_the_end_of_one_and_not_of_the_next(running, recorder
 
 
 @pytest.mark.parametrize("error", [Unreachable("away"), OutcomeUnknown("cut")], ids=["away", "cut"])
-async def test_a_server_that_is_away_is_asked_again(running, recorder, client, clock, error):
+async def test_event_is_retried_while_server_is_unavailable(running, recorder, client, clock, error):
     client.refusals["create", "*"] = error
     recorder.record(WEB, "Normal", "Started", "a")
     await until(lambda: len(client.calls) == 1)
@@ -107,7 +107,7 @@ async def test_a_server_that_is_away_is_asked_again(running, recorder, client, c
     assert len(client.calls) == 3
 
 
-async def test_but_not_for_ever(running, recorder, client, clock):
+async def test_event_retries_are_limited(running, recorder, client, clock):
     client.refusals["create", "*"] = Unreachable("away")
     recorder.record(WEB, "Normal", "Started", "a")
     for tries in range(1, TRIES + 1):
@@ -118,7 +118,7 @@ async def test_but_not_for_ever(running, recorder, client, clock):
     assert (len(client.calls), dropped(running)) == (TRIES, 1)
 
 
-async def test_what_can_wait_is_written_slowly_while_more_is_said(running, writer, client, clock):
+async def test_low_priority_events_are_rate_limited(running, writer, client, clock):
     recorder = Recorders(writer=writer, client=client).of("kubelet", can_wait=True)
     said = itertools.count()
 
@@ -145,13 +145,13 @@ async def test_what_can_wait_is_written_slowly_while_more_is_said(running, write
     await until(lambda: len(client.calls) == everything)
 
 
-async def test_what_finds_no_place_is_dropped_and_counted(writer, recorder):
+async def test_events_beyond_queue_are_dropped_and_counted(writer, recorder):
     for _ in range(QUEUE_LENGTH + 3):
         recorder.record(WEB, "Normal", "Started", "a")
     assert dropped(writer) == 3
 
 
-async def test_the_scheduler_writes_its_own_kind(running, writer, client, clock):
+async def test_scheduler_writes_events_v1(running, writer, client, clock):
     recorder = Recorders(writer=writer, client=client).series_of("default-scheduler", "host")
     for _ in range(3):
         recorder.record(WEB, "Warning", "FailedScheduling", "no", action="Scheduling")

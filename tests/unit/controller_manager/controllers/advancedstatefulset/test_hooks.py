@@ -38,13 +38,13 @@ def names(sets):
     return [(verb, name) for verb, name in sets.round() if verb != "patch"]
 
 
-def test_a_new_pod_is_normal_at_once():
+def test_new_pod_is_normal_at_once():
     sets = settled()
     assert sets.state(0) == "Normal"
     assert meta.annotations(sets.pod(0))["lifecycle.apps.kruise.io/timestamp"]
 
 
-def test_a_new_pod_is_not_available_before_all_hooks_are_on():
+def test_new_pod_is_unavailable_until_all_hooks_are_set():
     sets = settled(2, policy="OrderedReady", held=False, preNormal=LABEL)
     assert (sets.pods, sets.state(0)) == (["web-0"], "PreparingNormal")
     counted = {field: sets.status[field] for field in ("readyReplicas", "availableReplicas")}
@@ -54,12 +54,12 @@ def test_a_new_pod_is_not_available_before_all_hooks_are_on():
     assert (sets.pods, sets.state(0)) == (["web-0", "web-1"], "Normal")
 
 
-def test_a_template_that_has_the_hooks_makes_pods_that_are_normal():
+def test_template_with_hooks_creates_normal_pods():
     sets = settled(preNormal=LABEL)
     assert (sets.state(0), sets.status["availableReplicas"]) == ("Normal", 1)
 
 
-def test_a_pod_goes_when_its_holder_lets_go():
+def test_hooked_pod_is_deleted_after_hook_label_is_removed():
     sets = settled(2, preDelete=LABEL)
     sets.scale(1)
     assert sets.round() == [("patch", "web-1")]
@@ -71,7 +71,7 @@ def test_a_pod_goes_when_its_holder_lets_go():
     assert sets.round() == [("delete", "web-1")]
 
 
-def test_a_finalizer_of_a_hook_holds_a_pod_as_well():
+def test_hook_finalizer_blocks_deletion():
     sets = settled(1, held=False, preDelete=FINALIZER)
     sets.put(PODS, meta.with_finalizer(sets.pod(0), "example.com/held"))
     sets.scale(0)
@@ -82,7 +82,7 @@ def test_a_finalizer_of_a_hook_holds_a_pod_as_well():
     assert sets.pods == []
 
 
-def test_a_pod_that_is_held_is_out_of_service_where_the_hook_says_so():
+def test_pod_preparing_delete_is_not_ready_if_hook_marks_it():
     sets = settled(2, preDelete=MARKING)
     sets.scale(1)
     sets.settle()
@@ -92,7 +92,7 @@ def test_a_pod_that_is_held_is_out_of_service_where_the_hook_says_so():
     assert sets.pods == ["web-0"]
 
 
-def test_a_pod_is_in_service_again_once_it_is_updated():
+def test_updated_pod_becomes_ready_again():
     sets = settled(1, inPlaceUpdate=MARKING)
     roll(sets, "a:2")
     sets.settle()
@@ -106,7 +106,7 @@ def is_ready(sets, ordinal):
     return conditions.is_true(sets.pod(ordinal), "Ready")
 
 
-def test_in_order_one_pod_is_told_at_a_time():
+def test_ordered_deletion_prepares_one_pod_at_a_time():
     sets = settled(3, policy="OrderedReady", preDelete=LABEL)
     sets.scale(1)
     assert sets.round() == [("patch", "web-2")]
@@ -117,7 +117,7 @@ def test_in_order_one_pod_is_told_at_a_time():
     assert sets.round() == [("patch", "web-1")]
 
 
-def test_a_pod_that_is_replaced_is_held_too_and_takes_its_place():
+def test_replaced_pod_waits_for_hook_and_keeps_its_ordinal():
     sets = settled(2, preDelete=LABEL)
     sets.change_spec("updateStrategy", to=in_place("ReCreate", maxUnavailable=1))
     sets.change_spec("template", to=template("a:2"))
@@ -128,7 +128,7 @@ def test_a_pod_that_is_replaced_is_held_too_and_takes_its_place():
     assert sets.round() == [("delete", "web-1")]
 
 
-def test_a_pod_that_ended_and_is_held_waits_too():
+def test_finished_pod_with_hook_waits():
     sets = settled(1, preDelete=LABEL)
     sets.run(0, phase="Failed")
     assert sets.round() == [("patch", "web-0")]
@@ -137,7 +137,7 @@ def test_a_pod_that_ended_and_is_held_waits_too():
     assert sets.round() == [("delete", "web-0")]
 
 
-def test_a_pod_changes_when_its_holder_lets_go_and_is_normal_when_he_holds_it_again():
+def test_hooked_pod_is_updated_after_label_is_removed_and_normal_after_it_returns():
     sets = settled(2, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
@@ -152,7 +152,7 @@ def test_a_pod_changes_when_its_holder_lets_go_and_is_normal_when_he_holds_it_ag
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
 
 
-def test_in_order_a_pod_that_is_let_go_changes_though_it_is_not_available():
+def test_ordered_update_changes_unavailable_pod_that_is_released_by_hook():
     sets = settled(2, policy="OrderedReady", inPlaceUpdate=MARKING)
     roll(sets, "a:2")
     sets.settle()
@@ -165,7 +165,7 @@ def test_in_order_a_pod_that_is_let_go_changes_though_it_is_not_available():
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
 
 
-def test_in_order_nothing_comes_or_goes_while_a_pod_is_held():
+def test_ordered_scaling_waits_for_hooked_pod():
     sets = settled(2, policy="OrderedReady", inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
@@ -177,7 +177,7 @@ def test_in_order_nothing_comes_or_goes_while_a_pod_is_held():
     assert (sets.pods, sets.state(0)) == (["web-0"], "PreparingUpdate")
 
 
-def test_a_pod_that_was_updated_is_held_again_before_it_changes_once_more():
+def test_updated_pod_waits_for_hook_before_next_update():
     sets = settled(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
@@ -191,7 +191,7 @@ def test_a_pod_that_was_updated_is_held_again_before_it_changes_once_more():
     assert sets.image(0) == "a:3"
 
 
-def test_a_pod_whose_update_has_just_ended_is_held_again_before_the_next():
+def test_just_updated_pod_waits_for_hook_before_next_update():
     sets = settled(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
@@ -205,7 +205,7 @@ def test_a_pod_whose_update_has_just_ended_is_held_again_before_the_next():
     assert (sets.image(0), sets.state(0)) == ("a:2", "PreparingUpdate")
 
 
-def test_what_is_rolled_back_while_it_is_held_need_not_change():
+def test_rollback_while_waiting_for_hook_cancels_update():
     sets = settled(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
@@ -220,7 +220,7 @@ def roll(sets, image):
     sets.change_spec("template", to=template(image, **{"held-by": "me"}))
 
 
-def test_a_pod_that_prepares_to_go_is_not_updated():
+def test_pod_preparing_delete_is_not_updated():
     sets = settled(2, preDelete=LABEL)
     sets.specify(1)
     sets.settle()
@@ -230,7 +230,7 @@ def test_a_pod_that_prepares_to_go_is_not_updated():
     assert sets.image(1) == "a:1"
 
 
-def test_a_pod_that_no_longer_has_to_go_is_not_updated_in_place_either():
+def test_pod_no_longer_to_be_deleted_is_not_updated_in_place():
     sets = settled(1, preDelete=LABEL)
     sets.specify(0)
     sets.settle()

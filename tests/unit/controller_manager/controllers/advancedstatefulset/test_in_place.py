@@ -39,7 +39,7 @@ def is_ready(sets, ordinal):
     return conditions.is_true(sets.pod(ordinal), "Ready")
 
 
-def test_images_are_replaced_in_the_pods_that_are_there():
+def test_images_are_replaced_in_place():
     sets = settled()
     before = uids(sets)
     roll(sets)
@@ -54,7 +54,7 @@ def test_images_are_replaced_in_the_pods_that_are_there():
     ]
 
 
-def test_the_gate_is_shut_first_and_open_at_the_end():
+def test_readiness_gate_is_false_before_update_and_true_after():
     sets = settled(replicas=1)
     assert conditions.is_true(sets.pod(0), GATE)
     roll(sets)
@@ -75,7 +75,7 @@ def test_the_gate_is_shut_first_and_open_at_the_end():
 
 
 @pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "in-order"])
-def test_a_pod_that_changes_is_down(parallel):
+def test_pod_in_update_is_unavailable(parallel):
     sets = settled(parallel=parallel, replicas=3)
     roll(sets)
     changed = []
@@ -88,7 +88,7 @@ def test_a_pod_that_changes_is_down(parallel):
     assert changed == [{"web-2"}, {"web-1"}, {"web-0"}]
 
 
-def test_labels_change_without_a_restart():
+def test_labels_change_without_restart():
     sets = settled(replicas=1)
     before = uids(sets)
     roll(sets, "a:1", tier="gold")
@@ -105,7 +105,7 @@ def test_labels_change_without_a_restart():
         pytest.param("InPlaceOnly", True, id="never-anew"),
     ],
 )
-def test_what_cannot_change_in_place(policy, kept):
+def test_unsupported_in_place_change_follows_policy(policy, kept):
     sets = settled(policy)
     before = uids(sets)
     sets.change_spec("template", to=with_another_command())
@@ -115,7 +115,7 @@ def test_what_cannot_change_in_place(policy, kept):
     assert sets.plan_web().actions == ()
 
 
-def test_a_pod_of_a_revision_that_nobody_remembers_is_made_anew():
+def test_pod_of_unknown_revision_is_recreated():
     sets = settled(replicas=1)
     before = uids(sets)
     roll(sets)
@@ -124,7 +124,7 @@ def test_a_pod_of_a_revision_that_nobody_remembers_is_made_anew():
     assert uids(sets) != before
 
 
-def test_without_the_gate_pods_change_all_the_same():
+def test_pods_without_readiness_gate_are_updated_in_place():
     sets = AdvancedSets(replicas=1, updateStrategy=in_place())
     sets.settle()
     before = uids(sets)
@@ -135,7 +135,7 @@ def test_without_the_gate_pods_change_all_the_same():
     assert (uids(sets), sets.image(0), sets.state(0)) == (before, "a:2", "Normal")
 
 
-def test_a_pod_that_changes_is_down_whatever_its_labels_say():
+def test_unlabelled_pod_in_update_is_unavailable():
     """As one that was labelled by nobody when it began to change."""
     sets = AdvancedSets(replicas=2, podManagementPolicy="Parallel", updateStrategy=in_place())
     sets.settle()
@@ -147,7 +147,7 @@ def test_a_pod_that_changes_is_down_whatever_its_labels_say():
     assert sets.round() == [("patch", "web-0")]
 
 
-def test_a_pod_that_is_outdated_before_its_gate_opens_changes_at_once():
+def test_pod_outdated_before_gate_opens_is_updated_at_once():
     sets = settled(replicas=0)
     sets.scale(1)
     sets.round()
@@ -158,7 +158,7 @@ def test_a_pod_that_is_outdated_before_its_gate_opens_changes_at_once():
     assert is_ready(sets, 0)
 
 
-def test_a_gate_that_was_shut_before_the_change_failed_stays_shut():
+def test_gate_closed_before_failed_update_stays_closed():
     sets = settled(replicas=1)
     roll(sets)
     shut_gate(sets)
@@ -167,7 +167,7 @@ def test_a_gate_that_was_shut_before_the_change_failed_stays_shut():
     assert (sets.image(0), conditions.status(sets.pod(0), GATE)) == ("a:2", "False")
 
 
-def test_a_gate_that_was_shut_for_nothing_opens():
+def test_gate_closed_without_update_opens():
     sets = settled(replicas=1)
     shut_gate(sets)
     sets.settle()
@@ -180,7 +180,7 @@ def shut_gate(sets):
     sets.change(PODS, "web-0", ("status", "conditions"), said)
 
 
-def test_a_named_pod_goes_and_does_not_change():
+def test_specified_pod_is_deleted_not_updated():
     sets = settled(maxUnavailable=2)
     roll(sets)
     sets.specify(0)
@@ -190,7 +190,7 @@ def test_a_named_pod_goes_and_does_not_change():
 # --- grace
 
 
-def test_a_pod_is_out_of_service_for_a_while_before_it_changes():
+def test_pod_is_unready_during_grace_before_update():
     sets = settled(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
     roll(sets)
     sets.round()
@@ -207,7 +207,7 @@ def test_a_pod_is_out_of_service_for_a_while_before_it_changes():
     assert is_ready(sets, 0)
 
 
-def test_what_is_rolled_meanwhile_comes_after_the_wait():
+def test_revision_rolled_during_grace_is_applied_after_it():
     sets = settled(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
     roll(sets)
     sets.round()
@@ -220,7 +220,7 @@ def test_what_is_rolled_meanwhile_comes_after_the_wait():
     assert sets.status["currentRevision"] == sets.status["updateRevision"]
 
 
-def test_a_pod_in_its_grace_is_down():
+def test_pod_in_grace_is_unavailable():
     sets = settled(replicas=2, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
     roll(sets)
     assert {name for _, name in sets.round()} == {"web-1"}

@@ -23,10 +23,10 @@ from mockube.controller_manager.controllers.advancedstatefulset.strategy import 
         pytest.param(0, 0, [0], [], id="no-replicas"),
     ],
 )
-def test_reserved_ordinals_are_passed_over(start, replicas, reserved, expected):
+def test_reserved_ordinals_are_skipped(start, replicas, reserved, expected):
     assert [*ordinals(start, replicas, reserved)] == expected
 
 
 @pytest.mark.parametrize("text", ["5", "5-", "-5", "9-5", "1-2-3", "a-b", ""])
-def test_of_a_list_that_cannot_be_read_none_is_reserved(text):
+def test_unparsable_reserved_ordinals_are_ignored(text):
     assert [*ordinals(0, 2, [0, text])] == [0, 1]

@@ -41,27 +41,27 @@ def waves(sets):
         pytest.param(None, [[4], [3], [2], [1], [0]], id="not-said"),
     ],
 )
-def test_so_many_are_replaced_at_a_time(limit, expected):
+def test_max_unavailable_pods_are_replaced_at_a_time(limit, expected):
     sets = settled(maxUnavailable=limit) if limit is not None else settled()
     sets.roll("a:2")
     assert waves(sets) == expected
     assert sets.status["currentRevision"] == sets.status["updateRevision"]
 
 
-def test_in_order_one_is_replaced_at_a_time():
+def test_ordered_update_replaces_one_pod_at_a_time():
     sets = settled(parallel=False)
     sets.roll("a:2")
     assert waves(sets) == [[4], [3], [2], [1], [0]]
 
 
-def test_pods_that_are_down_count_and_are_replaced_at_no_cost():
+def test_unavailable_pods_count_and_are_replaced_first():
     sets = settled(maxUnavailable=2)
     sets.run(3, ready=False)
     sets.roll("a:2")
     assert deleted(sets) == [4, 3]
 
 
-def test_an_available_pod_waits_for_those_above_it():
+def test_available_pod_waits_for_higher_ordinals():
     """Upstream's order: the first that there is no room for ends the walk, even before one that is down."""
     sets = settled(maxUnavailable=2)
     for ordinal in (0, 1):
@@ -72,7 +72,7 @@ def test_an_available_pod_waits_for_those_above_it():
     assert deleted(sets) == [4]
 
 
-def test_a_pod_is_down_until_it_was_ready_for_long_enough():
+def test_pod_is_unavailable_until_min_ready_seconds():
     sets = settled(maxUnavailable=1, minReadySeconds=10)
     sets.clock.advance(10)
     sets.settle()
@@ -98,7 +98,7 @@ def test_a_pod_is_down_until_it_was_ready_for_long_enough():
         pytest.param(3, ["0-1"], {5, 6}, id="range-does-not-count"),
     ],
 )
-def test_the_first_pods_are_kept(partition, reserved, updated):
+def test_pods_below_partition_are_kept(partition, reserved, updated):
     sets = settled(maxUnavailable=5, partition=partition)
     sets.reserve(*reserved)
     sets.settle()
@@ -112,7 +112,7 @@ def test_the_first_pods_are_kept(partition, reserved, updated):
     assert {int(name[4:]) for name in sets.pods if sets.image(int(name[4:])) == "a:2"} == updated
 
 
-def test_three_replicas_with_two_kept_and_ordinals_between_reserved():
+def test_partition_counts_pods_with_reserved_ordinals():
     sets = settled(replicas=3, partition=2)
     sets.reserve(1, 3)
     sets.settle()
@@ -121,7 +121,7 @@ def test_three_replicas_with_two_kept_and_ordinals_between_reserved():
     assert waves(sets) == [[4]]
 
 
-def test_a_new_pod_of_a_set_that_does_not_say_how_it_rolls_follows_its_status():
+def test_new_pod_without_partition_gets_update_revision():
     sets = AdvancedSets(replicas=2, updateStrategy={"type": "RollingUpdate"})
     sets.settle()
     sets.roll("a:2")
@@ -136,7 +136,7 @@ def test_a_new_pod_of_a_set_that_does_not_say_how_it_rolls_follows_its_status():
 # --- what holds it up
 
 
-def test_a_paused_update_still_scales():
+def test_paused_update_still_scales():
     sets = settled(paused=True, replicas=2)
     sets.roll("a:2")
     sets.specify(0)
@@ -146,7 +146,7 @@ def test_a_paused_update_still_scales():
     assert sets.image(2) == "a:2"
 
 
-def test_on_delete_pods_are_replaced_when_somebody_deletes_them():
+def test_on_delete_pods_are_replaced_after_deletion():
     sets = settled(replicas=2)
     sets.change_spec("updateStrategy", to={"type": "OnDelete"})
     sets.roll("a:2")
@@ -158,7 +158,7 @@ def test_on_delete_pods_are_replaced_when_somebody_deletes_them():
     assert sets.status["currentRevision"] != sets.status["updateRevision"]
 
 
-def test_scaling_goes_before_updating():
+def test_scaling_precedes_updating():
     sets = settled(parallel=False, replicas=3)
     sets.roll("a:2")
     sets.scale(2)
@@ -196,7 +196,7 @@ def test_pods_are_replaced_by_priority(strategy, expected):
     assert waves(sets) == [[ordinal] for ordinal in expected]
 
 
-def test_out_of_order_so_many_are_updated_whichever_they_are():
+def test_unordered_update_updates_number_of_pods():
     priority = {"weightPriority": [{"weight": 1, "matchSelector": {"matchLabels": {"first": "yes"}}}]}
     sets = settled(
         replicas=10, partition=6, maxUnavailable=10, unorderedUpdate={"priorityStrategy": priority}
@@ -212,7 +212,7 @@ def test_out_of_order_so_many_are_updated_whichever_they_are():
     assert sets.plan_web().actions == ()
 
 
-def test_out_of_order_pods_that_come_back_updated_count():
+def test_recreated_updated_pods_count_in_unordered_update():
     sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
     sets.roll("a:2")
     assert deleted(sets) == [3, 2]
@@ -220,7 +220,7 @@ def test_out_of_order_pods_that_come_back_updated_count():
     assert sets.round() == [("create", "web-2"), ("create", "web-3")]
 
 
-def test_out_of_order_pods_come_back_as_those_that_are_missing():
+def test_recreated_pods_fill_missing_revisions_in_unordered_update():
     sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
     sets.roll("a:2")
     sets.settle()
@@ -237,7 +237,7 @@ def test_out_of_order_pods_come_back_as_those_that_are_missing():
 # --- pods that somebody named
 
 
-def test_named_pods_go_as_far_as_the_limit_allows_and_come_back():
+def test_specified_pods_are_deleted_within_max_unavailable_and_recreated():
     sets = settled(maxUnavailable=2, partition=5)
     uids = {ordinal: meta.uid(sets.pod(ordinal)) for ordinal in range(5)}
     for ordinal in (0, 2, 4):
@@ -249,7 +249,7 @@ def test_named_pods_go_as_far_as_the_limit_allows_and_come_back():
     assert renewed == {0, 2, 4}
 
 
-def test_a_named_pod_that_is_down_goes_past_the_limit():
+def test_unavailable_specified_pod_is_deleted_beyond_limit():
     sets = settled(maxUnavailable=1, partition=5)
     sets.run(1, ready=False)
     sets.specify(1)
@@ -257,7 +257,7 @@ def test_a_named_pod_that_is_down_goes_past_the_limit():
     assert deleted(sets) == [1]
 
 
-def test_a_named_pod_takes_the_place_of_an_outdated_one():
+def test_specified_pod_is_replaced_before_outdated_one():
     sets = settled(maxUnavailable=1)
     sets.roll("a:2")
     sets.specify(0)
@@ -265,14 +265,14 @@ def test_a_named_pod_takes_the_place_of_an_outdated_one():
     assert deleted(sets) == []
 
 
-def test_a_named_pod_that_is_outdated_goes_once():
+def test_outdated_specified_pod_is_deleted_once():
     sets = settled(maxUnavailable=5)
     sets.roll("a:2")
     sets.specify(2)
     assert sorted(deleted(sets)) == [0, 1, 2, 3, 4]
 
 
-def test_a_named_pod_comes_back_with_what_the_partition_gives_it():
+def test_recreated_specified_pod_has_revision_of_partition():
     sets = settled(maxUnavailable=1, partition=3)
     sets.roll("a:2")
     sets.settle()
@@ -281,7 +281,7 @@ def test_a_named_pod_comes_back_with_what_the_partition_gives_it():
     assert [sets.image(ordinal) for ordinal in range(5)] == ["a:1", "a:1", "a:1", "a:2", "a:2"]
 
 
-def test_a_rollback_takes_the_first_revision_again():
+def test_rollback_reuses_first_revision():
     sets = settled(maxUnavailable=5)
     first = sets.status["currentRevision"]
     for image in ("a:2", "a:1"):
@@ -291,7 +291,7 @@ def test_a_rollback_takes_the_first_revision_again():
     assert {sets.image(ordinal) for ordinal in range(5)} == {"a:1"}
 
 
-def test_pods_made_anew_have_what_the_template_says():
+def test_recreated_pods_have_current_template():
     sets = settled(maxUnavailable=5, replicas=1)
     sets.change_spec("template", to=template("a:2", tier="gold"))
     sets.settle()

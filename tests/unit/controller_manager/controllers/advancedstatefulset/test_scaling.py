@@ -14,7 +14,7 @@ def settled(**spec):
     return sets
 
 
-def test_pods_come_one_after_the_other():
+def test_pods_are_created_in_order():
     sets = AdvancedSets()
     assert sets.round() == [("create", "web-0")]
     assert sets.round() == []
@@ -22,7 +22,7 @@ def test_pods_come_one_after_the_other():
     assert sets.round() == [("create", "web-1")]
 
 
-def test_a_pod_is_available_only_after_the_seconds_of_the_strategy():
+def test_pod_is_available_after_min_ready_seconds():
     sets = AdvancedSets(replicas=2, updateStrategy=rolling(minReadySeconds=10), minReadySeconds=99)
     sets.round()
     sets.run(0)
@@ -32,7 +32,7 @@ def test_a_pod_is_available_only_after_the_seconds_of_the_strategy():
     assert sets.round() == [("create", "web-1")]
 
 
-def test_a_pod_that_is_reserved_goes_and_another_comes_behind():
+def test_reserved_pod_is_deleted_and_next_ordinal_created():
     sets = settled()
     sets.reserve(1)
     assert sets.round() == [("create", "web-3")]
@@ -42,7 +42,7 @@ def test_a_pod_that_is_reserved_goes_and_another_comes_behind():
     assert sets.pods == ["web-0", "web-2", "web-3"]
 
 
-def test_with_fewer_replicas_the_reserved_pod_alone_goes():
+def test_scale_down_with_reservation_deletes_reserved_pod_only():
     sets = settled()
     sets.change_spec("replicas", to=2)
     sets.reserve(1)
@@ -61,7 +61,7 @@ def test_with_fewer_replicas_the_reserved_pod_alone_goes():
         pytest.param(None, [7], id="no-limit"),
     ],
 )
-def test_no_more_come_while_so_many_are_not_available(limit, rounds):
+def test_scale_up_waits_for_max_unavailable(limit, rounds):
     scaling = {} if limit is None else {"scaleStrategy": {"maxUnavailable": limit}}
     sets = AdvancedSets(replicas=7, podManagementPolicy="Parallel", **scaling)
     made = []
@@ -72,14 +72,14 @@ def test_no_more_come_while_so_many_are_not_available(limit, rounds):
     assert made == rounds
 
 
-def test_pods_that_are_reserved_go_while_others_may_not_come():
+def test_reserved_pods_are_deleted_while_scale_up_waits():
     sets = settled(replicas=3, podManagementPolicy="Parallel", scaleStrategy={"maxUnavailable": 1})
     sets.run(0, ready=False)
     sets.reserve(1)
     assert sets.round() == [("delete", "web-1")]
 
 
-def test_a_pod_that_ended_holds_up_all_others_even_in_parallel():
+def test_finished_pod_blocks_others_even_in_parallel():
     sets = AdvancedSets(podManagementPolicy="Parallel", replicas=3)
     sets.round()
     sets.remove_pod(2)
@@ -93,7 +93,7 @@ def test_a_pod_that_ended_holds_up_all_others_even_in_parallel():
 # --- claims
 
 
-def test_claims_go_with_a_pod_whose_ordinal_is_reserved():
+def test_claims_of_reserved_ordinal_are_deleted():
     sets = settled(
         volumeClaimTemplates=[claim_template()],
         persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"},
@@ -116,7 +116,7 @@ def test_claims_go_with_a_pod_whose_ordinal_is_reserved():
     assert sets.claims == ["data-web-0", "data-web-2", "data-web-3"]
 
 
-def test_a_claim_that_belongs_to_others_gets_one_owner_more():
+def test_foreign_claim_gets_additional_owner():
     sets = settled(replicas=1, volumeClaimTemplates=[claim_template()])
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}
     claim = sets.get(PERSISTENT_VOLUME_CLAIMS, "data-web-0")
@@ -128,7 +128,7 @@ def test_a_claim_that_belongs_to_others_gets_one_owner_more():
     assert sets.messages_of("ConflictingController") == []
 
 
-def test_a_set_whose_limit_cannot_be_read_is_left_alone():
+def test_set_with_invalid_limit_is_not_reconciled():
     sets = AdvancedSets(updateStrategy=rolling(maxUnavailable="many"))
     assert sets.round() == []
     assert sets.all(PODS) == []

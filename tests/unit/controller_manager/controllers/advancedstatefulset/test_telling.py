@@ -30,7 +30,7 @@ def told(sets, error=None):
     return writes[0].body["status"] if writes else None
 
 
-def test_all_is_told_of_a_set_that_is_complete():
+def test_status_of_complete_set():
     sets = settled(replicas=2, updateStrategy=rolling(minReadySeconds=10), podManagementPolicy="Parallel")
     revision = sets.status["updateRevision"]
     expected = {
@@ -53,7 +53,7 @@ def test_all_is_told_of_a_set_that_is_complete():
     assert sets.status == expected | {"availableReplicas": 2, "updatedAvailableReplicas": 2}
 
 
-def test_the_newest_revision_is_counted_by_itself():
+def test_update_revision_is_counted_separately():
     sets = settled(replicas=3, updateStrategy=rolling(partition=2))
     sets.roll("a:2")
     sets.settle()
@@ -70,7 +70,7 @@ def test_the_newest_revision_is_counted_by_itself():
     }
 
 
-def test_a_set_whose_kept_pods_are_lost_is_not_complete():
+def test_set_with_lost_partition_pods_is_not_complete():
     sets = settled(
         replicas=3, podManagementPolicy="Parallel", updateStrategy=rolling(partition=2, maxUnavailable=3)
     )
@@ -103,7 +103,7 @@ def sized(request, **changes):
         pytest.param(sized("1Gi", storageClassName="slow"), 0, id="other-class"),
     ],
 )
-def test_claims_are_compared_with_their_templates(template, compatible):
+def test_claims_are_compared_with_templates(template, compatible):
     sets = settled(replicas=2, volumeClaimTemplates=[sized("1Gi", storageClassName="fast")])
     capacity = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
     sets.change(PERSISTENT_VOLUME_CLAIMS, "data-web-0", ("status",), capacity)
@@ -120,7 +120,7 @@ def test_claims_are_compared_with_their_templates(template, compatible):
 # --- conditions
 
 
-def test_a_pod_that_cannot_be_made_is_told_of():
+def test_failed_pod_creation_sets_condition():
     sets = AdvancedSets()
     sets.round()
     sets.remove_pod(0)
@@ -131,7 +131,7 @@ def test_a_pod_that_cannot_be_made_is_told_of():
     )
 
 
-def test_the_condition_goes_when_nothing_fails_any_more():
+def test_failure_condition_is_removed_after_success():
     sets = AdvancedSets()
     sets.round()
     sets.remove_pod(0)
@@ -141,14 +141,14 @@ def test_the_condition_goes_when_nothing_fails_any_more():
     assert "conditions" not in sets.status
 
 
-def test_a_pod_that_cannot_be_mended_is_told_of():
+def test_failed_pod_update_sets_condition():
     sets = settled(replicas=1)
     sets.put(PODS, meta.with_labels(sets.pod(0), {"statefulset.kubernetes.io/pod-name": "other"}))
     (condition,) = told(sets, QUOTA)["conditions"]
     assert condition["type"] == "FailedUpdatePod"
 
 
-def test_an_error_about_something_else_is_no_condition():
+def test_other_errors_set_no_condition():
     sets = AdvancedSets()
     sets.round()
     sets.remove_pod(0)
@@ -158,7 +158,7 @@ def test_an_error_about_something_else_is_no_condition():
 # --- events, and whose pods are whose
 
 
-def test_events_are_those_of_stateful_sets():
+def test_events_are_upstreams():
     sets = settled(replicas=1, volumeClaimTemplates=[claim_template()])
     sets.scale(0)
     sets.settle()
@@ -169,7 +169,7 @@ def test_events_are_those_of_stateful_sets():
     ]
 
 
-def test_a_set_of_the_other_kind_and_the_same_name_is_nobody_of_its():
+def test_stateful_set_of_same_name_is_not_related():
     sets = settled(replicas=1)
     sets.add(STATEFUL_SETS, statefulset(replicas=3))
     (reference,) = meta.owner_references(sets.pod(0))
@@ -178,7 +178,7 @@ def test_a_set_of_the_other_kind_and_the_same_name_is_nobody_of_its():
     assert sets.pods == ["web-0"]
 
 
-def test_a_set_that_is_being_deleted_only_tells():
+def test_deleting_set_updates_status_only():
     sets = settled(replicas=2)
     sets.run(0, ready=False)
     sets.delete_set()
@@ -187,7 +187,7 @@ def test_a_set_that_is_being_deleted_only_tells():
     assert sets.status["readyReplicas"] == 1
 
 
-def test_old_revisions_are_forgotten():
+def test_old_revisions_are_deleted():
     sets = settled(replicas=1, revisionHistoryLimit=1)
     for image in ("a:2", "a:3", "a:4"):
         sets.roll(image)

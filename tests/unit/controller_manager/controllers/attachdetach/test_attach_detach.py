@@ -62,7 +62,7 @@ def look(volumes, *nodes):
         volumes.reconcile(Key("", node))
 
 
-def test_a_volume_is_attached_to_the_node_of_its_pod():
+def test_volume_is_attached_to_node_of_pod():
     volumes = world()
     pod(volumes, "pa", "na")
     look(volumes)
@@ -93,7 +93,7 @@ def attached(*pods, **of):
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["ended", "gone"])
-def test_it_is_detached_after_the_last_pod(ends):
+def test_volume_is_detached_after_last_pod(ends):
     volumes = attached()
     if ends:
         volumes.change(PODS, "pa", ("status", "phase"), "Succeeded")
@@ -104,7 +104,7 @@ def test_it_is_detached_after_the_last_pod(ends):
     assert volumes.all(VOLUME_ATTACHMENTS) == []
 
 
-def test_what_the_node_still_uses_stays():
+def test_volume_in_use_by_node_stays_attached():
     volumes = attached()
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
@@ -115,7 +115,7 @@ def test_what_the_node_still_uses_stays():
     assert volumes.all(VOLUME_ATTACHMENTS) == []
 
 
-def test_a_volume_of_one_node_waits_for_the_other():
+def test_single_node_volume_waits_for_other_node():
     volumes = attached()
     pod(volumes, "pb", "nb")
     look(volumes)
@@ -128,7 +128,7 @@ def test_a_volume_of_one_node_waits_for_the_other():
     assert volumes.names(VOLUME_ATTACHMENTS) == [NB]
 
 
-def test_without_a_pod_in_the_way_another_text_tells_of_it():
+def test_attach_conflict_without_pod_has_other_event():
     volumes = attached()
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
@@ -139,7 +139,7 @@ def test_without_a_pod_in_the_way_another_text_tells_of_it():
 
 
 @pytest.mark.parametrize("modes", [("ReadWriteMany",), ("ReadOnlyMany", "ReadWriteOnce"), ()])
-def test_a_volume_of_many_nodes_is_attached_to_both(modes):
+def test_multi_node_volume_is_attached_to_both(modes):
     volumes = attached(modes=modes)
     pod(volumes, "pb", "nb")
     look(volumes)
@@ -149,7 +149,7 @@ def test_a_volume_of_many_nodes_is_attached_to_both(modes):
 @pytest.mark.parametrize(
     "of", [{"managed": "false"}, {"hostPath": {"path": "/x"}}], ids=["by the kubelet", "a directory"]
 )
-def test_other_volumes_are_left_alone(of):
+def test_other_volumes_are_ignored(of):
     volumes = world(**of)
     pod(volumes, "pa", "na")
     look(volumes)
@@ -157,7 +157,7 @@ def test_other_volumes_are_left_alone(of):
 
 
 @pytest.mark.parametrize(("required", "count"), [(False, 0), (True, 1)])
-def test_the_driver_says_whether_its_volumes_are_attached(required, count):
+def test_csi_driver_without_attach_needs_no_attachment(required, count):
     volumes = world()
     pod(volumes, "pa", "na")
     driver = {"metadata": {"name": "csi.example.com"}, "spec": {"attachRequired": required}}
@@ -166,7 +166,7 @@ def test_the_driver_says_whether_its_volumes_are_attached(required, count):
     assert len(volumes.all(VOLUME_ATTACHMENTS)) == count
 
 
-def test_attachments_of_others_stay():
+def test_foreign_attachments_stay():
     volumes = world()
     source = {"persistentVolumeName": "nothing"}
     spec = {"attacher": "a", "nodeName": "na", "source": source}
@@ -176,7 +176,7 @@ def test_attachments_of_others_stay():
 
 
 @pytest.mark.parametrize("gone", [NODES, PERSISTENT_VOLUMES], ids=["the node", "the volume"])
-def test_what_is_left_of_something_gone_is_detached(gone):
+def test_attachment_of_deleted_object_is_removed(gone):
     volumes = attached()
     if gone is PERSISTENT_VOLUMES:
         volumes.remove(PODS, "pa")
@@ -187,7 +187,7 @@ def test_what_is_left_of_something_gone_is_detached(gone):
 
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from(["+na", "-na", "+nb", "-nb", "attach", "look na", "look nb"]), max_size=25))
-def test_a_volume_of_one_node_is_never_attached_to_two(steps):
+def test_single_node_volume_is_never_attached_twice(steps):
     volumes, numbers = world(), itertools.count()
     for step in steps:
         node = step[-2:]
@@ -211,7 +211,7 @@ def test_a_volume_of_one_node_is_never_attached_to_two(steps):
     assert bool(nodes) == bool(users)
 
 
-def test_which_changes_concern_it():
+def test_changes_map_to_node_keys():
     volumes = attached()
     of_node, of_pod, of_attachment, of_volume, of_claim, of_driver = (
         watch.keys for watch in ATTACH_DETACH.watches
@@ -251,7 +251,7 @@ def by_hand(driver, **metadata):
     return found
 
 
-def test_a_simulated_driver_attaches_at_once():
+def test_simulated_driver_attaches_at_once():
     volumes = by_hand(SIMULATED)
     volumes.reconcile(Key("", "a"))
     found = volumes.get(VOLUME_ATTACHMENTS, "a", "")
@@ -260,7 +260,7 @@ def test_a_simulated_driver_attaches_at_once():
     assert volumes.reconcile(Key("", "a")) == ([], None)
 
 
-def test_it_lets_go_what_is_deleted():
+def test_simulated_driver_releases_deleted_attachment():
     mine = finalizer(SIMULATED)
     volumes = by_hand(SIMULATED, deletionTimestamp="2030-01-01T00:00:00Z", finalizers=[mine])
     volumes.reconcile(Key("", "a"))
@@ -268,7 +268,7 @@ def test_it_lets_go_what_is_deleted():
     assert volumes.reconcile(Key("", "a")) == ([], None)
 
 
-def test_other_drivers_are_left_alone():
+def test_other_drivers_are_ignored():
     assert by_hand("csi.example.com").reconcile(Key("", "a")) == ([], None)
 
 

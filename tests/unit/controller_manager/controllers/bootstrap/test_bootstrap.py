@@ -45,7 +45,7 @@ def signed(found):
     return {key: value for key, value in data.items() if key.startswith("jws-")}
 
 
-def test_each_token_signs_and_other_signatures_go():
+def test_each_token_signs_and_stale_signatures_are_removed():
     data = {"kubeconfig": KUBECONFIG, "jws-kubeconfig-zzzzzz": "gone", "other": "kept"}
     found = world(BOOTSTRAP_SIGNER, token("abcdef", expiration="2099-01-01T00:00:00Z"), data=data)
     found.reconcile(CLUSTER_INFO)
@@ -69,40 +69,40 @@ def test_each_token_signs_and_other_signatures_go():
     ],
     ids=["not for this", "another id", "no secret", "ended", "no time", "a long name", "elsewhere", "opaque"],
 )
-def test_a_token_that_may_not_sign(secret):
+def test_token_without_signing_usage_does_not_sign(secret):
     found = world(BOOTSTRAP_SIGNER, secret, data={"kubeconfig": KUBECONFIG})
     found.reconcile(CLUSTER_INFO)
     assert found.done == []
 
 
 @pytest.mark.parametrize("data", [None, {}, {"other": "x"}], ids=["no ConfigMap", "empty", "no kubeconfig"])
-def test_nothing_to_sign(data):
+def test_config_map_without_kubeconfig_is_not_signed(data):
     found = world(BOOTSTRAP_SIGNER, token("abcdef"), data=data)
     found.reconcile(CLUSTER_INFO)
     assert found.done == []
 
 
 @pytest.mark.parametrize("end", ["2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "soon"])
-def test_a_token_that_has_ended_goes(end):
+def test_expired_token_is_deleted(end):
     found = world(TOKEN_CLEANER, token("abcdef", expiration=end))
     found.reconcile(Key("kube-system", "bootstrap-token-abcdef"))
     assert found.all(SECRETS) == []
 
 
-def test_a_token_is_looked_at_again_at_its_end():
+def test_token_is_requeued_until_its_expiry():
     found = world(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
     key = Key("kube-system", "bootstrap-token-abcdef")
     assert found.plan(key).again_after == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("secret", [token("abcdef"), token("abcdef", namespace="default", expiration="soon")])
-def test_other_tokens_stay(secret):
+def test_other_secrets_are_kept(secret):
     found = world(TOKEN_CLEANER, secret)
     found.reconcile(Key(secret["metadata"]["namespace"], "bootstrap-token-abcdef"))
     assert len(found.all(SECRETS)) == 1
 
 
-def test_data_that_is_no_text():
+def test_invalid_token_data_is_ignored():
     secret = token("abcdef")
     secret["data"]["expiration"] = "/w=="
     assert time_left(secret, NOW) == timedelta()

@@ -38,11 +38,11 @@ KUBELET = {**RECORDED["a kubelet's client"], "groups": ["system:bootstrappers"]}
     ],
     ids=["its own", "another's", "not as it should be", "a server's", "a client's"],
 )
-def test_what_has_to_be_allowed(spec, tried):
+def test_csr_permissions_to_check(spec, tried):
     assert [*permissions_to_try({"spec": spec}, parse(spec["request"]))] == tried
 
 
-def test_the_one_who_requests_is_asked_about():
+def test_access_review_is_about_requester():
     spec = {**KUBELET, "username": "u", "uid": "7", "extra": {"a": ["b"]}}
     asked = review({"spec": spec}, "nodeclient")["spec"]
     assert asked.pop("resourceAttributes") == {
@@ -55,7 +55,7 @@ def test_the_one_who_requests_is_asked_about():
     assert asked == {"user": "u", "uid": "7", "groups": ["system:bootstrappers"], "extra": {"a": ["b"]}}
 
 
-def test_an_approval_says_why():
+def test_approval_has_upstreams_condition():
     assert approve({"spec": KUBELET}, "nodeclient")["status"]["conditions"] == [
         {
             "type": "Approved",
@@ -106,11 +106,11 @@ def csr(kind, hours, *, created=0.0, issued=False, ended=False):
         "something else",
     ],
 )
-def test_a_request_goes_when_nobody_needs_it(found, goes):
+def test_unneeded_csr_is_deleted(found, goes):
     assert is_of_no_use(found, NOW) is goes
 
 
-def test_what_is_no_certificate_has_not_ended():
+def test_unparsable_certificate_is_not_expired():
     found = csr("Approved", 0.1)
     found["status"]["certificate"] = "bm8="
     assert not is_of_no_use(found, NOW)

@@ -67,7 +67,7 @@ def certificate(status):
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["name"])
-def test_a_request_becomes_what_upstream_makes_of_it(case):
+def test_csr_is_signed_as_recorded(case):
     requests = world(case["spec"], APPROVED)
     requests.reconcile(KEY)
     status = status_of(requests)
@@ -98,19 +98,19 @@ def test_a_request_becomes_what_upstream_makes_of_it(case):
     ],
     ids=["not approved", "denied as well", "failed", "of another signer"],
 )
-def test_others_are_left_alone(conditions, signer):
+def test_other_csrs_are_ignored(conditions, signer):
     requests = world({**RECORDED[0]["spec"], "signerName": signer}, *conditions)
     assert requests.reconcile(KEY) == ([], None)
 
 
-def test_a_certificate_ends_with_its_authority_at_the_latest():
+def test_certificate_does_not_outlive_ca():
     old = authority(days=3650 - 1)
     requests = world(RECORDED[0]["spec"], APPROVED, own=old)
     requests.reconcile(KEY)
     assert certificate(status_of(requests)).not_valid_after_utc == old.certificate.not_valid_after_utc
 
 
-def test_an_authority_that_has_ended_signs_nothing():
+def test_expired_ca_signs_nothing():
     requests = world(RECORDED[0]["spec"], APPROVED, own=authority(days=3650, minutes=10))
     with pytest.raises(TryAgain, match="the signer has expired"):
         requests.reconcile(KEY)
@@ -125,13 +125,13 @@ def test_an_authority_that_has_ended_signs_nothing():
     ],
     ids=["no PEM", "an end is missing", "no base64"],
 )
-def test_what_is_no_request_comes_again_later(request_, problem):
+def test_unparsable_csr_is_retried(request_, problem):
     requests = world({**RECORDED[0]["spec"], "request": request_}, APPROVED)
     with pytest.raises(TryAgain, match=f'unable to parse csr "c": {problem}'):
         requests.reconcile(KEY)
 
 
-def test_a_request_that_was_changed_after_it_was_signed_gets_none():
+def test_csr_with_invalid_signature_is_not_signed():
     pem = base64.b64decode(RECORDED[0]["spec"]["request"])
     der = bytearray(x509.load_pem_x509_csr(pem).public_bytes(serialization.Encoding.DER))
     der[der.index(b"jane")] ^= 1
@@ -150,7 +150,7 @@ def test_a_request_that_was_changed_after_it_was_signed_gets_none():
     ],
     ids=["one", "two", "of the second byte"],
 )
-def test_usages_are_bits(usages, bits):
+def test_usages_are_encoded_as_bits(usages, bits):
     terms = Terms(usages=usages, lifetime=timedelta(hours=1), now=SteppedClock().now())
     made = x509.load_pem_x509_certificate(
         issue(OWN, parse(RECORDED[0]["spec"]["request"]).parsed, terms, SeededRandom())
@@ -159,7 +159,7 @@ def test_usages_are_bits(usages, bits):
     assert bytes.fromhex("0603551d0f0101ff04" + f"{len(bits) // 2:02x}" + bits) in der
 
 
-def test_files_are_read_again_once_they_have_changed(tmp_path):
+def test_changed_ca_files_are_re_read(tmp_path):
     paths = tmp_path / "ca.crt", tmp_path / "ca.key"
     made = [
         make_authority(name, now=SteppedClock().now(), random=SeededRandom()) for name in ("one", "other")
@@ -175,13 +175,13 @@ def test_files_are_read_again_once_they_have_changed(tmp_path):
     assert files.current().certificate.subject.rfc4514_string() == "CN=other"
 
 
-def test_two_certificates_are_no_authority():
+def test_file_with_two_certificates_is_refused():
     pair = make_authority("one", now=SteppedClock().now(), random=SeededRandom())
     with pytest.raises(CannotSign, match="expected 1 certificate, found 2"):
         load_authority(pair.certificate * 2, pair.key)
 
 
-def test_a_request_that_another_has_changed_comes_again():
+def test_conflicting_csr_is_retried():
     requests = world(RECORDED[0]["spec"], APPROVED)
     plan = requests.plan(KEY)
     requests.change(CERTIFICATE_SIGNING_REQUESTS, "c", ("status", "conditions"), [APPROVED], "")
@@ -191,7 +191,7 @@ def test_a_request_that_another_has_changed_comes_again():
     assert "certificate" in status_of(requests)
 
 
-def test_serial_numbers_are_by_chance():
+def test_serial_numbers_are_random():
     requests = [world(RECORDED[0]["spec"], APPROVED) for _ in range(2)]
     signing = requests[1].controller.reconcile.args[0]
     requests[1].controller = signing_controller(replace(signing, random=SeededRandom(7)))

@@ -17,7 +17,7 @@ def instance(name):
     return name.removeprefix("web-")
 
 
-def test_a_pod_has_claims_of_its_own():
+def test_pod_has_its_own_claims():
     clones = settled(
         replicas=1, template=template(volumes=[{"name": "data", "emptyDir": {}}, {"name": "tmp"}])
     )
@@ -36,21 +36,21 @@ def test_a_pod_has_claims_of_its_own():
     ]
 
 
-def test_claims_are_made_before_pods():
+def test_claims_are_created_before_pods():
     clones = Clones(replicas=2, volumeClaimTemplates=DATA)
     clones.round()
     made = [resource.plural for verb, resource, _ in clones.done if verb == "create"]
     assert made == ["controllerrevisions", *["persistentvolumeclaims"] * 2, *["pods"] * 2]
 
 
-def test_claims_go_with_pods_that_are_deleted_on_purpose():
+def test_claims_are_deleted_with_their_pods():
     clones = settled(replicas=3)
     clones.scale(1)
     clones.settle()
     assert clones.claims == [f"data-{name}" for name in clones.pod_names]
 
 
-def test_the_claims_of_a_lost_pod_are_taken_over():
+def test_claims_of_lost_pod_are_reused():
     clones = settled(replicas=2)
     claims, uids = clones.claims, {meta.uid(pod) for pod in clones.pods}
     lost = clones.pod_names[0]
@@ -63,7 +63,7 @@ def test_the_claims_of_a_lost_pod_are_taken_over():
     assert len(uids & {meta.uid(pod) for pod in clones.pods}) == 1
 
 
-def test_or_go_with_it():
+def test_claims_of_lost_pod_are_deleted_without_reuse():
     clones = settled(replicas=2, scaleStrategy={"disablePVCReuse": True})
     lost = clones.pod_names[0]
     clones.lose(lost)
@@ -75,7 +75,7 @@ def test_or_go_with_it():
     assert lost not in clones.pod_names
 
 
-def test_and_at_once_if_it_is_gone():
+def test_claims_of_missing_pod_are_deleted_at_once():
     clones = settled(replicas=2, scaleStrategy={"disablePVCReuse": True})
     lost = clones.pod_names[0]
     clones.remove(PODS, lost)
@@ -84,7 +84,7 @@ def test_and_at_once_if_it_is_gone():
     assert lost not in clones.pod_names
 
 
-def test_a_pod_that_failed_keeps_its_claims_and_its_name():
+def test_failed_pod_keeps_claims_and_name():
     clones = settled(replicas=1)
     (failed,) = clones.pod_names
     clones.change(PODS, failed, ("status", "phase"), "Failed")
@@ -93,7 +93,7 @@ def test_a_pod_that_failed_keeps_its_claims_and_its_name():
     assert len(clones.claims) == 2
 
 
-def test_claims_that_are_there_are_not_made_again():
+def test_existing_claims_are_not_created_again():
     clones = settled(replicas=1)
     (lost,) = clones.pod_names
     clones.remove(PODS, lost)

@@ -172,11 +172,11 @@ NONE = pods()
         ),
     ],
 )
-def test_diffs(wanted, new, old, expected):
+def test_diffs_of_replicas(wanted, new, old, expected):
     assert told(diffs(wanted, new, old)) == expected
 
 
-def test_a_paused_set_grows_without_surge():
+def test_paused_set_scales_without_surge():
     assert told(diffs(limits(5, 0, 1, 0), NONE, pods(3))) == {
         "scale_up": 2,
         "scale_up_limit": 2,
@@ -184,5 +184,5 @@ def test_a_paused_set_grows_without_surge():
     } | {"update_max_unavailable": -1}
 
 
-def test_nothing_is_nothing():
+def test_equal_numbers_have_no_diffs():
     assert diffs(limits(0, 0, 0, 0), NONE, NONE) == Diffs()

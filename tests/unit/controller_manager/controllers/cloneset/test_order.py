@@ -53,7 +53,7 @@ LESS_MISSED = [
 
 
 @pytest.mark.parametrize(("first", "second"), LESS_MISSED)
-def test_for_update(first, second):
+def test_pods_are_ordered_for_update(first, second):
     assert names(order.for_update([second, first])) == names([first, second])
 
 
@@ -66,20 +66,20 @@ def test_for_update(first, second):
         pytest.param(pod("z"), pod("a", cost="008", ready=61), id="neither is this"),
     ],
 )
-def test_for_deletion(first, second):
+def test_pods_are_ordered_for_deletion(first, second):
     assert names(order.for_deletion([second, first], lambda _: True, {})) == names([first, second])
 
 
-def test_who_is_not_available_goes_before_who_is():
+def test_unavailable_pod_is_deleted_before_available_one():
     late, early = pod("z", ready=90), pod("a", ready=30)
     assert names(order.for_deletion([early, late], lambda it: it is early, {})) == ["z", "a"]
 
 
-def test_costs_do_not_matter_for_updates():
+def test_deletion_cost_does_not_affect_update_order():
     assert names(order.for_update([pod("a", cost="-9", ready=31), pod("z", ready=30)])) == ["z", "a"]
 
 
-def test_ranks_by_node():
+def test_pods_are_ranked_by_node():
     pods = [
         pod("a", ready=30),
         pod("b", ready=20),
@@ -90,7 +90,7 @@ def test_ranks_by_node():
     assert order.by_node(pods) == {"c": 2.0, "b": 1.0}
 
 
-def test_ranks_by_topology():
+def test_pods_are_ranked_by_topology():
     zones = {"n1": {"zone": "x"}, "n2": {"zone": "x"}, "n3": {"zone": "y"}, "n4": {}}
     pods = [pod("a", node="n1"), pod("b", node="n2", ready=5), pod("c", node="n3"), pod("d", node="n4")]
     weight = math.log(4)

@@ -15,7 +15,7 @@ def held():
     return template(labels={"hold": "true"})
 
 
-def test_from_nothing():
+def test_scale_from_zero_creates_pods():
     clones = Clones(replicas=3)
     assert [verb for verb, _ in clones.round()] == ["create"] * 3
     assert clones.messages_of("SuccessfulCreate") == [
@@ -25,7 +25,7 @@ def test_from_nothing():
     assert clones.count("replicas", "readyReplicas", "availableReplicas") == [3, 3, 3]
 
 
-def test_what_a_new_pod_is():
+def test_new_pod_has_labels_and_owner():
     clones = Clones(replicas=1)
     clones.round()
     (pod,) = clones.pods
@@ -45,7 +45,7 @@ def test_what_a_new_pod_is():
     assert meta.controller_of(pod)["kind"] == "CloneSet"
 
 
-def test_the_gate_of_a_new_pod_opens_as_soon_as_it_is_there():
+def test_readiness_gate_of_new_pod_opens_at_once():
     (create,) = [action for action in Clones(replicas=1).plan(WEB).actions if action.resource is PODS]
     made = meta.with_metadata(create.bodies[0], uid="u-1")
     (opened,) = create.then(made)
@@ -54,13 +54,13 @@ def test_the_gate_of_a_new_pod_opens_as_soon_as_it_is_there():
     assert (told["type"], told["status"]) == ("InPlaceUpdateReady", "True")
 
 
-def test_a_gate_of_the_template_is_there_once():
+def test_readiness_gate_of_template_is_not_duplicated():
     clones = Clones(replicas=1, template=template(readinessGates=[{"conditionType": "InPlaceUpdateReady"}]))
     clones.round()
     assert clones.pods[0]["spec"]["readinessGates"] == [{"conditionType": "InPlaceUpdateReady"}]
 
 
-def test_a_pod_is_normal_once_it_has_a_node():
+def test_pod_is_normal_once_bound():
     clones = Clones(replicas=1)
     clones.round()
     clones.round()
@@ -69,7 +69,7 @@ def test_a_pod_is_normal_once_it_has_a_node():
     assert clones.states == ["Normal"]
 
 
-def test_no_name_comes_again():
+def test_instance_names_are_unique():
     clones = Clones(replicas=2)
     seen = set()
     for _ in range(10):
@@ -81,7 +81,7 @@ def test_no_name_comes_again():
     assert len(seen) == 20
 
 
-def test_growth_may_be_limited():
+def test_scale_up_respects_max_unavailable():
     clones = Clones(replicas=5, scaleStrategy={"maxUnavailable": 2})
     assert len(clones.round()) == 2
     assert clones.messages_of("ScaleUpLimited") == [
@@ -95,7 +95,7 @@ def test_growth_may_be_limited():
     assert clones.count("replicas", "availableReplicas") == [5, 5]
 
 
-def test_shrinks():
+def test_scale_down_deletes_pods():
     clones = Clones(replicas=5)
     clones.settle()
     clones.scale(3)
@@ -105,14 +105,14 @@ def test_shrinks():
     assert clones.count("replicas") == [3]
 
 
-def test_pods_that_are_not_available_yet_are_not_made_fewer():
+def test_unavailable_pods_are_not_deleted_beyond_limit():
     clones = Clones(replicas=5, minReadySeconds=9999)
     clones.settle()
     clones.scale(3)
     assert clones.round() == []
 
 
-def test_who_is_not_ready_goes_first():
+def test_unready_pod_is_deleted_first():
     clones = Clones(replicas=3)
     clones.settle()
     broken = clones.pod_names[1]
@@ -121,7 +121,7 @@ def test_who_is_not_ready_goes_first():
     assert clones.round() == [("delete", broken)]
 
 
-def test_who_is_cheaper_goes_first():
+def test_pod_with_lower_deletion_cost_is_deleted_first():
     clones = Clones(replicas=3)
     clones.settle()
     cheap = clones.pod_names[2]
@@ -138,7 +138,7 @@ def test_who_is_cheaper_goes_first():
         pytest.param([{"topologyKey": "zone"}], "n1", id="pods in one zone go first"),
     ],
 )
-def test_pods_are_spread_when_they_go(constraints, survivor):
+def test_deletion_spreads_pods(constraints, survivor):
     clones = Clones(replicas=3, template=template(topologySpreadConstraints=constraints))
     clones.add_nodes(n1="a", n2="b", n3="b")
     clones.round()
@@ -155,7 +155,7 @@ def test_pods_are_spread_when_they_go(constraints, survivor):
 # --- pods that somebody names
 
 
-def test_a_pod_with_the_label_is_replaced():
+def test_pod_with_specified_delete_label_is_replaced():
     clones = Clones(replicas=3)
     clones.settle()
     named = clones.pod_names[1]
@@ -166,7 +166,7 @@ def test_a_pod_with_the_label_is_replaced():
     assert named not in clones.pod_names
 
 
-def test_a_pod_in_the_list_goes_and_then_its_name():
+def test_listed_pod_is_deleted_and_removed_from_list():
     clones = Clones(replicas=3)
     clones.settle()
     named = clones.pod_names[0]
@@ -178,7 +178,7 @@ def test_a_pod_in_the_list_goes_and_then_its_name():
     assert clones.set["spec"]["scaleStrategy"] == {"podsToDelete": []}
 
 
-def test_no_more_named_pods_go_than_may_be_unavailable():
+def test_specified_deletions_respect_max_unavailable():
     clones = Clones(replicas=5)
     clones.settle()
     for name in clones.pod_names[:3]:
@@ -186,7 +186,7 @@ def test_no_more_named_pods_go_than_may_be_unavailable():
     assert len(clones.round()) == 1
 
 
-def test_named_pods_that_are_not_ready_go_at_once():
+def test_unready_specified_pods_are_deleted_at_once():
     clones = Clones(replicas=5)
     clones.settle()
     for name in clones.pod_names[:3]:
@@ -195,7 +195,7 @@ def test_named_pods_that_are_not_ready_go_at_once():
     assert len(clones.round()) == 3
 
 
-def test_a_stand_in_comes_before_a_named_pod_goes():
+def test_surge_pod_is_created_before_specified_deletion():
     clones = Clones(replicas=5, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     clones.settle()
     named = clones.pod_names[0]
@@ -210,7 +210,7 @@ def test_a_stand_in_comes_before_a_named_pod_goes():
 # --- pods that are held
 
 
-def test_a_pod_that_is_held_waits_for_its_end():
+def test_hooked_pod_waits_before_deletion():
     clones = Clones(replicas=2, lifecycle=HOOK, template=held())
     clones.settle()
     clones.scale(1)
@@ -221,7 +221,7 @@ def test_a_pod_that_is_held_waits_for_its_end():
     assert clones.round() == [("delete", meta.name(waiting))]
 
 
-def test_a_pod_that_is_wanted_again_lives_on():
+def test_pod_needed_again_returns_to_normal():
     clones = Clones(replicas=2, lifecycle=HOOK, template=held())
     clones.settle()
     names = clones.pod_names
@@ -232,7 +232,7 @@ def test_a_pod_that_is_wanted_again_lives_on():
     assert (clones.states, clones.pod_names) == (["Normal", "Normal"], names)
 
 
-def test_one_out_of_service_does_not():
+def test_unready_pod_preparing_delete_is_not_kept():
     hook = {"preDelete": {**HOOK["preDelete"], "markPodNotReady": True}}
     clones = Clones(replicas=2, lifecycle=hook, template=held())
     clones.settle()
@@ -249,7 +249,7 @@ def test_one_out_of_service_does_not():
     assert meta.name(waiting) not in clones.pod_names
 
 
-def test_a_pod_that_waits_for_its_end_may_be_replaced():
+def test_pod_preparing_delete_may_be_replaced():
     clones = Clones(
         replicas=2, lifecycle=HOOK, template=held(), scaleStrategy={"excludePreparingDelete": True}
     )
@@ -259,7 +259,7 @@ def test_a_pod_that_waits_for_its_end_may_be_replaced():
     assert clones.states == ["Normal", "Normal", "PreparingDelete"]
 
 
-def test_a_pod_that_is_to_be_held_is_normal_when_it_is():
+def test_pod_without_hook_label_is_normal_after_it_is_set():
     clones = Clones(replicas=1, lifecycle={"preNormal": {"finalizersHandler": ["example.com/ready"]}})
     clones.settle()
     assert clones.states == ["PreparingNormal"]
@@ -271,7 +271,7 @@ def test_a_pod_that_is_to_be_held_is_normal_when_it_is():
 # --- whose the pods are
 
 
-def test_a_pod_that_is_not_selected_any_more_is_let_go():
+def test_relabelled_pod_is_released():
     clones = Clones(replicas=2)
     clones.settle()
     stray = clones.pod_names[0]
@@ -281,7 +281,7 @@ def test_a_pod_that_is_not_selected_any_more_is_let_go():
     assert clones.count("replicas") == [2]
 
 
-def test_a_pod_of_nobody_stays_so():
+def test_ownerless_pod_is_not_adopted():
     clones = Clones(replicas=0)
     clones.add(
         PODS,
@@ -294,7 +294,7 @@ def test_a_pod_of_nobody_stays_so():
     assert meta.owner_references(clones.get(PODS, "lone")) == ()
 
 
-def test_a_set_that_is_deleted_is_only_told_of():
+def test_deleting_clone_set_updates_status_only():
     clones = Clones(replicas=2)
     clones.settle()
     ending = meta.with_finalizer(clones.set, FINALIZER_FOREGROUND)
@@ -304,12 +304,12 @@ def test_a_set_that_is_deleted_is_only_told_of():
     assert clones.status["observedGeneration"] == 2
 
 
-def test_a_set_that_is_gone_is_nothing():
+def test_deleted_clone_set_has_no_plan():
     clones = Clones()
     clones.remove(CLONE_SETS, "web")
     assert clones.round() == []
 
 
-def test_a_selector_that_nobody_accepts_is_left_alone():
+def test_invalid_selector_is_not_reconciled():
     clones = Clones(selector={"matchExpressions": [{"key": "a", "operator": "Sometimes"}]})
     assert clones.round() == []

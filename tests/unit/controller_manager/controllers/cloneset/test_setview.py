@@ -28,18 +28,18 @@ def limits(replicas, **strategy):
         pytest.param({"maxUnavailable": "many", "maxSurge": "9"}, (0, 0), id="what nobody can read is none"),
     ],
 )
-def test_limits(strategy, expected):
+def test_limits_of_strategy(strategy, expected):
     assert limits(5, **strategy) == expected
 
 
-def test_what_is_absent_means():
+def test_omitted_fields_have_defaults():
     found = view()
     assert (found.update_type, found.reuses_claims, found.min_ready_seconds) == ("ReCreate", True, 0)
     assert found.limits.scale_max_unavailable is None
     assert found.progress_deadline_seconds is None
 
 
-def test_no_deadline_is_one_that_never_comes():
+def test_maximum_deadline_is_no_deadline():
     assert view(progressDeadlineSeconds=2**31 - 1).progress_deadline_seconds is None
     assert view(progressDeadlineSeconds=60).progress_deadline_seconds == 60
 
@@ -54,5 +54,5 @@ def test_no_deadline_is_one_that_never_comes():
         pytest.param({}, {"excludePreparingDelete": True}, True, id="field"),
     ],
 )
-def test_pods_that_wait_for_their_end_may_be_left_out(labels, scale, expected):
+def test_pods_preparing_delete_may_be_excluded(labels, scale, expected):
     assert view(labels, scaleStrategy=scale).limits.excludes_preparing_delete is expected

@@ -18,7 +18,7 @@ def progress(clones):
     return said["status"], said["reason"], said["message"]
 
 
-def test_a_whole_status():
+def test_complete_status():
     clones = settled(replicas=2)
     revision = clones.names_of_revisions()[0]
     assert clones.status == {
@@ -37,7 +37,7 @@ def test_a_whole_status():
     }
 
 
-def test_ready_is_not_available():
+def test_ready_pod_is_not_yet_available():
     clones = settled(replicas=2, minReadySeconds=30)
     assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 0, 0]
     assert clones.plan_web().again_after.total_seconds() == 30
@@ -46,7 +46,7 @@ def test_ready_is_not_available():
     assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 2, 2]
 
 
-def test_an_update_that_is_not_ready_ends_all_the_same():
+def test_update_completes_without_readiness():
     clones = settled(replicas=1, updateStrategy=IN_PLACE)
     clones.roll()
     clones.round()
@@ -55,7 +55,7 @@ def test_an_update_that_is_not_ready_ends_all_the_same():
     assert clones.count("updatedReplicas", "updatedReadyReplicas") == [1, 0]
 
 
-def test_a_revision_is_what_upstream_writes():
+def test_revision_has_upstreams_content():
     clones = settled(replicas=1)
     (revision,) = clones.all(CONTROLLER_REVISIONS)
     assert revision["revision"] == 1
@@ -64,7 +64,7 @@ def test_a_revision_is_what_upstream_writes():
     assert meta.labels(revision)["app"] == "web"
 
 
-def test_a_stranger_with_the_name_of_the_revision_counts_as_a_collision():
+def test_foreign_revision_of_same_name_is_a_collision():
     clones = Clones(replicas=1)
     (create, *_) = clones.plan_web().actions
     (body,) = create.bodies
@@ -77,7 +77,7 @@ def test_a_stranger_with_the_name_of_the_revision_counts_as_a_collision():
     assert clones.status["updateRevision"] != meta.name(body)
 
 
-def test_a_failure_to_create_is_told():
+def test_failed_creation_records_event():
     clones = Clones(replicas=2)
     clones.add = lambda resource, tree: refuse(clones, resource, tree)
     clones.round()
@@ -94,7 +94,7 @@ def refuse(clones, resource, tree):
     return type(clones).add(clones, resource, tree)
 
 
-def test_nothing_is_told_twice():
+def test_unchanged_status_is_not_written():
     clones = settled(replicas=3, progressDeadlineSeconds=600)
     assert clones.plan_web().actions == ()
     assert clones.plan_web().last(None) == ()
@@ -105,11 +105,11 @@ def test_nothing_is_told_twice():
 # --- progress
 
 
-def test_without_a_deadline_nothing_is_said():
+def test_no_deadline_has_no_progressing_condition():
     assert conditions.of(settled(replicas=1).set) == ()
 
 
-def test_progress_to_the_end():
+def test_progress_until_completion():
     clones = Clones(replicas=2, progressDeadlineSeconds=60)
     clones.round()
     assert progress(clones) == ("True", "CloneSetUpdated", "CloneSet is progressing")
@@ -128,14 +128,14 @@ def test_progress_to_the_end():
         ),
     ],
 )
-def test_a_rollout_may_rest(strategy, expected):
+def test_rollout_may_be_paused_by_partition(strategy, expected):
     clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=strategy)
     clones.roll()
     clones.settle()
     assert progress(clones) == expected
 
 
-def test_a_rollout_that_stands_still_is_too_late():
+def test_stalled_rollout_exceeds_deadline():
     clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
     clones.roll()
     clones.round()
@@ -156,7 +156,7 @@ def test_a_rollout_that_stands_still_is_too_late():
     assert progress(clones)[1] == "CloneSetAvailable"
 
 
-def test_what_moves_is_not_too_late():
+def test_progressing_rollout_does_not_exceed_deadline():
     clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
     clones.roll()
     clones.round()
@@ -170,7 +170,7 @@ def test_what_moves_is_not_too_late():
     assert progress(clones)[1] == "CloneSetUpdated"
 
 
-def test_the_words_of_a_failure_that_comes_again_are_no_news():
+def test_repeated_failure_message_is_not_written():
     clones = settled(replicas=2, updateStrategy={"type": "InPlaceOnly"})
     clones.roll("a:2", terminationGracePeriodSeconds=1)
     clones.settle()

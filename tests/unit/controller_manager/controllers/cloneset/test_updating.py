@@ -26,7 +26,7 @@ def gate(clones, name):
 # --- made anew
 
 
-def test_a_pod_is_named_then_deleted_then_made_anew():
+def test_outdated_pod_is_marked_deleted_and_recreated():
     clones = settled(replicas=3)
     clones.roll()
     ((verb, name),) = clones.round()
@@ -42,7 +42,7 @@ def test_a_pod_is_named_then_deleted_then_made_anew():
     assert clones.images == ["a:2"] * 3
 
 
-def test_a_partition_is_kept():
+def test_partition_is_respected():
     clones = settled(replicas=5, updateStrategy={"partition": 3, "maxUnavailable": 1})
     before = clones.status["currentRevision"]
     clones.roll()
@@ -52,7 +52,7 @@ def test_a_partition_is_kept():
     assert clones.status["currentRevision"] == before != clones.status["updateRevision"]
 
 
-def test_a_lost_pod_comes_back_as_it_was():
+def test_lost_pod_is_recreated_with_its_revision():
     clones = settled(replicas=4, updateStrategy={"partition": 2})
     clones.roll()
     clones.settle()
@@ -62,7 +62,7 @@ def test_a_lost_pod_comes_back_as_it_was():
         assert clones.images == ["a:1", "a:1", "a:2", "a:2"]
 
 
-def test_a_partition_that_ends_lets_the_rest_go():
+def test_removed_partition_updates_remaining_pods():
     clones = settled(replicas=4, updateStrategy={"partition": "50%"})
     clones.roll()
     clones.settle()
@@ -72,7 +72,7 @@ def test_a_partition_that_ends_lets_the_rest_go():
     assert clones.status["currentRevision"] == clones.status["updateRevision"]
 
 
-def test_a_paused_set_does_not_roll_but_grows():
+def test_paused_set_scales_without_updating():
     clones = settled(replicas=2, updateStrategy={"paused": True})
     clones.roll()
     clones.scale(3)
@@ -80,7 +80,7 @@ def test_a_paused_set_does_not_roll_but_grows():
     assert clones.images == ["a:1", "a:1", "a:2"]
 
 
-def test_a_surge_comes_first():
+def test_surge_pods_are_created_first():
     clones = settled(replicas=3, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     clones.roll()
     assert [verb for verb, _ in clones.round()] == ["create"]
@@ -88,7 +88,7 @@ def test_a_surge_comes_first():
     assert (clones.images, clones.count("replicas")) == (["a:2"] * 3, [3])
 
 
-def test_going_back_takes_up_the_old_revision():
+def test_rollback_reuses_old_revision():
     clones = settled(replicas=2)
     clones.roll("a:2")
     clones.settle()
@@ -101,7 +101,7 @@ def test_going_back_takes_up_the_old_revision():
 # --- in place
 
 
-def test_an_image_changes_in_place():
+def test_image_is_updated_in_place():
     clones = settled(replicas=2, updateStrategy=IN_PLACE)
     before = {meta.name(pod): meta.uid(pod) for pod in clones.pods}
     clones.roll()
@@ -128,7 +128,7 @@ def test_an_image_changes_in_place():
     }
 
 
-def test_a_gate_that_was_shut_before_the_change_failed_stays_shut():
+def test_gate_closed_before_failed_update_stays_closed():
     clones = settled(replicas=1, updateStrategy=IN_PLACE)
     (name,) = clones.pod_names
     clones.roll()
@@ -141,7 +141,7 @@ def test_a_gate_that_was_shut_before_the_change_failed_stays_shut():
     assert gate(clones, name) == ("True", None)
 
 
-def test_a_gate_that_was_shut_for_nothing_opens():
+def test_gate_closed_without_update_opens():
     clones = settled(replicas=1, updateStrategy=IN_PLACE)
     (name,) = clones.pod_names
     clones.roll()
@@ -151,7 +151,7 @@ def test_a_gate_that_was_shut_for_nothing_opens():
     assert (gate(clones, name), clones.images) == (("True", None), ["a:1"])
 
 
-def test_a_share_leaves_one_to_update():
+def test_percentage_partition_updates_at_least_one():
     clones = settled(replicas=4, updateStrategy={**IN_PLACE, "partition": "99%"})
     clones.roll()
     clones.settle()
@@ -159,7 +159,7 @@ def test_a_share_leaves_one_to_update():
     assert clones.count("expectedUpdatedReplicas", "updatedReadyReplicas") == [1, 1]
 
 
-def test_labels_and_annotations_change_in_place():
+def test_labels_and_annotations_are_updated_in_place():
     clones = settled(replicas=2, updateStrategy=IN_PLACE, template=template(labels={"old": "1"}))
     names = clones.pod_names
     clones.roll("a:1", labels={"new": "1"}, annotations={"note": "x"})
@@ -172,7 +172,7 @@ def test_labels_and_annotations_change_in_place():
         assert conditions.is_true(pod, "Ready")
 
 
-def test_what_cannot_change_in_place_is_made_anew():
+def test_unsupported_in_place_change_recreates_pods():
     clones = settled(replicas=2, updateStrategy=IN_PLACE)
     names = clones.pod_names
     clones.roll("a:2", terminationGracePeriodSeconds=5)
@@ -181,7 +181,7 @@ def test_what_cannot_change_in_place_is_made_anew():
     assert clones.images == ["a:2"] * 2
 
 
-def test_or_stays_as_it_is():
+def test_unsupported_change_of_in_place_only_set_keeps_pods():
     clones = settled(replicas=2, updateStrategy={"type": "InPlaceOnly"})
     clones.roll("a:2", terminationGracePeriodSeconds=5)
     assert clones.round() == []
@@ -198,7 +198,7 @@ def test_or_stays_as_it_is():
 
 
 @pytest.mark.parametrize(("kind", "is_kept"), [("InPlaceIfPossible", False), ("InPlaceOnly", True)])
-def test_other_claims_need_another_pod(kind, is_kept):
+def test_changed_claim_templates_recreate_pods(kind, is_kept):
     clones = settled(replicas=1, updateStrategy={"type": kind}, volumeClaimTemplates=[claim_template()])
     names = clones.pod_names
     clones.change_spec("volumeClaimTemplates", to=[claim_template(size="2Gi")])
@@ -209,7 +209,7 @@ def test_other_claims_need_another_pod(kind, is_kept):
     assert (clones.pod_names == names) is is_kept
 
 
-def test_a_period_of_grace():
+def test_grace_period_precedes_update():
     strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
     clones = settled(replicas=1, updateStrategy=strategy)
     (name,) = clones.pod_names
@@ -230,7 +230,7 @@ def test_a_period_of_grace():
     assert clones.states == ["Normal"]
 
 
-def test_a_third_revision_waits_for_the_grace_of_the_second():
+def test_third_revision_waits_for_grace_of_second():
     strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
     clones = settled(replicas=1, updateStrategy=strategy)
     clones.roll("a:2")
@@ -244,7 +244,7 @@ def test_a_third_revision_waits_for_the_grace_of_the_second():
     assert clones.images == ["a:3"]
 
 
-def test_a_pod_that_is_held_is_prepared_and_checked():
+def test_hooked_pod_is_prepared_and_checked():
     clones = settled(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
     )
@@ -261,7 +261,7 @@ def test_a_pod_that_is_held_is_prepared_and_checked():
     assert (clones.states, clones.count("availableReplicas")) == (["Normal"], [1])
 
 
-def test_a_prepared_pod_whose_update_is_taken_back_lives_on():
+def test_rollback_returns_prepared_pod_to_normal():
     clones = settled(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
     )
@@ -272,7 +272,7 @@ def test_a_prepared_pod_whose_update_is_taken_back_lives_on():
     assert (clones.states, clones.images) == (["Normal"], ["a:1"])
 
 
-def test_an_updated_pod_that_nobody_holds_yet_is_held_for_the_next():
+def test_updated_pod_without_hook_label_waits_for_next_update():
     clones = settled(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
     )
@@ -287,7 +287,7 @@ def test_an_updated_pod_that_nobody_holds_yet_is_held_for_the_next():
     assert meta.labels(clones.get(PODS, name))["hold"] == "true"
 
 
-def test_a_pod_that_is_held_is_out_of_service_where_the_hook_says_so():
+def test_pod_preparing_update_is_not_ready_if_hook_marks_it():
     hook = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}, "markPodNotReady": True}}
     clones = settled(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=hook, template=template(labels={"hold": "true"})
@@ -309,7 +309,7 @@ def is_ready(clones, name):
 # --- which pods, and how many
 
 
-def test_who_is_not_ready_is_updated_first():
+def test_unready_pod_is_updated_first():
     clones = settled(replicas=3)
     broken = clones.pod_names[1]
     clones.run(broken, ready=False)
@@ -318,7 +318,7 @@ def test_who_is_not_ready_is_updated_first():
     assert clones.round() == [("patch", broken)]
 
 
-def test_an_update_that_never_becomes_ready_goes_no_further():
+def test_update_stops_at_unready_pod():
     clones = settled(replicas=5, updateStrategy={**IN_PLACE, "maxUnavailable": 2})
     clones.roll()
     for _ in range(10):
@@ -329,7 +329,7 @@ def test_an_update_that_never_becomes_ready_goes_no_further():
     assert clones.images == ["a:1"] * 3 + ["a:2"] * 2
 
 
-def test_priority():
+def test_update_priority_orders_pods():
     strategy = {"partition": 1, "priorityStrategy": {"orderPriority": [{"orderedKey": "turn"}]}}
     clones = settled(replicas=2)
     late, early = clones.pod_names
@@ -340,7 +340,7 @@ def test_priority():
     assert clones.round() == [("patch", early)]
 
 
-def test_scatter():
+def test_scatter_strategy_spreads_update():
     clones = settled(replicas=6, updateStrategy={"scatterStrategy": [{"key": "kind", "value": "x"}]})
     marked = clones.pod_names[:3]
     for name in marked:
@@ -354,7 +354,7 @@ def test_scatter():
     assert kinds == ["x", "-", "x", "-", "x", "-"]
 
 
-def test_a_pod_that_is_named_already_is_not_named_again():
+def test_specified_pod_is_marked_once():
     clones = settled(replicas=2, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     for name in clones.pod_names:
         clones.specify(name)
@@ -363,7 +363,7 @@ def test_a_pod_that_is_named_already_is_not_named_again():
     assert clones.messages_of("SuccessfulUpdatePodReCreate") == []
 
 
-def test_old_revisions_are_forgotten():
+def test_old_revisions_are_deleted():
     clones = settled(replicas=1, updateStrategy=IN_PLACE, revisionHistoryLimit=2)
     for number in range(2, 8):
         clones.roll(f"a:{number}")

@@ -30,7 +30,7 @@ def rules(plan):
     return patch.body.get("rules")
 
 
-def test_rules_come_by_selector_then_by_name_and_once():
+def test_rules_are_ordered_by_selector_and_name_without_duplicates():
     both = role("sum", selectors=[{"matchLabels": TO_EDIT}, {"matchLabels": TO_VIEW}])
     others = (
         role("b", PODS, labels=TO_VIEW),
@@ -40,31 +40,31 @@ def test_rules_come_by_selector_then_by_name_and_once():
     assert rules(planned(both, *others)) == [PODS, NODES]
 
 
-def test_a_role_does_not_select_itself():
+def test_role_does_not_select_itself():
     own = role("sum", PODS, labels=TO_VIEW, selectors=[{"matchLabels": TO_VIEW}])
     assert rules(planned(own)) is None
 
 
-def test_a_role_that_has_its_rules_stays():
+def test_up_to_date_role_is_not_written():
     assert (
         planned(role("sum", PODS, selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW))
         is EMPTY_PLAN
     )
 
 
-def test_expressions_select_too():
+def test_match_expressions_select_roles():
     exists = [{"matchExpressions": [{"key": "to-view", "operator": "Exists"}]}]
     assert rules(
         planned(role("sum", selectors=exists), role("a", PODS, labels=TO_VIEW), role("b", NODES))
     ) == [PODS]
 
 
-def test_a_role_that_was_deleted_meanwhile_is_not_created_again():
+def test_deleted_role_is_not_created_again():
     (patch,) = planned(
         role("sum", selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW)
     ).actions
     assert patch.body["metadata"] == {"name": "sum", "uid": "uid-sum"}
 
 
-def test_a_role_without_aggregation_is_left_alone():
+def test_role_without_aggregation_rule_is_ignored():
     assert planned(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is EMPTY_PLAN

@@ -58,7 +58,7 @@ class Crons(World):
         return [reason for _, reason, _ in self.events]
 
 
-def test_a_job_is_started_at_its_time():
+def test_job_is_created_at_scheduled_time():
     crons = Crons()
     assert crons.sync() == []
     assert crons.plan(KEY).again_after == timedelta(minutes=5, milliseconds=100)
@@ -76,7 +76,7 @@ def test_a_job_is_started_at_its_time():
     assert crons.sync() == []
 
 
-def test_the_scheduled_time_is_told_in_the_zone():
+def test_scheduled_time_annotation_has_time_zone():
     crons = Crons(schedule="30 9 * * *", timeZone="Asia/Kathmandu")
     crons.pass_time(hours=4)
     crons.sync()
@@ -84,7 +84,7 @@ def test_the_scheduled_time_is_told_in_the_zone():
     assert [*meta.annotations(job).values()] == ["2030-01-01T09:30:00+05:45"]
 
 
-def test_a_job_that_has_ended_is_told_of():
+def test_finished_job_updates_status():
     crons = Crons()
     crons.pass_time(minutes=5)
     crons.sync()
@@ -103,7 +103,7 @@ def test_a_job_that_has_ended_is_told_of():
         ("Replace", 1, 1, "SuccessfulCreate"),
     ],
 )
-def test_what_happens_while_one_runs(policy, jobs, active, reason):
+def test_concurrency_policy_applies_to_running_job(policy, jobs, active, reason):
     crons = Crons(concurrencyPolicy=policy)
     crons.pass_time(minutes=5)
     crons.sync()
@@ -114,7 +114,7 @@ def test_what_happens_while_one_runs(policy, jobs, active, reason):
     assert ("SuccessfulDelete" in crons.reasons) == (policy == "Replace")
 
 
-def test_only_the_latest_of_missed_starts_is_made_up_for():
+def test_only_latest_missed_start_is_made_up():
     crons = Crons()
     crons.pass_time(hours=3, minutes=2)
     crons.sync()
@@ -122,7 +122,7 @@ def test_only_the_latest_of_missed_starts_is_made_up_for():
     assert "TooManyMissedTimes" not in crons.reasons
 
 
-def test_too_many_missed_starts_are_told_of():
+def test_too_many_missed_starts_record_event():
     crons = Crons(schedule="* * * * *")
     crons.pass_time(hours=3)
     crons.sync()
@@ -130,21 +130,21 @@ def test_too_many_missed_starts_are_told_of():
 
 
 @pytest.mark.parametrize(("deadline", "late", "jobs"), [(30, 20, 1), (30, 40, 0), (None, 200, 1)])
-def test_a_start_may_be_late_only_by_so_much(deadline, late, jobs):
+def test_start_beyond_starting_deadline_is_skipped(deadline, late, jobs):
     crons = Crons(startingDeadlineSeconds=deadline)
     crons.pass_time(minutes=5, seconds=late)
     crons.sync()
     assert len(crons.all(JOBS)) == jobs
 
 
-def test_a_suspended_cron_job_starts_nothing():
+def test_suspended_cron_job_creates_no_jobs():
     crons = Crons(suspend=True)
     crons.pass_time(hours=1)
     assert crons.sync() == []
     assert crons.plan(KEY).again_after is None
 
 
-def test_a_new_schedule_begins_with_its_next_time():
+def test_changed_schedule_starts_at_next_time():
     crons = Crons(schedule="0 0 1 1 *")
     crons.sync()
     crons.pass_time(minutes=10, seconds=30)
@@ -155,7 +155,7 @@ def test_a_new_schedule_begins_with_its_next_time():
     assert crons.sync() == [("create", "jobs"), ("update", "cronjobs")]
 
 
-def test_history_beyond_its_limits_is_deleted():
+def test_jobs_beyond_history_limit_are_deleted():
     crons = Crons(successfulJobsHistoryLimit=2, failedJobsHistoryLimit=0)
     for kind in ("Complete", "Failed", "Complete", "Complete"):
         crons.pass_time(minutes=5)
@@ -167,7 +167,7 @@ def test_history_beyond_its_limits_is_deleted():
     assert found == ["15", "20"]
 
 
-def test_a_job_that_was_made_before_a_death_is_remembered():
+def test_job_created_before_restart_is_added_to_active():
     crons = Crons()
     crons.pass_time(minutes=5)
     plan = crons.carry_out_one(crons.plan(KEY), KEY)
@@ -178,7 +178,7 @@ def test_a_job_that_was_made_before_a_death_is_remembered():
     assert len(crons.all(JOBS)) == 1
 
 
-def test_a_job_that_went_missing_is_forgotten():
+def test_missing_job_is_removed_from_active():
     crons = Crons()
     crons.pass_time(minutes=5)
     crons.sync()
@@ -197,7 +197,7 @@ def test_a_job_that_went_missing_is_forgotten():
         ({"schedule": "TZ=UTC * * * * *"}, "UnsupportedSchedule"),
     ],
 )
-def test_what_cannot_be_followed_is_told_of(spec, reason):
+def test_invalid_schedule_records_event(spec, reason):
     crons = Crons(**spec)
     crons.sync()
     assert crons.reasons == [reason]

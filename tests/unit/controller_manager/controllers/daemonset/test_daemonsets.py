@@ -16,7 +16,7 @@ from tests.support.controllers.daemonsets import ON_DELETE, Daemons, daemonset, 
 KEY = Key("default", "d")
 
 
-def test_each_node_gets_a_pod_that_names_it():
+def test_each_node_gets_a_pod_with_node_affinity():
     daemons = Daemons(nodes=2)
     assert daemons.sync() == [
         ("create", "controllerrevisions"),
@@ -41,7 +41,7 @@ def test_each_node_gets_a_pod_that_names_it():
     assert meta.generate_name(pod) == "d-"
 
 
-def test_the_status_counts_nodes():
+def test_status_counts_nodes():
     daemons = Daemons(nodes=2)
     daemons.sync()
     daemons.run(daemons.living[0])
@@ -59,7 +59,7 @@ def test_the_status_counts_nodes():
     assert daemons.sync() == []
 
 
-def test_a_pod_is_available_when_it_has_been_ready_for_long_enough():
+def test_pod_is_available_after_min_ready_seconds():
     daemons = Daemons(nodes=1, minReadySeconds=30)
     daemons.settle()
     assert "numberAvailable" not in daemons.status
@@ -78,7 +78,7 @@ def test_a_pod_is_available_when_it_has_been_ready_for_long_enough():
         ({"tolerations": [{"key": "k", "operator": "Exists"}]}, {"a", "b", "tainted"}),
     ],
 )
-def test_pods_are_made_only_for_nodes_that_fit(spec, nodes):
+def test_pods_are_created_for_suitable_nodes_only(spec, nodes):
     daemons = Daemons(nodes=0, template=template(**spec))
     daemons.add_node("a", labels={"pool": "a"})
     daemons.add_node("b", labels={"pool": "b"})
@@ -88,7 +88,7 @@ def test_pods_are_made_only_for_nodes_that_fit(spec, nodes):
 
 
 @pytest.mark.parametrize(("effect", "left"), [("NoSchedule", 1), ("NoExecute", 0)])
-def test_a_taint_that_comes_later_ends_a_pod_only_if_it_says_so(effect, left):
+def test_later_taint_deletes_pod_only_with_no_execute(effect, left):
     daemons = Daemons(nodes=1)
     daemons.settle()
     daemons.taint("n0", effect)
@@ -97,7 +97,7 @@ def test_a_taint_that_comes_later_ends_a_pod_only_if_it_says_so(effect, left):
     assert (daemons.status["desiredNumberScheduled"], daemons.status["numberMisscheduled"]) == (0, left)
 
 
-def test_a_pod_that_waits_for_a_node_that_is_gone_is_deleted():
+def test_pending_pod_of_missing_node_is_deleted():
     daemons = Daemons(nodes=2)
     daemons.sync()
     daemons.remove(NODES, "n0", namespace="")
@@ -105,7 +105,7 @@ def test_a_pod_that_waits_for_a_node_that_is_gone_is_deleted():
     assert set(map(node_of, daemons.living)) == {"n1"}
 
 
-def test_a_failed_pod_is_replaced_at_once_and_the_next_one_later():
+def test_failed_pod_is_replaced_with_backoff():
     daemons = Daemons(nodes=1)
     daemons.settle()
     daemons.end(daemons.living[0], "Failed")
@@ -123,7 +123,7 @@ def test_a_failed_pod_is_replaced_at_once_and_the_next_one_later():
     assert daemons.living == []
 
 
-def test_a_succeeded_pod_is_replaced():
+def test_succeeded_pod_is_replaced():
     daemons = Daemons(nodes=1)
     daemons.settle()
     daemons.end(daemons.living[0], "Succeeded")
@@ -141,7 +141,7 @@ def test_a_succeeded_pod_is_replaced():
         (rolling("50%", 0), 4, 0, 2),
     ],
 )
-def test_an_update_holds_its_limits(strategy, nodes, missing, surplus):
+def test_rolling_update_respects_limits(strategy, nodes, missing, surplus):
     daemons = Daemons(nodes=nodes, updateStrategy=strategy)
     daemons.settle()
     daemons.release("a:2")
@@ -150,7 +150,7 @@ def test_an_update_holds_its_limits(strategy, nodes, missing, surplus):
     assert daemons.revisions == [1, 2]
 
 
-def test_on_delete_waits_for_the_user():
+def test_on_delete_waits_for_user():
     daemons = Daemons(nodes=2, updateStrategy=ON_DELETE)
     daemons.settle()
     daemons.release("a:2")
@@ -162,7 +162,7 @@ def test_on_delete_waits_for_the_user():
     assert sorted(daemons.images.values()) == ["a:1", "a:2"]
 
 
-def test_an_update_that_does_not_become_ready_stops():
+def test_update_stops_at_unready_pods():
     daemons = Daemons(nodes=3)
     daemons.settle()
     daemons.release("bad")
@@ -170,7 +170,7 @@ def test_an_update_that_does_not_become_ready_stops():
     assert sorted(daemons.images.values()) == ["a:1", "a:1", "bad"]
 
 
-def test_going_back_makes_an_old_revision_the_newest():
+def test_rollback_renumbers_old_revision():
     daemons = Daemons(nodes=1)
     daemons.settle()
     daemons.release("a:2")
@@ -180,7 +180,7 @@ def test_going_back_makes_an_old_revision_the_newest():
     assert daemons.revisions == [2, 3]
 
 
-def test_history_beyond_the_limit_is_forgotten():
+def test_revisions_beyond_limit_are_deleted():
     daemons = Daemons(nodes=1, revisionHistoryLimit=1)
     for number in range(1, 5):
         daemons.release(f"a:{number}")
@@ -188,7 +188,7 @@ def test_history_beyond_the_limit_is_forgotten():
     assert daemons.revisions == [3, 4]
 
 
-def test_a_name_that_is_taken_is_counted_as_a_collision():
+def test_revision_name_collision_is_counted():
     daemons = Daemons(nodes=1)
     daemons.sync()
     (revision,) = daemons.all(CONTROLLER_REVISIONS)
@@ -205,7 +205,7 @@ def test_a_name_that_is_taken_is_counted_as_a_collision():
     assert len(other.all(CONTROLLER_REVISIONS)) == 2
 
 
-def test_a_revision_is_recorded_as_go_encodes_a_map():
+def test_revision_data_is_encoded_as_in_go():
     daemons = Daemons(nodes=1)
     daemons.sync()
     (revision,) = daemons.all(CONTROLLER_REVISIONS)
@@ -213,7 +213,7 @@ def test_a_revision_is_recorded_as_go_encodes_a_map():
     assert orjson.dumps(data) == orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
 
 
-def test_two_revisions_of_one_template_become_one():
+def test_duplicate_revisions_are_merged():
     daemons = Daemons(nodes=1)
     daemons.settle()
     (revision,) = daemons.all(CONTROLLER_REVISIONS)
@@ -226,7 +226,7 @@ def test_two_revisions_of_one_template_become_one():
     assert [meta.labels(pod)["controller-revision-hash"] for pod in daemons.living] == ["twin"]
 
 
-def test_a_selector_of_everything_is_refused():
+def test_empty_selector_is_refused():
     daemons = Daemons(nodes=1, selector={})
     assert daemons.sync() == []
     assert daemons.events[0][1] == "SelectingAll"
@@ -237,7 +237,7 @@ def _keys(daemons, change):
     return [*watch.keys(daemons.caches(), change)]
 
 
-def test_a_node_concerns_a_set_that_should_begin_or_end_there():
+def test_node_maps_to_sets_that_start_or_end_there():
     daemons = Daemons(nodes=1)
     node = daemons.all(NODES)[0]
     assert _keys(daemons, Change(None, node)) == [KEY]
@@ -248,7 +248,7 @@ def test_a_node_concerns_a_set_that_should_begin_or_end_there():
     assert _keys(daemons, Change(node, tainted)) == [KEY]
 
 
-def test_a_pod_that_is_going_with_an_end_is_replaced():
+def test_terminated_deleting_pod_is_replaced():
     daemons = Daemons(nodes=1)
     daemons.settle()
     daemons.end(daemons.living[0], "Failed")
@@ -259,7 +259,7 @@ def test_a_pod_that_is_going_with_an_end_is_replaced():
     assert len(daemons.living) == 1
 
 
-def test_a_set_that_is_deleted_is_left_alone():
+def test_deleting_daemon_set_is_not_reconciled():
     daemons = Daemons(nodes=1)
     daemons.put(DAEMON_SETS, meta.with_metadata(daemons.set, deletionTimestamp="2030-01-01T00:00:00Z"))
     assert daemons.sync() == []

@@ -63,7 +63,7 @@ def ask(cluster, revision):
         ),
     ],
 )
-def test_a_rollback(asked, image, event):
+def test_rollback_restores_template(asked, image, event):
     cluster = three_versions()
     ask(cluster, asked)
     assert image_of(cluster.web["spec"]["template"]) == image
@@ -71,7 +71,7 @@ def test_a_rollback(asked, image, event):
     assert ROLLBACK_TO not in meta.annotations(cluster.web)
 
 
-def test_the_first_version_has_none_before_it():
+def test_rollback_without_previous_revision_records_event():
     cluster = Cluster().deploy(replicas=1)
     cluster.settle()
     cluster.events.clear()
@@ -81,7 +81,7 @@ def test_the_first_version_has_none_before_it():
     ]
 
 
-def test_annotations_go_back_with_the_template_and_the_hash_does_not():
+def test_rollback_restores_annotations_but_not_hash():
     cluster = three_versions()
     ask(cluster, "2")
     assert meta.annotations(cluster.web)["note"] == "2"
@@ -92,14 +92,14 @@ def test_annotations_go_back_with_the_template_and_the_hash_does_not():
 
 
 @pytest.mark.parametrize("asked", ["", "x", "1.5"])
-def test_what_is_no_number_is_no_request(asked):
+def test_invalid_rollback_annotation_is_ignored(asked):
     cluster = three_versions()
     ask(cluster, asked)
     assert meta.annotations(cluster.web)[ROLLBACK_TO] == asked
     assert cluster.events == []
 
 
-def test_a_paused_deployment_does_not_go_back():
+def test_paused_deployment_is_not_rolled_back():
     cluster = three_versions()
     cluster.pause()
     ask(cluster, "1")

@@ -43,11 +43,11 @@ def view(replicas, surge, unavailable):
         pytest.param((0, 2, 2), 0, [0], 0, id="none are wanted"),
     ],
 )
-def test_the_new_set_grows_so_far_as_the_surge_lets_it(wanted, new, old_sets, expected):
+def test_new_set_scales_up_within_surge(wanted, new, old_sets, expected):
     assert size_of_new(view(*wanted), new, sets(*old_sets)) == expected
 
 
-def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
+def test_terminating_pods_of_old_sets_count_with_replacement_policy():
     assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[10])) == 2
     assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[9])) == 3
 
@@ -70,7 +70,7 @@ def test_pods_that_an_old_set_has_not_let_go_of_yet_take_room():
         pytest.param((1, 0, 1), (0, 0), [(1, 1)], [0], id="one by one, the old one first"),
     ],
 )
-def test_the_old_sets_shrink_so_far_as_enough_stay_available(wanted, new, old_sets, expected):
+def test_old_sets_scale_down_within_max_unavailable(wanted, new, old_sets, expected):
     sizes, availables = zip(*old_sets, new, strict=True)
     *old_sets, new_set = sets(*sizes, availables=availables)
     state = DeploymentState(deployment=view(*wanted), new=new_set, old_sets=old_sets)
@@ -96,25 +96,25 @@ def course(cluster, rounds=30):
     return [tuple(sizes.values()) for sizes in seen]
 
 
-def test_a_rollout_by_surge(cluster):
+def test_rollout_with_surge(cluster):
     cluster.deploy(replicas=3, strategy=rolling(1, 0)).settle()
     cluster.release("a:2")
     assert course(cluster) == [(3,), (3, 1), (2, 1), (2, 2), (1, 2), (1, 3), (0, 3)]
 
 
-def test_a_rollout_that_goes_below(cluster):
+def test_rollout_with_max_unavailable(cluster):
     cluster.deploy(replicas=4, strategy=rolling(0, 2)).settle()
     cluster.release("a:2")
     assert course(cluster) == [(4,), (4, 0), (2, 0), (2, 2), (0, 2), (0, 4)]
 
 
-def test_a_rollout_all_at_once(cluster):
+def test_rollout_with_full_surge(cluster):
     cluster.deploy(replicas=3, strategy=rolling("100%", 0)).settle()
     cluster.release("a:2")
     assert course(cluster) == [(3,), (3, 3), (0, 3)]
 
 
-def test_a_step_back_in_mid_rollout_takes_the_old_set_again(cluster):
+def test_rollback_during_rollout_reuses_old_set(cluster):
     cluster.deploy(replicas=4).settle()
     cluster.release("a:2")
     cluster.roll_on()
@@ -126,7 +126,7 @@ def test_a_step_back_in_mid_rollout_takes_the_old_set_again(cluster):
     assert cluster.revisions == {"a:1": "3", "a:2": "2"}
 
 
-def test_a_third_version_in_mid_rollout_takes_over_from_both(cluster):
+def test_third_template_during_rollout_replaces_both(cluster):
     cluster.deploy(replicas=10, strategy=rolling(2, 2)).settle()
     cluster.release("a:2")
     for _ in range(3):
@@ -140,7 +140,7 @@ def test_a_third_version_in_mid_rollout_takes_over_from_both(cluster):
     assert cluster.sizes == {"a:1": 0, "a:2": 0, "a:3": 10}
 
 
-def test_a_version_that_never_becomes_ready_stops_within_its_bounds(cluster):
+def test_failing_rollout_stops_within_limits(cluster):
     cluster.deploy(replicas=10, strategy=rolling(3, 2)).settle()
     cluster.release("broken")
     for _ in range(10):
@@ -150,7 +150,7 @@ def test_a_version_that_never_becomes_ready_stops_within_its_bounds(cluster):
     assert len(cluster.ready_pods) == 8
 
 
-def test_what_the_controller_says_of_sizes(cluster):
+def test_scaling_events_have_upstreams_messages(cluster):
     cluster.deploy(replicas=1).settle()
     cluster.release("a:2")
     cluster.settle()
@@ -162,7 +162,7 @@ def test_what_the_controller_says_of_sizes(cluster):
     ]
 
 
-def test_a_set_that_begins_with_nothing_is_not_told_of(cluster):
+def test_set_created_with_0_replicas_records_no_event(cluster):
     cluster.deploy(replicas=0).settle()
     assert cluster.sizes == {"a:1": 0}
     assert cluster.events == []
@@ -171,7 +171,7 @@ def test_a_set_that_begins_with_nothing_is_not_told_of(cluster):
 # --- Recreate
 
 
-def test_recreate_waits_until_the_last_old_pod_has_ended(cluster):
+def test_recreate_waits_for_last_old_pod(cluster):
     cluster.deploy(replicas=2, strategy=RECREATE).settle()
     cluster.release("a:2")
     for _ in range(3):
@@ -188,13 +188,13 @@ def test_recreate_waits_until_the_last_old_pod_has_ended(cluster):
     assert cluster.sizes == {"a:1": 0, "a:2": 2}
 
 
-def test_recreate_begins_with_all_pods(cluster):
+def test_recreate_creates_all_pods_at_once(cluster):
     cluster.deploy(replicas=3, strategy=RECREATE)
     cluster.roll_on()
     assert cluster.sizes == {"a:1": 3}
 
 
-def test_recreate_takes_a_former_set_again(cluster):
+def test_recreate_reuses_former_set(cluster):
     cluster.deploy(replicas=2, strategy=RECREATE).settle()
     cluster.release("a:2")
     cluster.settle()
@@ -217,7 +217,7 @@ def woken(cluster, change):
         pytest.param(rolling(1, 1), "Running", True, [], id="who rolls does not wait for it"),
     ],
 )
-def test_only_recreate_listens_to_pods(cluster, strategy, phase, gone, expected):
+def test_pod_changes_wake_recreate_deployments_only(cluster, strategy, phase, gone, expected):
     cluster.deploy(replicas=1, strategy=strategy).settle()
     cluster.controller = DEPLOYMENT
     cluster.run(cluster.pods[0], phase=phase)
@@ -229,7 +229,7 @@ def _change(view_of, *, gone):
     return Change(view_of, None if gone else view_of)
 
 
-def test_pods_of_nobody_wake_nobody(cluster):
+def test_ownerless_pods_map_to_no_deployment(cluster):
     cluster.deploy(strategy=RECREATE)
     metadata = {"name": "p", "namespace": "default"}
     assert woken(cluster, _change(PODS.view({"metadata": metadata}), gone=True)) == []
@@ -238,7 +238,7 @@ def test_pods_of_nobody_wake_nobody(cluster):
 # --- whose the sets are
 
 
-def test_a_matching_set_of_nobody_is_adopted_and_counts_as_old(cluster):
+def test_matching_orphan_set_is_adopted_as_old(cluster):
     cluster.add(REPLICA_SETS, replicaset(name="stray", replicas=1, template=template("z:1")))
     stray = cluster.get(REPLICA_SETS, "stray")
     cluster.put(REPLICA_SETS, meta.with_labels(stray, {"app": "web"}))
@@ -248,7 +248,7 @@ def test_a_matching_set_of_nobody_is_adopted_and_counts_as_old(cluster):
     assert cluster.sizes == {"z:1": 0, "a:1": 3}
 
 
-def test_a_set_that_is_no_longer_selected_is_released(cluster):
+def test_set_that_no_longer_matches_is_released(cluster):
     cluster.deploy().settle()
     name = meta.name(cluster.sets[0])
     cluster.put(REPLICA_SETS, meta.with_labels(cluster.sets[0], {"app": "free"}))
@@ -256,7 +256,7 @@ def test_a_set_that_is_no_longer_selected_is_released(cluster):
     assert meta.controller_of(cluster.get(REPLICA_SETS, name)) is None
 
 
-def test_a_deployment_of_all_pods_is_refused(cluster):
+def test_empty_selector_is_refused(cluster):
     cluster.add(DEPLOYMENTS, deployment(selector={}))
     cluster.roll_on()
     assert cluster.events == [
@@ -271,6 +271,6 @@ def test_a_deployment_of_all_pods_is_refused(cluster):
 
 
 @pytest.mark.parametrize("selector", [{"matchExpressions": [{"key": "a", "operator": "Near"}]}, None])
-def test_a_selector_that_selects_nothing_has_no_pods_by_accident(cluster, selector):
+def test_selector_that_matches_nothing_owns_no_pods(cluster, selector):
     cluster.add(DEPLOYMENTS, deployment(selector=selector))
     assert cluster.roll_on() == []

@@ -51,26 +51,26 @@ def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
         pytest.param(10, 10, [5], 5, [5, 5], id="nothing changes"),
     ],
 )
-def test_sizes(wanted, before, old_sets, new, expected):
+def test_proportional_scaling_sizes(wanted, before, old_sets, new, expected):
     assert scaled(wanted, old_sets, new, before=before) == expected
 
 
-def test_in_mid_rollout_the_surge_is_part_of_the_proportion():
+def test_surge_is_included_in_proportional_scaling():
     assert scaled(20, [8], 4, before=10, surge=2) == [15, 7]
 
 
-def test_when_no_set_has_pods_the_new_one_grows():
+def test_new_set_is_scaled_when_no_set_has_pods():
     assert scaled(3, [0, 0], 0, before=0) == [0, 0, 3]
 
 
-def test_when_there_is_no_new_set_the_newest_grows():
+def test_newest_set_is_scaled_without_new_set():
     view = DeploymentView(deployment(replicas=3))
     state = DeploymentState(deployment=view, new=None, old_sets=[one_set(0, 0), one_set(1, 0)])
     assert sizes(state) == {"rs1": 3}
     assert sizes(DeploymentState(deployment=view, new=None, old_sets=[])) == {}
 
 
-def test_a_new_set_that_is_all_there_is_takes_over_for_good():
+def test_only_active_new_set_is_scaled():
     view = DeploymentView(deployment(replicas=5))
     state = DeploymentState(
         deployment=view, new=one_set(2, 5, desired=5), old_sets=[one_set(0, 2), one_set(1, 1)]
@@ -78,17 +78,17 @@ def test_a_new_set_that_is_all_there_is_takes_over_for_good():
     assert sizes(state) == {"rs0": 0, "rs1": 0}
 
 
-def test_recreate_scales_only_when_one_set_has_pods():
+def test_recreate_scales_only_with_one_active_set():
     assert scaled(20, [5], 5, before=10, strategy=RECREATE) == [5, 5]
 
 
-def test_without_its_memory_a_set_is_measured_by_what_is_there():
+def test_proportions_without_annotation_use_current_replicas():
     view = DeploymentView({**deployment(replicas=20, strategy=rolling(0, 1)), "status": {"replicas": 10}})
     state = DeploymentState(deployment=view, new=one_set(1, 4), old_sets=[one_set(0, 6)])
     assert sizes(state) == {"rs0": 12, "rs1": 8}
 
 
-def test_without_memory_and_pods_the_largest_takes_all():
+def test_proportions_without_annotation_and_status_favour_largest_set():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
     state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), old_sets=[one_set(0, 6)])
     assert sizes(state) == {"rs0": 16, "rs1": 4}
@@ -105,14 +105,14 @@ def test_without_memory_and_pods_the_largest_takes_all():
         pytest.param("99999999999", 3, False, id="no number of 32 bits"),
     ],
 )
-def test_a_wish_for_another_size_is_seen_by_what_a_set_remembers(desired, size, expected):
+def test_scaling_is_detected_by_desired_replicas_annotation(desired, size, expected):
     state = DeploymentState(
         deployment=DeploymentView(deployment(replicas=3)), new=one_set(0, size, desired=desired), old_sets=[]
     )
     assert is_scaled(state) is expected
 
 
-def test_scaling_in_mid_rollout_conserves_and_the_rollout_goes_on():
+def test_proportional_scaling_keeps_total_and_rollout_continues():
     cluster = Cluster().deploy(replicas=10, strategy=rolling(2, 2))
     cluster.settle()
     cluster.release("a:2")
@@ -125,7 +125,7 @@ def test_scaling_in_mid_rollout_conserves_and_the_rollout_goes_on():
     assert cluster.sizes == {"a:1": 0, "a:2": 20}
 
 
-def test_a_paused_deployment_scales_and_rolls_nothing():
+def test_paused_deployment_scales_without_rolling():
     cluster = Cluster().deploy(replicas=2)
     cluster.settle()
     cluster.pause()
@@ -135,7 +135,7 @@ def test_a_paused_deployment_scales_and_rolls_nothing():
     assert cluster.sizes == {"a:1": 4}
 
 
-def test_a_set_that_somebody_sized_to_the_wish_remembers_it_and_holds_nothing_up():
+def test_manually_scaled_set_gets_desired_annotation():
     cluster = Cluster().deploy(replicas=2)
     cluster.settle()
     cluster.scale(4)

@@ -32,7 +32,7 @@ def counts(cluster):
     }
 
 
-def test_the_first_rollout_step_by_step(cluster):
+def test_conditions_of_first_rollout(cluster):
     cluster.deploy(replicas=2)
     cluster.roll_on()
     assert counts(cluster) == {"unavailableReplicas": 2, "terminatingReplicas": 0}
@@ -62,13 +62,13 @@ def test_the_first_rollout_step_by_step(cluster):
     assert condition(cluster)["message"] == f'ReplicaSet "{name}" has successfully progressed.'
 
 
-def test_of_none_all_are_there_at_once(cluster):
+def test_deployment_of_0_replicas_is_complete_at_once(cluster):
     cluster.deploy(replicas=0)
     cluster.roll_on()
     assert cluster.conditions == {"Available": MINIMUM, "Progressing": DONE}
 
 
-def test_nothing_is_written_at_rest(cluster):
+def test_unchanged_deployment_is_not_written(cluster):
     cluster.deploy().settle()
     cluster.done.clear()
     cluster.roll_on()
@@ -76,13 +76,13 @@ def test_nothing_is_written_at_rest(cluster):
     assert cluster.plan_of(DEPLOYMENT).again_after is None
 
 
-def test_counts_that_a_server_keeps_though_they_are_none_are_no_news(cluster):
+def test_explicit_zero_counts_are_not_rewritten(cluster):
     cluster.deploy().settle()
     cluster.change(DEPLOYMENT.watches[0].resource, "web", ("status", "unavailableReplicas"), 0)
     assert cluster.roll_on() == []
 
 
-def test_availability_falls_with_the_pods(cluster):
+def test_availability_follows_pods(cluster):
     cluster.deploy(replicas=3, strategy=rolling(1, 1)).settle()
     first, second, _ = cluster.pods
     cluster.run(first, ready=False)
@@ -98,7 +98,7 @@ def test_availability_falls_with_the_pods(cluster):
     assert condition(cluster, "Available")["lastTransitionTime"] == format_time(cluster.clock.now())
 
 
-def test_pods_on_their_way_out_are_counted(cluster):
+def test_terminating_pods_are_counted(cluster):
     cluster.deploy(replicas=2).settle()
     cluster.scale(1)
     cluster.roll_on()
@@ -108,7 +108,7 @@ def test_pods_on_their_way_out_are_counted(cluster):
     assert cluster.status["terminatingReplicas"] == 1
 
 
-def test_half_a_sum_is_not_told(cluster):
+def test_terminating_count_needs_all_sets(cluster):
     cluster.deploy().settle()
     (name,) = cluster.names(REPLICA_SETS)
     counted = cluster.get(REPLICA_SETS, name)["status"]
@@ -118,7 +118,7 @@ def test_half_a_sum_is_not_told(cluster):
     assert "terminatingReplicas" not in cluster.status
 
 
-def test_a_set_that_cannot_make_its_pods_speaks_for_the_deployment(cluster):
+def test_replica_failure_of_set_is_reported(cluster):
     cluster.deploy().settle()
     cluster.release("a:2")
     cluster.roll_on()
@@ -152,7 +152,7 @@ def stuck(cluster, deadline=10, **spec):
         cluster.finish()
 
 
-def test_a_rollout_that_stops_comes_back_when_its_time_is_over(cluster):
+def test_stalled_rollout_is_requeued_at_deadline(cluster):
     stuck(cluster)
     assert cluster.conditions["Progressing"] == UPDATED
     again = cluster.plan_of(DEPLOYMENT).again_after
@@ -170,7 +170,7 @@ def test_a_rollout_that_stops_comes_back_when_its_time_is_over(cluster):
     assert cluster.roll_on() == []
 
 
-def test_progress_begins_the_time_anew(cluster):
+def test_progress_restarts_deadline(cluster):
     stuck(cluster)
     since = condition(cluster)["lastTransitionTime"]
     cluster.clock.advance(8)
@@ -182,7 +182,7 @@ def test_progress_begins_the_time_anew(cluster):
     assert condition(cluster)["lastTransitionTime"] == since
 
 
-def test_a_late_rollout_that_gets_on_is_late_no_more(cluster):
+def test_late_rollout_that_progresses_is_no_longer_late(cluster):
     stuck(cluster)
     cluster.clock.advance(11)
     cluster.roll_on()
@@ -190,7 +190,7 @@ def test_a_late_rollout_that_gets_on_is_late_no_more(cluster):
     assert cluster.conditions == {"Available": MINIMUM, "Progressing": DONE}
 
 
-def test_a_finished_rollout_is_never_late(cluster):
+def test_complete_rollout_never_exceeds_deadline(cluster):
     cluster.deploy(progressDeadlineSeconds=10).settle()
     cluster.clock.advance(1000)
     for pod in cluster.pods:
@@ -201,13 +201,13 @@ def test_a_finished_rollout_is_never_late(cluster):
 
 
 @pytest.mark.parametrize("deadline", [None, 2**31 - 1])
-def test_without_a_deadline_nothing_is_said_of_progress(cluster, deadline):
+def test_no_deadline_has_no_progressing_condition(cluster, deadline):
     stuck(cluster, deadline)
     assert cluster.conditions == {"Available": MINIMUM}
     assert cluster.plan_of(DEPLOYMENT).again_after is None
 
 
-def test_a_deadline_that_comes_later_finds_the_set(cluster):
+def test_deadline_set_later_finds_new_set(cluster):
     stuck(cluster, None)
     cluster.set("progressDeadlineSeconds", 10)
     cluster.roll_on()
@@ -219,7 +219,7 @@ def test_a_deadline_that_comes_later_finds_the_set(cluster):
 # --- a pause
 
 
-def test_a_pause_and_its_end_are_said_in_one_write_each(cluster):
+def test_pause_and_resume_are_one_write_each(cluster):
     cluster.deploy().settle()
     cluster.pause()
     assert [verb for verb, *_ in cluster.roll_on()] == ["update"]
@@ -231,7 +231,7 @@ def test_a_pause_and_its_end_are_said_in_one_write_each(cluster):
     assert cluster.conditions["Progressing"] == DONE
 
 
-def test_the_time_of_a_pause_does_not_count(cluster):
+def test_paused_time_does_not_count(cluster):
     stuck(cluster)
     cluster.pause()
     cluster.roll_on()
@@ -245,7 +245,7 @@ def test_the_time_of_a_pause_does_not_count(cluster):
     assert cluster.plan_of(DEPLOYMENT).again_after.total_seconds() == 11
 
 
-def test_a_pause_does_not_hide_that_the_time_was_over(cluster):
+def test_pause_does_not_hide_exceeded_deadline(cluster):
     stuck(cluster)
     cluster.clock.advance(11)
     cluster.roll_on()
@@ -255,7 +255,7 @@ def test_a_pause_does_not_hide_that_the_time_was_over(cluster):
 
 
 @pytest.mark.parametrize("deadline", [None, 10])
-def test_a_pause_stops_the_rollout_where_it_is(cluster, deadline):
+def test_pause_stops_rollout(cluster, deadline):
     stuck(cluster, deadline)
     before = cluster.sizes
     cluster.pause()

@@ -26,7 +26,7 @@ def annotate(cluster, **annotations):
     cluster.put(DEPLOYMENTS, meta.with_metadata(changed, generation=meta.generation(changed) + 1))
 
 
-def test_the_set_of_a_version(cluster):
+def test_new_replica_set_has_template_and_hash(cluster):
     cluster.add(
         DEPLOYMENTS,
         meta.with_annotations(
@@ -55,7 +55,7 @@ def test_the_set_of_a_version(cluster):
     assert meta.annotations(cluster.web)[REVISION] == "1"
 
 
-def test_expressions_of_the_selector_stay(cluster):
+def test_match_expressions_of_selector_are_kept(cluster):
     expressions = [{"key": "app", "operator": "Exists"}]
     cluster.deploy(selector={"matchExpressions": expressions})
     cluster.roll_on()
@@ -64,12 +64,12 @@ def test_expressions_of_the_selector_stay(cluster):
     assert [*selector["matchLabels"]] == ["pod-template-hash"]
 
 
-def test_a_long_name_is_cut_so_that_the_hash_fits():
+def test_long_name_is_truncated_before_hash():
     view = DeploymentView({**deployment(), "metadata": {"name": "n" * 253}})
     assert name_of_new(view, "12345") == f"{'n' * 247}-12345"
 
 
-def test_a_collision_is_counted_and_gives_another_name(cluster):
+def test_hash_collision_is_counted_and_renames(cluster):
     taken = f"web-{template_hash(template(), None)}"
     cluster.add(REPLICA_SETS, replicaset(name=taken, template=template("other:1")))
     cluster.deploy()
@@ -82,7 +82,7 @@ def test_a_collision_is_counted_and_gives_another_name(cluster):
     assert cluster.status["availableReplicas"] == 3
 
 
-def test_of_several_sets_of_the_template_the_oldest_is_the_new_one(cluster):
+def test_oldest_of_equal_sets_is_the_new_one(cluster):
     cluster.deploy(replicas=2).settle()
     first = meta.name(cluster.sets[0])
     twin = meta.with_labels(replicaset(name="twin", replicas=1), {"app": "web"})
@@ -95,7 +95,7 @@ def test_of_several_sets_of_the_template_the_oldest_is_the_new_one(cluster):
 # --- revisions
 
 
-def test_revisions_count_up_and_a_version_that_comes_again_remembers(cluster):
+def test_revision_number_increases_and_reused_set_keeps_history(cluster):
     cluster.deploy(replicas=1).settle()
     for image in ("a:2", "a:1", "a:2", "a:1"):
         cluster.release(image)
@@ -106,7 +106,7 @@ def test_revisions_count_up_and_a_version_that_comes_again_remembers(cluster):
     assert meta.annotations(cluster.web)[REVISION] == "5"
 
 
-def test_the_history_keeps_the_last_two_thousand_characters(cluster):
+def test_revision_history_annotation_is_limited(cluster):
     cluster.deploy(replicas=1).settle()
     cluster.release("a:2")
     cluster.settle()
@@ -120,7 +120,7 @@ def test_the_history_keeps_the_last_two_thousand_characters(cluster):
     assert len(history) <= 2000
 
 
-def test_a_revision_never_falls(cluster):
+def test_revision_number_never_decreases(cluster):
     cluster.deploy(replicas=1, revisionHistoryLimit=0).settle()
     for image in ("a:2", "a:3"):
         cluster.release(image)
@@ -131,7 +131,7 @@ def test_a_revision_never_falls(cluster):
     assert cluster.revisions == {"a:3": "3"}
 
 
-def test_a_revision_that_is_no_number_is_left_alone(cluster):
+def test_invalid_revision_number_is_ignored(cluster):
     cluster.deploy(replicas=1).settle()
     cluster.put(REPLICA_SETS, meta.with_annotations(cluster.sets[0], {REVISION: "x"}))
     annotate(cluster, note="1")
@@ -139,7 +139,7 @@ def test_a_revision_that_is_no_number_is_left_alone(cluster):
     assert meta.annotations(cluster.sets[0])[REVISION] == "x"
 
 
-def test_annotations_are_passed_on_to_the_newest_set_alone(cluster):
+def test_annotations_are_copied_to_new_set_only(cluster):
     cluster.deploy(replicas=1).settle()
     cluster.release("a:2")
     annotate(cluster, kubernetes_io__change_cause="second")
@@ -148,7 +148,7 @@ def test_annotations_are_passed_on_to_the_newest_set_alone(cluster):
     assert causes == [None, "second"]
 
 
-def test_an_annotation_costs_two_writes(cluster):
+def test_annotation_change_costs_two_writes(cluster):
     cluster.deploy().settle()
     cluster.done.clear()
     annotate(cluster, note="1")
@@ -159,7 +159,7 @@ def test_an_annotation_costs_two_writes(cluster):
     ]
 
 
-def test_readiness_is_passed_on(cluster):
+def test_min_ready_seconds_is_copied_to_sets(cluster):
     cluster.deploy().settle()
     cluster.set("minReadySeconds", 7)
     cluster.settle()
@@ -178,7 +178,7 @@ def test_readiness_is_passed_on(cluster):
         (2**31 - 1, {"a:1", "a:2", "a:3", "a:4"}),
     ],
 )
-def test_the_oldest_versions_are_forgotten(cluster, limit, expected):
+def test_oldest_sets_beyond_history_limit_are_deleted(cluster, limit, expected):
     cluster.deploy(replicas=1, revisionHistoryLimit=limit).settle()
     for image in ("a:2", "a:3", "a:4"):
         cluster.release(image)
@@ -186,7 +186,7 @@ def test_the_oldest_versions_are_forgotten(cluster, limit, expected):
     assert cluster.sizes.keys() == expected
 
 
-def test_a_version_that_came_again_is_not_the_oldest(cluster):
+def test_reused_set_is_not_the_oldest(cluster):
     cluster.deploy(replicas=1, revisionHistoryLimit=1).settle()
     for image in ("a:2", "a:1", "a:3"):
         cluster.release(image)
@@ -195,14 +195,14 @@ def test_a_version_that_came_again_is_not_the_oldest(cluster):
 
 
 @pytest.mark.parametrize("strategy", [RECREATE, deployment()["spec"]["strategy"]], ids=lambda it: it["type"])
-def test_nothing_is_forgotten_before_the_rollout_is_complete(cluster, strategy):
+def test_sets_are_not_deleted_before_rollout_completes(cluster, strategy):
     cluster.deploy(replicas=2, revisionHistoryLimit=0, strategy=strategy).settle()
     cluster.release("a:2")
     cluster.settle(machine=False)
     assert "a:1" in cluster.sizes
 
 
-def test_a_paused_deployment_forgets_too(cluster):
+def test_paused_deployment_deletes_old_sets(cluster):
     cluster.deploy(replicas=1).settle()
     cluster.release("a:2")
     cluster.settle()
@@ -217,7 +217,7 @@ def test_a_paused_deployment_forgets_too(cluster):
     [("replicas", 1), ("observedGeneration", 0)],
     ids=["still has pods", "was not looked at"],
 )
-def test_a_set_that_is_not_idle_is_kept(cluster, field, value):
+def test_active_old_set_is_kept(cluster, field, value):
     cluster.deploy(replicas=1).settle()
     cluster.release("a:2")
     cluster.settle()
@@ -237,7 +237,7 @@ def made_with(cluster, error):
         cluster._update(action)
 
 
-def test_that_a_set_could_not_be_made_is_said(cluster):
+def test_failed_set_creation_sets_condition(cluster):
     cluster.deploy()
     (create,) = cluster.plan_of(DEPLOYMENT).actions
     error = status.forbidden(REPLICA_SETS.group_resource, "", "exceeded quota: q")
@@ -253,19 +253,19 @@ def test_that_a_set_could_not_be_made_is_said(cluster):
     )
 
 
-def test_without_a_deadline_only_the_event_says_it(cluster):
+def test_failed_set_creation_without_deadline_records_event_only(cluster):
     cluster.deploy(progressDeadlineSeconds=None)
     made_with(cluster, status.internal_error("no"))
     assert cluster.status == {}
 
 
-def test_that_a_set_is_there_already_is_no_failure(cluster):
+def test_existing_set_is_no_failure(cluster):
     cluster.deploy()
     made_with(cluster, status.already_exists(REPLICA_SETS.group_resource, "web-1"))
     assert cluster.status == {}
 
 
-def test_a_deployment_that_is_being_deleted_only_counts(cluster):
+def test_deleting_deployment_updates_status_only(cluster):
     cluster.deploy(replicas=2).settle()
     held = meta.with_finalizer(cluster.web, "foregroundDeletion")
     cluster.put(DEPLOYMENTS, meta.with_metadata(held, deletionTimestamp=format_time(cluster.clock.now())))

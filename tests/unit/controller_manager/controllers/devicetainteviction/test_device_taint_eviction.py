@@ -52,7 +52,7 @@ def slice_(pods, name, generation, taints):
     return pods.add(RESOURCE_SLICES, {"metadata": {"name": name}, "spec": {**spec, "devices": [device]}})
 
 
-def test_a_pod_whose_device_is_tainted_is_marked_and_deleted():
+def test_pod_with_tainted_device_is_evicted():
     pods = world()
     pods.reconcile(KEY)
     found = pods.get(PODS, "p")
@@ -63,7 +63,7 @@ def test_a_pod_whose_device_is_tainted_is_marked_and_deleted():
     assert pods.reconcile(KEY) == ([], None)
 
 
-def test_a_toleration_of_a_time_lets_it_stay_so_long():
+def test_toleration_seconds_delay_eviction():
     pods = world({**ALL, "tolerationSeconds": 60}, {**ALL, "tolerationSeconds": 30})
     plan = pods.plan(KEY)
     assert timedelta(seconds=29) < plan.again_after <= timedelta(seconds=30)
@@ -74,7 +74,7 @@ def test_a_toleration_of_a_time_lets_it_stay_so_long():
     assert meta.is_deleting(pods.get(PODS, "p"))
 
 
-def test_a_taint_that_goes_in_time_is_forgiven():
+def test_removed_taint_cancels_eviction():
     pods = world({**ALL, "tolerationSeconds": 60})
     pods.reconcile(KEY)
     pods.change(RESOURCE_SLICES, "old", ("spec", "devices"), [{"name": "g"}], "")
@@ -95,16 +95,16 @@ def test_a_taint_that_goes_in_time_is_forgiven():
     ],
     ids=["another effect", "not bound", "not its claim", "no taint", "a newer slice"],
 )
-def test_others_stay(of):
+def test_unaffected_pods_stay(of):
     assert world(**of).reconcile(KEY) == ([], None)
 
 
 @pytest.mark.parametrize("toleration", [ALL, {"key": "k", "effect": "NoExecute"}])
-def test_a_toleration_without_end_lets_it_stay(toleration):
+def test_toleration_without_seconds_prevents_eviction(toleration):
     assert world(toleration).reconcile(KEY) == ([], None)
 
 
-def test_a_toleration_of_something_else_does_not():
+def test_unrelated_toleration_does_not_prevent_eviction():
     pods = world(
         {"key": "k", "value": "x", "effect": "NoExecute"}, {"operator": "Exists", "effect": "NoSchedule"}
     )
@@ -112,7 +112,7 @@ def test_a_toleration_of_something_else_does_not():
     assert meta.is_deleting(pods.get(PODS, "p"))
 
 
-def test_a_claim_of_a_template_that_is_anothers_does_not_count():
+def test_generated_claim_of_other_pod_does_not_count():
     pods = world()
     pods.change(PODS, "p", ("spec", "resourceClaims"), [{"name": "c", "resourceClaimTemplateName": "t"}])
     assert pods.reconcile(KEY) == ([], None)
@@ -121,7 +121,7 @@ def test_a_claim_of_a_template_that_is_anothers_does_not_count():
 
 
 @pytest.mark.parametrize("writes", range(4))
-def test_a_death_after_each_action_leads_to_the_same_end(writes):
+def test_restart_after_each_action_leads_to_same_end(writes):
     pods = world()
     pods.begin(KEY, writes)
     pods.reconcile(KEY)
@@ -129,7 +129,7 @@ def test_a_death_after_each_action_leads_to_the_same_end(writes):
     assert len(conditions.of(pods.get(PODS, "p"))) == 1
 
 
-def test_which_keys_a_change_concerns():
+def test_changes_map_to_pod_keys():
     pods = world()
     caches = pods.caches()
     of_pod, of_claim, of_slice = (watch.keys for watch in DEVICE_TAINT_EVICTION.watches)
@@ -144,7 +144,7 @@ def test_which_keys_a_change_concerns():
     assert {*of_slice(caches, Change(None, other))} == set()
 
 
-def test_deletions_are_counted():
+def test_evictions_are_counted():
     evictions = Evictions()
     deleted = Write(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, Outcome(error=None, writes=(deleted,)), 0.0, SteppedClock().now())

@@ -73,7 +73,7 @@ class Guarded(World):
         pytest.param({}, 2, 0, [0, 2, 0, 0], id="a budget that says nothing"),
     ],
 )
-def test_counts(spec, ready, others, expected):
+def test_disruption_counts(spec, ready, others, expected):
     world = Guarded(**spec)
     world.pods(world.owner(kinds.STATEFUL_SETS, "web", 5), ready, others)
     assert world.counts() == expected
@@ -82,13 +82,13 @@ def test_counts(spec, ready, others, expected):
 @pytest.mark.parametrize(
     "resource", [kinds.REPLICATION_CONTROLLERS, kinds.REPLICA_SETS, kinds.STATEFUL_SETS], ids=str
 )
-def test_the_scale_is_the_controllers(resource):
+def test_expected_pods_are_scale_of_controller(resource):
     world = Guarded(maxUnavailable=0)
     world.pods(world.owner(resource, "web", 7), 1)
     assert world.counts()[0] == 7
 
 
-def test_the_scale_of_a_replica_set_is_its_deployments():
+def test_expected_pods_of_replica_set_are_those_of_deployment():
     world = Guarded(maxUnavailable=0)
     deployment = world.owner(kinds.DEPLOYMENTS, "web", 4)
     for name in ("old", "new"):
@@ -96,7 +96,7 @@ def test_the_scale_of_a_replica_set_is_its_deployments():
     assert world.counts()[0] == 4
 
 
-def test_a_replica_set_whose_deployment_is_gone_counts_itself():
+def test_expected_pods_of_orphaned_replica_set_are_its_own():
     world = Guarded(maxUnavailable=0)
     deployment = world.owner(kinds.DEPLOYMENTS, "web", 4)
     world.pods(world.owner(kinds.REPLICA_SETS, "left", 3, deployment), 2)
@@ -122,7 +122,7 @@ def test_scales_of_several_controllers_are_added():
         pytest.param(kinds.CRON_JOBS, 'found no controllers for pod "web-0"', id="a kind nobody knows"),
     ],
 )
-def test_what_cannot_be_counted_allows_nothing(resource, problem):
+def test_uncountable_controller_allows_no_disruptions(resource, problem):
     world = Guarded(maxUnavailable=1)
     world.pods(world.owner(resource, "web", 4), 2)
     world.reconcile(GUARD)
@@ -133,7 +133,7 @@ def test_what_cannot_be_counted_allows_nothing(resource, problem):
     assert world.reconcile(GUARD) == ([], None)
 
 
-def test_a_controller_that_is_gone_cannot_be_counted():
+def test_missing_controller_cannot_be_counted():
     world = Guarded(maxUnavailable=1)
     world.pods(world.owner(kinds.STATEFUL_SETS, "web", 4), 1)
     world.remove(kinds.STATEFUL_SETS, "web")
@@ -141,7 +141,7 @@ def test_a_controller_that_is_gone_cannot_be_counted():
     assert world.condition()[1] == "SyncFailed"
 
 
-def test_pods_without_a_controller_are_told_of():
+def test_unmanaged_pods_record_event():
     world = Guarded(maxUnavailable=1)
     world.pod("bare")
     assert world.counts() == [0, 1, 0, 0]
@@ -150,14 +150,14 @@ def test_pods_without_a_controller_are_told_of():
     assert "(selector: &LabelSelector{MatchLabels:map[string]string{app: web,}," in message
 
 
-def test_no_pods():
+def test_budget_without_pods():
     world = Guarded(minAvailable=0)
     assert world.counts() == [0, 0, 0, 0]
     assert world.events == [("Normal", "NoPods", "No matching pods found")]
     assert world.condition() == ("False", "InsufficientPods", "")
 
 
-def test_the_status_is_written_once():
+def test_unchanged_status_is_not_written():
     world = Guarded(minAvailable=1)
     world.pod("a")
     world.pod("b")
@@ -166,7 +166,7 @@ def test_the_status_is_written_once():
     assert world.reconcile(GUARD) == ([], None)
 
 
-def test_an_evicted_pod_counts_as_gone_until_it_is_overdue():
+def test_evicted_pod_counts_as_disrupted_until_timeout():
     world = Guarded(minAvailable=1)
     world.pod("a")
     world.pod("b")
@@ -182,7 +182,7 @@ def test_an_evicted_pod_counts_as_gone_until_it_is_overdue():
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "deleting"])
-def test_an_evicted_pod_that_goes_is_forgotten(gone):
+def test_deleted_pod_is_removed_from_disrupted_pods(gone):
     world = Guarded(minAvailable=1)
     world.pod("a")
     world.pod("b")
@@ -196,7 +196,7 @@ def test_an_evicted_pod_that_goes_is_forgotten(gone):
     assert "disruptedPods" not in world.get(BUDGETS, "guard")["status"]
 
 
-def test_a_deleting_pod_is_not_healthy():
+def test_deleting_pod_is_not_healthy():
     world = Guarded(minAvailable=1)
     world.pod("a")
     pod = world.get(kinds.PODS, "a")
@@ -212,7 +212,7 @@ def keys(world, resource, old, new):
     return set(watch.keys(world.caches(), Change(old, new)))
 
 
-def test_a_pod_concerns_the_budgets_that_select_it_or_did():
+def test_pod_maps_to_budgets_that_select_or_selected_it():
     world = Guarded()
     metadata = {"name": "a", "namespace": "default", "labels": {"app": "web"}}
     mine = PodView.of({"metadata": metadata})
@@ -222,7 +222,7 @@ def test_a_pod_concerns_the_budgets_that_select_it_or_did():
     assert keys(world, kinds.PODS, other, None) == set()
 
 
-def test_a_new_scale_concerns_the_budgets_of_the_template():
+def test_scale_change_maps_to_budgets_of_template():
     world = Guarded()
     small = world.owner(kinds.STATEFUL_SETS, "web", 1)
     large = {**small, "spec": {**small["spec"], "replicas": 2}}
@@ -230,7 +230,7 @@ def test_a_new_scale_concerns_the_budgets_of_the_template():
     assert keys(world, kinds.STATEFUL_SETS, small, {**small, "status": {}}) == set()
 
 
-def test_a_selector_as_go_prints_it():
+def test_selector_is_printed_as_in_go():
     expression = {"key": "tier", "operator": "In", "values": ["a", "b"]}
     selector = {"matchLabels": {"b": "2", "a": "1"}, "matchExpressions": [expression]}
     assert selector_text(selector) == (
@@ -256,7 +256,7 @@ def targeted(world, **changes):
     world.put(kinds.PODS, {**pod, "status": status})
 
 
-def test_a_pod_that_is_not_disrupted_after_all_says_so():
+def test_stale_disruption_target_condition_is_cleared():
     world, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
     world.pod("a")
     targeted(world)
@@ -273,7 +273,7 @@ def test_a_pod_that_is_not_disrupted_after_all_says_so():
     assert world.reconcile(key) == ([], None)
 
 
-def test_what_the_kubelet_says_is_never_stale():
+def test_disruption_target_of_kubelet_is_not_cleared():
     world, key = Guarded(STALE_POD_DISRUPTION), Key("default", "a")
     world.pod("a")
     targeted(world, reason="TerminationByKubelet")

@@ -37,7 +37,7 @@ def addresses(subset, field="addresses"):
     return [one["ip"] for one in subset.get(field, ())]
 
 
-def test_a_service_and_its_pods():
+def test_endpoints_of_service_and_pods():
     assert written(service(), pod(1), pod(2, ready=False)) == {
         "apiVersion": "v1",
         "kind": "Endpoints",
@@ -79,18 +79,18 @@ def test_a_service_and_its_pods():
         pytest.param(pod(1, ips=["fd00::1"]), id="an address of another family"),
     ],
 )
-def test_pods_that_cannot_be_reached(absent):
+def test_unreachable_pods_have_no_addresses(absent):
     assert "subsets" not in {name: value for name, value in written(service(), absent).items() if value}
 
 
-def test_addresses_that_are_published_before_they_are_ready():
+def test_not_ready_addresses_are_published_if_requested():
     (subset,) = written(service(publishNotReadyAddresses=True), pod(1, ready=False), pod(2, deleting=True))[
         "subsets"
     ]
     assert addresses(subset) == ["10.244.0.1", "10.244.0.2"]
 
 
-def test_ports_that_lead_to_other_addresses():
+def test_named_ports_group_addresses_into_subsets():
     web = {"name": "web", "port": 80, "targetPort": "http", "protocol": "TCP"}
     also = {"name": "metrics", "port": 90, "targetPort": 9090, "protocol": "TCP"}
     pods = [pod(at, ports=[{"name": "http", "containerPort": 8080 + at % 2}]) for at in (1, 2)]
@@ -103,7 +103,7 @@ def test_ports_that_lead_to_other_addresses():
     }
 
 
-def test_ports_are_in_the_order_of_their_hashes():
+def test_ports_are_sorted_by_hash():
     """As a real controller wrote them."""
     ports = [
         {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
@@ -113,7 +113,7 @@ def test_ports_are_in_the_order_of_their_hashes():
     assert [port["name"] for port in subset["ports"]] == ["b", "a"]
 
 
-def test_a_headless_service_without_ports():
+def test_headless_service_without_ports_has_endpoints():
     headless = service(clusterIP="None")
     headless["spec"]["ports"] = []
     endpoints = written(headless, pod(1, hostname="a", subdomain="web"))
@@ -127,19 +127,19 @@ def test_a_headless_service_without_ports():
     assert "ports" not in subset
 
 
-def test_quiet_once_written():
+def test_unchanged_endpoints_are_not_written():
     endpoints = written(service(), pod(1))
     assert planned({SERVICES: [service()], PODS: [pod(1)], ENDPOINTS: [endpoints]}) == ()
 
 
-def test_what_changed_is_written():
+def test_changed_endpoints_are_updated():
     endpoints = written(service(), pod(1))
     (action,) = planned({SERVICES: [service()], PODS: [pod(1), pod(2)], ENDPOINTS: [endpoints]})
     assert isinstance(action, Update)
     assert addresses(action.body["subsets"][0]) == ["10.244.0.1", "10.244.0.2"]
 
 
-def test_the_annotation_names_what_changed_since_and_goes_where_nothing_did():
+def test_last_change_trigger_time_annotation_follows_changes():
     endpoints = written(service(), pod(1))
     known = remembered({SERVICES: [service()], PODS: [pod(1)]})
     (update,) = planned({SERVICES: [service()], ENDPOINTS: [endpoints]}, known)
@@ -151,7 +151,7 @@ def test_the_annotation_names_what_changed_since_and_goes_where_nothing_did():
     assert update.body["metadata"]["annotations"] == {name: "2030-01-01T00:01:00Z"}
 
 
-def test_what_a_user_made_without_a_service_is_not_looked_at():
+def test_endpoints_without_service_map_to_no_key():
     (watch,) = [one for one in SERVICE_ENDPOINTS.watches if one.resource is ENDPOINTS]
     made = {"metadata": {"name": "mine", "namespace": "default"}}
     assert [*watch.keys(Cached({}), Change(None, made))] == []
@@ -160,11 +160,11 @@ def test_what_a_user_made_without_a_service_is_not_looked_at():
 
 
 @pytest.mark.parametrize("svc", [service(selector=None), service(type="ExternalName")])
-def test_services_whose_endpoints_are_not_ours(svc):
+def test_services_without_managed_endpoints_are_ignored(svc):
     assert planned({SERVICES: [svc], PODS: [pod(1)]}) == ()
 
 
-def test_endpoints_of_a_service_that_is_gone():
+def test_endpoints_of_deleted_service_are_deleted():
     endpoints = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}}
     known = remembered({SERVICES: [service()]})
     (action,) = planned({ENDPOINTS: [endpoints]}, known)
@@ -189,7 +189,7 @@ def test_endpoints_of_a_service_that_is_gone():
         pytest.param([400, 400], [300, 100], ([400, 400], [150, 50], True), id="too many that are not ready"),
     ],
 )
-def test_shortened(ready, not_ready, expected):
+def test_endpoints_are_truncated_at_1000(ready, not_ready, expected):
     subsets = [
         {"addresses": [{}] * some, "notReadyAddresses": [{}] * others}
         for some, others in zip(ready, not_ready, strict=True)

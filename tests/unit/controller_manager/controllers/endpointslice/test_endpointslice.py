@@ -44,7 +44,7 @@ def sizes(bodies):
     return sorted(len(body["endpoints"]) for body in bodies)
 
 
-def test_a_service_and_its_pod():
+def test_slice_of_service_and_pod():
     (slice_,) = made(planned(service(), [pod(1)]))
     assert slice_["metadata"] == {
         "generateName": "web-",
@@ -89,18 +89,18 @@ def test_a_service_and_its_pod():
         ),
     ],
 )
-def test_conditions(shown, spec, conditions):
+def test_endpoint_conditions(shown, spec, conditions):
     (slice_,) = made(planned(service(**spec), [shown]))
     assert tuple(slice_["endpoints"][0]["conditions"].values()) == conditions
 
 
-def test_a_service_without_pods_has_an_empty_slice():
+def test_service_without_pods_has_empty_slice():
     (slice_,) = made(planned(service(), []))
     assert (slice_["endpoints"], slice_["ports"]) == ([], [])
     assert planned(service(), [], [slice_]) == ()
 
 
-def test_the_empty_slice_becomes_the_first():
+def test_empty_slice_is_filled_first():
     empty = made(planned(service(), []))
     (update,) = planned(service(), [pod(1)], empty)
     assert isinstance(update, Update)
@@ -108,38 +108,38 @@ def test_the_empty_slice_becomes_the_first():
     assert sizes([update.body]) == [1]
 
 
-def test_a_pod_waits_for_its_node():
+def test_pod_without_known_node_waits():
     (slice_,) = made(planned(service(), [pod(1)], nodes=()))
     assert slice_["endpoints"] == []
 
 
-def test_more_pods_than_a_slice_takes():
+def test_pods_beyond_slice_limit_get_second_slice():
     pods = [pod(at) for at in range(1, 8)]
     slices = made(planned(service(), pods))
     assert sizes(slices) == [1, 3, 3]
     assert planned(service(), pods, slices) == ()
 
 
-def test_a_new_pod_goes_where_there_is_room():
+def test_new_pod_fills_slice_with_room():
     slices = made(planned(service(), [pod(at) for at in range(1, 5)]))
     (update,) = planned(service(), [pod(at) for at in range(1, 6)], slices)
     assert isinstance(update, Update)
     assert sizes([update.body]) == [2]
 
 
-def test_a_new_pod_goes_into_a_slice_that_changes_anyway():
+def test_new_pod_fills_slice_that_changes_anyway():
     slices = made(planned(service(), [pod(at) for at in range(1, 4)]))
     (update,) = planned(service(), [pod(2), pod(3), pod(4)], slices)
     assert sorted(one["targetRef"]["name"] for one in update.body["endpoints"]) == ["web-2", "web-3", "web-4"]
 
 
-def test_a_slice_that_empties_goes():
+def test_emptied_slice_is_deleted():
     slices = made(planned(service(), [pod(at) for at in range(1, 5)]))
     (delete,) = planned(service(), [pod(at) for at in range(1, 4)], slices)
     assert isinstance(delete, Delete)
 
 
-def test_two_address_families():
+def test_each_address_family_has_a_slice():
     both = service(ipFamilies=["IPv4", "IPv6"])
     slices = made(planned(both, [pod(1, ips=["10.244.0.1", "fd00::1"])]))
     assert [(one["addressType"], one["endpoints"][0]["addresses"]) for one in slices] == [
@@ -150,7 +150,7 @@ def test_two_address_families():
     assert isinstance(delete, Delete)
 
 
-def test_a_slice_of_an_older_service_of_that_name():
+def test_slice_of_former_service_is_replaced():
     (old,) = made(planned(service(), [pod(1)]))
     svc = service()
     svc["metadata"]["uid"] = "uid-new"
@@ -159,7 +159,7 @@ def test_a_slice_of_an_older_service_of_that_name():
     assert isinstance(delete, Delete)
 
 
-def test_new_labels_of_the_service():
+def test_changed_service_labels_update_slices():
     slices = made(planned(service(), [pod(1)]))
     svc = service()
     svc["metadata"]["labels"] = {"team": "b"}
@@ -167,7 +167,7 @@ def test_new_labels_of_the_service():
     assert update.body["metadata"]["labels"] == LABELS | {"team": "b"}
 
 
-def test_nothing_is_made_for_a_service_that_goes():
+def test_deleting_or_selectorless_service_gets_no_slices():
     svc = service()
     svc["metadata"]["deletionTimestamp"] = THEN
     assert planned(svc, [pod(1)]) == ()

@@ -96,13 +96,13 @@ def auto():
         ("PreferSameNode", {"forZones": [{"name": "b"}], "forNodes": [{"name": "node-b"}]}),
     ],
 )
-def test_a_ready_endpoint_has_the_hints_of_its_place(distribution, expected):
+def test_ready_endpoint_has_hints_of_its_zone(distribution, expected):
     svc = service(trafficDistribution=distribution)
     (slice_,) = written(planned(svc, [*pods_on("b"), pod(2, node="node-a", ready=False)]))
     assert [endpoint.get("hints") for endpoint in slice_["endpoints"]] == [expected, None]
 
 
-def test_hints_alone_change_a_slice_and_no_slice_changes_twice():
+def test_hint_changes_update_each_slice_once():
     slices = written(planned(service(), pods_on("ab")))
     close = service(trafficDistribution="PreferClose")
     slices = written(planned(close, pods_on("ab"), slices))
@@ -115,7 +115,7 @@ def test_hints_alone_change_a_slice_and_no_slice_changes_twice():
 # --- endpoints that zones share
 
 
-def test_zones_of_equal_size_share_the_endpoints_equally():
+def test_equal_zones_share_endpoints_equally():
     actions = planned(auto(), pods_on("aaab"))
     assert sorted(zones(actions)) == ["a", "a", "b", "b"]
     event = "Topology Aware Hints has been enabled, addressType: IPv4"
@@ -124,7 +124,7 @@ def test_zones_of_equal_size_share_the_endpoints_equally():
     assert planned(auto(), pods_on("aaab"), written(actions), was_shared=True) == ()
 
 
-def test_a_zone_with_more_processors_gets_more():
+def test_zone_with_more_cpu_gets_more_endpoints():
     nodes = (node("node-a", "a", "12"), node("node-b", "b"))
     assert sorted(zones(planned(auto(), pods_on("aabb"), nodes=nodes))) == ["a", "a", "a", "b"]
 
@@ -154,7 +154,7 @@ def test_a_zone_with_more_processors_gets_more():
         ),
     ],
 )
-def test_nothing_is_shared_where_that_would_overload_a_zone(pods, nodes, problem):
+def test_overloaded_zones_get_no_hints(pods, nodes, problem):
     node_info = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
     if pods == "aac":
         pods, problem = "aaac", "One or more endpoints do not have a zone specified"
@@ -165,7 +165,7 @@ def test_nothing_is_shared_where_that_would_overload_a_zone(pods, nodes, problem
     assert memory(actions) == []
 
 
-def test_without_the_annotation_nothing_is_shared_any_more():
+def test_hints_are_removed_with_annotation():
     slices = written(planned(auto(), pods_on("ab")))
     actions = planned(service(), pods_on("ab"), slices, was_shared=True)
     assert zones(actions) == ""
@@ -174,7 +174,7 @@ def test_without_the_annotation_nothing_is_shared_any_more():
     assert memory(actions) == [None]
 
 
-def test_a_hint_for_a_zone_that_is_gone_is_given_anew():
+def test_hints_for_removed_zone_are_reassigned():
     slices = written(planned(auto(), pods_on("aabb")))
     nodes = (node("node-a", "a"), node("node-b", "c"))
     assert sorted(zones(planned(auto(), pods_on("aabb"), slices, nodes, was_shared=True))) == list("aacc")
@@ -188,7 +188,7 @@ def test_a_hint_for_a_zone_that_is_gone_is_given_anew():
         (TWO_ZONES[:1], True),
     ],
 )
-def test_a_change_of_nodes_concerns_services_whose_zones_are_overloaded(nodes, is_due):
+def test_node_changes_map_to_services_with_overloaded_zones(nodes, is_due):
     slices = written(planned(auto(), pods_on("aabb")))
     keys = next(watch.keys for watch in SERVICE_ENDPOINT_SLICES.watches if watch.resource is NODES)
     new = node("node-new", "a", ready=False)

@@ -51,7 +51,7 @@ def made(actions):
     ]
 
 
-def test_a_mirror():
+def test_endpoints_are_mirrored_to_slice():
     (slice_,) = made(planned(endpoints("10.1.1.1", waiting=["10.1.1.2"], annotations={"a": "b"})))
     assert slice_["metadata"] == {
         "generateName": "web-",
@@ -78,17 +78,17 @@ def test_a_mirror():
     ]
 
 
-def test_two_families_are_two_slices():
+def test_each_family_is_mirrored_to_own_slice():
     slices = made(planned(endpoints("10.1.1.1", "fd00::1")))
     assert [one["addressType"] for one in slices] == ["IPv4", "IPv6"]
 
 
-def test_quiet_once_mirrored():
+def test_unchanged_mirror_is_not_written():
     mirrored = endpoints("10.1.1.1")
     assert planned(mirrored, made(planned(mirrored))) == ()
 
 
-def test_what_changed_is_mirrored():
+def test_changed_endpoints_update_mirror():
     slices = made(planned(endpoints("10.1.1.1")))
     (update,) = planned(endpoints("10.1.1.2"), slices)
     assert isinstance(update, Update)
@@ -115,7 +115,7 @@ def test_what_changed_is_mirrored():
         ),
     ],
 )
-def test_what_is_not_mirrored_has_no_slices(mirrored, service):
+def test_unmirrored_endpoints_have_no_slices(mirrored, service):
     assert planned(mirrored, service=service) == ()
     (delete,) = planned(mirrored, made(planned(endpoints("10.1.1.1"))), service)
     assert isinstance(delete, Delete)

@@ -25,7 +25,7 @@ def world(*, deleting=False):
     return world
 
 
-def test_each_ephemeral_volume_has_a_claim_that_the_pod_owns():
+def test_ephemeral_volume_gets_claim_owned_by_pod():
     shown = world()
     shown.reconcile(APP)
     (claim,) = shown.all(PERSISTENT_VOLUME_CLAIMS)
@@ -36,7 +36,7 @@ def test_each_ephemeral_volume_has_a_claim_that_the_pod_owns():
     assert shown.reconcile(APP) == ([], None)
 
 
-def test_a_strangers_claim_of_the_name_is_left_alone():
+def test_foreign_claim_of_same_name_records_event():
     shown = world()
     shown.add(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}})
     assert shown.reconcile(APP) == ([], None)
@@ -46,11 +46,11 @@ def test_a_strangers_claim_of_the_name_is_left_alone():
     assert shown.events == [("Warning", "FailedBinding", message)]
 
 
-def test_a_pod_that_goes_gets_none():
+def test_deleting_pod_gets_no_claim():
     assert world(deleting=True).reconcile(APP) == ([], None)
 
 
-def test_which_changes_concern_it():
+def test_changes_map_to_pod_keys():
     shown = world()
     shown.reconcile(APP)
     (claim,) = shown.all(PERSISTENT_VOLUME_CLAIMS)
@@ -62,7 +62,7 @@ def test_which_changes_concern_it():
     assert set(of_claim(shown.caches(), Change(None, claim))) == set()
 
 
-def test_a_claim_of_others_that_is_deleted_gives_way_to_the_pods_own():
+def test_deleted_foreign_claim_is_replaced_by_pods_own():
     shown = world()
     foreign = {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}}
     _, of_claim = (watch.keys for watch in EPHEMERAL_VOLUME.watches)

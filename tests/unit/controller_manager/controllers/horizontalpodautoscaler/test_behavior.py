@@ -51,20 +51,20 @@ def behavior(*, up=WIDE, down=WIDE):
         (5, 6, (2, 8), (6, False, "DesiredWithinRange")),
     ],
 )
-def test_without_behavior(current, desired, range_, expected):
+def test_limits_without_behavior(current, desired, range_, expected):
     found = limit(None, desired, limits(current, minimum=range_[0], maximum=range_[1]), History())
     assert (found.replicas, found.is_limited, found.limiting[0]) == expected
     assert found.able_condition == ("ReadyForNewScale", "recommended size matches current size")
 
 
-def test_the_highest_recommendation_of_five_minutes_holds():
+def test_highest_recommendation_of_five_minutes_applies():
     history = History(recommendations=(moment(9, 301), moment(7, 299), moment(5, 10)))
     found = limit(None, 3, limits(8), history)
     assert (found.replicas, found.able_condition[0]) == (7, "ScaleDownStabilized")
     assert found.history.recommendations == (moment(3, 0), moment(7, 299), moment(5, 10))
 
 
-def test_what_was_found_at_first_is_a_recommendation():
+def test_first_replicas_are_a_recommendation():
     assert with_first(History(), 4, NOW).recommendations == (moment(4, 0),)
     assert with_first(History(recommendations=(moment(1, 9),)), 4, NOW).recommendations == (moment(1, 9),)
 
@@ -79,14 +79,14 @@ def test_what_was_found_at_first_is_a_recommendation():
         (3, 1, {"window": 60}, {"window": 60}, 3, "ScaleDownStabilized"),
     ],
 )
-def test_windows_of_both_directions(current, desired, up, down, expected, reason):
+def test_stabilization_windows_of_both_directions(current, desired, up, down, expected, reason):
     history = History(recommendations=(moment(4, 30), moment(3, 20)))
     given = behavior(up=rules(("Percent", 1000, 15), **up), down=rules(("Percent", 1000, 15), **down))
     found = limit(given, desired, limits(current), history)
     assert (found.replicas, found.able_condition[0]) == (expected, reason)
 
 
-def test_a_window_that_is_not_given_is_that_of_the_process():
+def test_default_stabilization_window_is_the_flag():
     down = {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}], "selectPolicy": "Max"}
     history = History(recommendations=(moment(4, 299),))
     assert limit(behavior(down=down), 1, limits(5), history).replicas == 4
@@ -108,7 +108,7 @@ UP = (("Pods", 2, 60), ("Percent", 50, 30))
         ("Max", History(ups=(moment(4, 20),), downs=(moment(4, 20),)), 15),
     ],
 )
-def test_policies_upwards(select, history, expected):
+def test_scale_up_policies(select, history, expected):
     found = limit(behavior(up=rules(*UP, select=select)), 50, limits(10), history)
     assert (found.replicas, found.limiting[0]) == (expected, "ScaleUpLimit")
 
@@ -123,23 +123,23 @@ def test_policies_upwards(select, history, expected):
         ("Max", History(downs=(moment(8, 20),)), 9),
     ],
 )
-def test_policies_downwards(select, history, expected):
+def test_scale_down_policies(select, history, expected):
     found = limit(behavior(down=rules(*UP, select=select)), 1, limits(10), history)
     assert (found.replicas, found.limiting[0]) == (expected, "ScaleDownLimit")
 
 
-def test_the_range_is_kept_by_policies():
+def test_policies_respect_min_and_max_replicas():
     assert limit(behavior(), 50, limits(10, maximum=20), History())[::2][0] == 20
     assert limit(behavior(), 50, limits(10, maximum=20), History()).limiting[0] == "TooManyReplicas"
     assert limit(behavior(), 1, limits(10, minimum=3), History()).limiting[0] == "TooFewReplicas"
     assert limit(behavior(), 10, limits(10), History()).limiting[0] == "DesiredWithinRange"
 
 
-def test_a_percentage_upwards_is_rounded_up():
+def test_scale_up_percentage_is_rounded_up():
     assert limit(behavior(up=rules(("Percent", 1, 15))), 9, limits(1), History()).replicas == 2
 
 
-def test_changes_are_remembered_as_long_as_a_policy_counts_them():
+def test_scaling_history_lasts_as_long_as_policies():
     given = behavior(up=rules(("Pods", 1, 60)), down=rules(("Pods", 1, 30)))
     history = History(ups=(moment(1, 61), moment(2, 10)), downs=(moment(1, 31),))
     assert with_scaling(history, given, 2, 5, NOW).ups == (moment(3, 0), moment(2, 10))

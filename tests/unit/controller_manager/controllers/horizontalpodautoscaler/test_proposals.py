@@ -111,7 +111,7 @@ def resource(target, name="cpu", **fields):
 UTILIZATION = {"type": "Utilization", "averageUtilization": 50}
 
 
-async def test_utilization():
+async def test_utilization_metric():
     asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}))
     found = await asked.propose(resource(UTILIZATION))
     assert found.replicas == 3
@@ -122,14 +122,14 @@ async def test_utilization():
     assert asked.transport.targets == [f"GET {path}?labelSelector=app%3Dweb"]
 
 
-async def test_an_amount_of_memory_is_printed_in_powers_of_two():
+async def test_memory_amount_is_printed_in_binary_units():
     asked = Asked(pod_metrics({"memory": "1Gi"}, {"memory": "3Gi"}))
     found = await asked.propose(resource({"type": "AverageValue", "averageValue": "1Gi"}, "memory"))
     assert (found.replicas, found.metric) == (4, "memory resource")
     assert found.status["resource"]["current"] == {"averageValue": "2Gi"}
 
 
-async def test_one_container():
+async def test_container_resource_metric():
     asked = Asked(pod_metrics({"cpu": "500m"}, {"cpu": "1"}, containers=2))
     pods = (pod("p0", requests=("1", "2")), pod("p1", requests=("1", "2")))
     found = await asked.propose(resource(UTILIZATION, container="c1"), *pods)
@@ -139,7 +139,7 @@ async def test_one_container():
     assert found.status == {"type": "ContainerResource", "containerResource": described}
 
 
-async def test_a_pod_with_a_container_that_says_nothing_has_no_sample():
+async def test_pod_with_missing_container_sample_is_skipped():
     asked = Asked(pod_metrics({"cpu": "500m"}, {"memory": "1"}))
     assert (await asked.propose(resource(UTILIZATION))).status["resource"]["current"] == {
         "averageUtilization": 50,
@@ -153,7 +153,7 @@ PODS = {
 }
 
 
-async def test_a_metric_of_pods():
+async def test_pods_metric():
     asked = Asked(values("20", "30"))
     found = await asked.propose(PODS, discovers=True)
     assert (found.replicas, found.metric) == (5, "pods metric rps")
@@ -181,7 +181,7 @@ VALUE = {"type": "Value", "value": "10"}
 AVERAGE = {"type": "AverageValue", "averageValue": "10"}
 
 
-async def test_a_metric_of_an_object():
+async def test_object_metric():
     asked = Asked(values("25", name="d"))
     found = await asked.propose(of_object(VALUE), discovers=True)
     assert (found.replicas, found.metric) == (5, "Deployment metric rps")
@@ -190,13 +190,13 @@ async def test_a_metric_of_an_object():
     assert asked.transport.targets[-1] == f"GET {path}?metricLabelSelector=q%3Da"
 
 
-async def test_an_average_over_the_pods_of_an_object():
+async def test_object_metric_average():
     found = await Asked(values("25", name="d")).propose(of_object(AVERAGE), discovers=True)
     assert (found.replicas, found.metric) == (3, f"external metric rps({SELECTOR_TEXT})")
     assert found.status["object"]["current"] == {"averageValue": "12500m"}
 
 
-async def test_a_metric_of_a_namespace():
+async def test_namespace_metric():
     asked = Asked(values("25"))
     await asked.propose(of_object(VALUE, "Namespace", "v1"), discovers=True)
     assert "/v1beta1/namespaces/ns/metrics/rps?" in asked.transport.targets[-1]
@@ -206,7 +206,7 @@ def external(target, **fields):
     return {"type": "External", "external": {"metric": {"name": "queue", **fields}, "target": target}}
 
 
-async def test_an_external_metric():
+async def test_external_metric():
     asked = Asked(values("20", "30"))
     found = await asked.propose(external(VALUE, selector=SELECTOR))
     assert (found.replicas, found.metric) == (10, f"external metric queue({SELECTOR_TEXT})")
@@ -295,7 +295,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("spec", "given", "reason", "problem", "prefix"), FAILURES.values(), ids=FAILURES)
-async def test_failures(spec, given, reason, problem, prefix):
+async def test_failed_metrics_have_upstreams_errors(spec, given, reason, problem, prefix):
     kinds = [DISCOVERED[0], {"items": DISCOVERED[1]["items"][:1]}]
     asked = Asked(*([given] if given else []), discovered=kinds)
     with pytest.raises(FailedMetricError) as caught:
@@ -304,13 +304,13 @@ async def test_failures(spec, given, reason, problem, prefix):
     assert str(caught.value) == f"{prefix}{problem}"
 
 
-async def test_a_type_that_nobody_knows_is_an_error_of_the_spec():
+async def test_unknown_metric_type_is_a_spec_error():
     with pytest.raises(FailedMetricError, match=r'^unknown metric source type "Odd"$') as caught:
         await Asked().propose({"type": "Odd"})
     assert caught.value.is_spec
 
 
-async def test_a_kind_that_nobody_knows_has_no_metrics():
+async def test_unknown_kind_has_no_metrics():
     with pytest.raises(FailedMetricError) as caught:
         await Asked().propose(of_object(VALUE, "Odd"), discovers=True)
     assert 'unable to map kind Odd.apps to resource: no matches for kind "Odd" in group "apps"' in str(
@@ -318,7 +318,7 @@ async def test_a_kind_that_nobody_knows_has_no_metrics():
     )
 
 
-async def test_kinds_are_discovered_anew_after_half_a_minute():
+async def test_discovery_is_refreshed_after_30_seconds():
     clock, transport = SteppedClock(), ScriptedTransport()
     sender = Sender(
         transport=transport,

@@ -63,16 +63,16 @@ def of_cpu(found, values, *, target, container="", **how):
         pytest.param(same(5), [None, 100, 200, 300, 50], 50, (4, 16, 162), id="missing, down by less"),
     ],
 )
-def test_utilization(found, values, target, expected):
+def test_utilization_replicas(found, values, target, expected):
     assert of_cpu(found, values, target=target) == expected
 
 
-def test_a_missing_pod_counts_as_much_as_a_target_above_the_request():
+def test_missing_pod_counts_as_full_utilization_above_target():
     found = of_cpu(same(3), [1000, 1000, None], target=300)
     assert found.replicas == 2
 
 
-def test_the_direction_is_not_turned_by_what_is_assumed():
+def test_assumptions_do_not_reverse_direction():
     assert of_cpu(same(2), [1120, None], target=100, tolerances=(0.01, 0.01)).replicas == 2
     assert of_cpu(same(10), [900, *[None] * 9], target=100, tolerances=(0.0, 0.0)).replicas == 10
 
@@ -89,7 +89,7 @@ def test_the_direction_is_not_turned_by_what_is_assumed():
     ],
     ids=["ready", "was ready", "never ready", "no whole window", "a whole window", "starting"],
 )
-def test_cpu_of_a_pod_that_starts(fields, counts):
+def test_starting_pod_counts_as_0_cpu(fields, counts):
     pair = [pod("p0"), pod("p1", **fields)]
     found = of_cpu(pair, [200, 600], target=100, tolerances=(1, 1))
     assert found.average == (400 if counts else 200)
@@ -97,7 +97,7 @@ def test_cpu_of_a_pod_that_starts(fields, counts):
     assert usage.value == 400
 
 
-def test_without_condition_or_start_a_pod_counts_as_starting():
+def test_pod_without_ready_condition_or_start_time_counts_as_starting():
     bare = pod("p1")
     bare.object["status"].pop("startTime")
     assert of_cpu([pod("p0"), bare], [200, 600], target=20).average == 200
@@ -111,12 +111,12 @@ def test_without_condition_or_start_a_pod_counts_as_starting():
         ({"resources": {"requests": {"memory": "1"}}}, "", "missing pod-level request for cpu in Pod p0"),
     ],
 )
-def test_requests_that_are_missing(spec, container, expected):
+def test_missing_requests_are_an_error(spec, container, expected):
     with pytest.raises(CalculationError, match=f"^{expected}$"):
         of_cpu([pod("p0", requests=("",), spec=spec)], [1], target=10, container=container)
 
 
-def test_requests():
+def test_requests_of_pods():
     level = {"resources": {"requests": {"cpu": "4"}}, "overhead": {"cpu": "1"}}
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "2"}}}
     init = {"name": "i", "resources": {"requests": {"cpu": "8"}}}
@@ -132,7 +132,7 @@ def test_requests():
     assert percentage(initContainers=[sidecar, init]) == 25
 
 
-def test_what_cannot_be_calculated():
+def test_uncalculable_replicas_are_an_error():
     for found, values, problem in (
         ([], [1], "no pods returned by selector while calculating replica count"),
         (same(1), [], "did not receive metrics for targeted pods (pods might be unready)"),
@@ -154,11 +154,11 @@ def test_what_cannot_be_calculated():
         ([None, 10000, 10000], 20000, (2, 10000)),
     ],
 )
-def test_averages(values, target, expected):
+def test_average_values(values, target, expected):
     assert replicas_for_average(situation(*same(3)), samples(*values), "", target=target) == expected
 
 
-def test_values_of_all_pods_together():
+def test_total_values():
     three = situation(*pods({}, {}, {"ready": "False"}), spec_replicas=3)
     assert replicas_for_value(three, 40000, target=10000) == 8
     assert replicas_for_value(three, 10500, target=10000) == 3

@@ -69,7 +69,7 @@ async def rescale(targets, clock):
     await task
 
 
-async def test_a_conflict_is_tried_again_with_the_newest_scale(transport, targets, clock):
+async def test_scale_conflict_is_retried_with_newest_scale(transport, targets, clock):
     transport.will(problem(409, "Conflict"), answer(body=NEWER), answer())
     await rescale(targets, clock)
     assert transport.targets == [f"PUT {PATH}", f"GET {PATH}", f"PUT {PATH}"]
@@ -77,7 +77,7 @@ async def test_a_conflict_is_tried_again_with_the_newest_scale(transport, target
     assert b'"spec":{"replicas":5}' in transport.sent[-1][0].body
 
 
-async def test_conflicts_are_not_met_for_ever(transport, targets, clock):
+async def test_scale_conflict_retries_are_limited(transport, targets, clock):
     transport.will(*[problem(409, "Conflict"), answer(body=NEWER)] * TRIES)
     with pytest.raises(Conflict):
         await rescale(targets, clock)

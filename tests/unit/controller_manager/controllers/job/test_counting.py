@@ -14,7 +14,7 @@ def failed(reason):
     return [("FailureTarget", "True", reason), ("Failed", "True", reason)]
 
 
-def test_a_job_of_one_pod_is_done_when_the_pod_is():
+def test_job_completes_with_its_pod():
     jobs = Jobs()
     assert jobs.sync() == [("create", "pods"), ("update", "jobs")]
     assert jobs.status == {
@@ -44,14 +44,14 @@ def test_a_job_of_one_pod_is_done_when_the_pod_is():
         pytest.param({"parallelism": 2000, "completions": 2000}, 500, id="a burst"),
     ],
 )
-def test_so_many_pods_run(spec, active):
+def test_parallelism_determines_active_pods(spec, active):
     jobs = Jobs(**spec)
     jobs.sync()
     assert len(jobs.active) == active
     assert jobs.status.get("active", 0) == active
 
 
-def test_a_pod_that_is_ready_counts_as_ready():
+def test_ready_pods_are_counted():
     jobs = Jobs(parallelism=2, completions=2)
     jobs.sync()
     jobs.run(jobs.active[0])
@@ -59,7 +59,7 @@ def test_a_pod_that_is_ready_counts_as_ready():
     assert jobs.status["ready"] == 1
 
 
-def test_a_queue_of_work_is_done_when_one_has_succeeded_and_none_runs():
+def test_work_queue_job_completes_after_one_success():
     jobs = Jobs(parallelism=3, completions=None)
     jobs.sync()
     one, other, last = jobs.active
@@ -73,7 +73,7 @@ def test_a_queue_of_work_is_done_when_one_has_succeeded_and_none_runs():
     assert jobs.conditions == DONE
 
 
-def test_a_failed_pod_is_replaced_after_ten_seconds_then_after_twice_as_long():
+def test_failed_pod_is_replaced_with_exponential_backoff():
     jobs = Jobs()
     jobs.sync()
     for delay in (10, 20, 40):
@@ -89,7 +89,7 @@ def test_a_failed_pod_is_replaced_after_ten_seconds_then_after_twice_as_long():
     assert jobs.counts == {"active": 1, "succeeded": 0, "failed": 3}
 
 
-def test_a_success_forgives_the_failures_before_it():
+def test_success_resets_backoff():
     jobs = Jobs(parallelism=2, completions=3)
     jobs.sync()
     one, other = jobs.active
@@ -99,7 +99,7 @@ def test_a_success_forgives_the_failures_before_it():
     assert len(jobs.active) == 2
 
 
-def test_a_pod_that_is_deleted_counts_as_failed_and_is_waited_for():
+def test_deleting_pod_counts_as_failed_after_its_end():
     jobs = Jobs()
     jobs.sync()
     jobs.delete(jobs.active[0])
@@ -113,7 +113,7 @@ def test_a_pod_that_is_deleted_counts_as_failed_and_is_waited_for():
     assert len(jobs.active) == 1
 
 
-def test_a_pod_that_is_deleted_is_replaced_once_it_has_ended_if_failed_ones_are():
+def test_deleting_pod_is_replaced_after_its_end_with_failed_policy():
     jobs = Jobs(podReplacementPolicy="Failed")
     jobs.sync()
     jobs.delete(jobs.active[0])
@@ -125,7 +125,7 @@ def test_a_pod_that_is_deleted_is_replaced_once_it_has_ended_if_failed_ones_are(
     assert jobs.counts == {"active": 1, "succeeded": 0, "failed": 1}
 
 
-def test_too_many_failures_end_a_job():
+def test_failures_beyond_backoff_limit_fail_job():
     jobs = Jobs(backoffLimit=0, parallelism=2, completions=2)
     jobs.sync()
     jobs.end(jobs.active[0], 1)
@@ -146,7 +146,7 @@ def test_too_many_failures_end_a_job():
     assert jobs.events[-1] == ("Warning", "BackoffLimitExceeded", message)
 
 
-def test_restarts_of_containers_count_towards_the_limit():
+def test_container_restarts_count_towards_backoff_limit():
     template = {**job()["spec"]["template"], "spec": {"restartPolicy": "OnFailure", "containers": []}}
     jobs = Jobs(backoffLimit=2, template=template)
     jobs.sync()
@@ -156,7 +156,7 @@ def test_restarts_of_containers_count_towards_the_limit():
     assert jobs.conditions == failed("BackoffLimitExceeded")
 
 
-def test_a_job_that_takes_too_long_fails():
+def test_job_beyond_active_deadline_fails():
     jobs = Jobs(activeDeadlineSeconds=30)
     jobs.sync()
     assert jobs.plan(("default", "j")).again_after.total_seconds() == pytest.approx(30, abs=1)
@@ -165,7 +165,7 @@ def test_a_job_that_takes_too_long_fails():
     assert jobs.conditions == failed("DeadlineExceeded")
 
 
-def test_a_suspended_job_has_no_pods_and_no_start():
+def test_suspended_job_has_no_pods_and_no_start_time():
     jobs = Jobs(suspend=True)
     jobs.sync()
     assert jobs.conditions == [("Suspended", "True", "JobSuspended")]
@@ -188,7 +188,7 @@ def test_a_suspended_job_has_no_pods_and_no_start():
     ]
 
 
-def test_a_job_that_shrinks_deletes_pods_that_are_not_counted():
+def test_reduced_parallelism_deletes_uncounted_pods():
     jobs = Jobs(parallelism=4, completions=4)
     jobs.sync()
     jobs.run(jobs.active[0])
@@ -199,12 +199,12 @@ def test_a_job_that_shrinks_deletes_pods_that_are_not_counted():
     assert jobs.counts == {"active": 1, "succeeded": 0, "failed": 0}
 
 
-def test_a_job_of_another_manager_is_left_alone():
+def test_job_managed_by_other_controller_is_ignored():
     jobs = Jobs(managedBy="example.com/queue")
     assert jobs.sync() == []
 
 
-def test_more_successes_than_asked_for_are_told_of():
+def test_too_many_successes_record_event():
     jobs = Jobs(parallelism=2, completions=2)
     jobs.sync()
     for pod in jobs.active:
@@ -214,7 +214,7 @@ def test_more_successes_than_asked_for_are_told_of():
     assert [reason for _, reason, _ in jobs.events][-2:] == ["TooManySucceededPods", "Completed"]
 
 
-def test_an_orphan_is_adopted_with_a_finalizer_and_a_stray_is_released_without():
+def test_orphan_is_adopted_with_finalizer_and_released_without():
     jobs = Jobs()
     labels = {"job-name": "j"}
     jobs.add(PODS, {"metadata": {"name": "stray", "namespace": "default", "labels": labels}, "spec": {}})
@@ -229,7 +229,7 @@ def _relabelled(jobs):
     return jobs
 
 
-def test_a_job_that_dies_midway_counts_each_pod_once():
+def test_restart_during_counting_counts_each_pod_once():
     """After the names are written, after the finalizers are gone, and after both."""
     for writes in range(4):
         jobs = Jobs(parallelism=3, completions=3)
@@ -252,7 +252,7 @@ def _begin(jobs, plans):
         plan = jobs.carry_out_one(plan)
 
 
-def test_pods_of_a_job_that_is_gone_lose_their_finalizer():
+def test_pods_of_deleted_job_lose_finalizer():
     jobs = Jobs(parallelism=2, completions=2)
     jobs.sync()
     jobs.release_orphans()
@@ -262,7 +262,7 @@ def test_pods_of_a_job_that_is_gone_lose_their_finalizer():
     assert jobs.tracked == []
 
 
-def test_indexes_are_filled_from_the_lowest():
+def test_indexes_are_assigned_from_lowest():
     jobs = Jobs(completionMode="Indexed", parallelism=2, completions=4)
     jobs.sync()
     assert [*map(index_of, jobs.active)] == [0, 1]

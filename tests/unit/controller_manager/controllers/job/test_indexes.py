@@ -19,12 +19,12 @@ from tests.support.controllers.jobs import Jobs, index_of
         ("x,1,2-y,4", 5, ((1, 1), (4, 4))),
     ],
 )
-def test_intervals_are_read(text, completions, expected):
+def test_index_intervals_are_parsed(text, completions, expected):
     assert index_ranges.parse(text, completions) == expected
 
 
 @pytest.mark.parametrize("indexes", [{0}, {0, 1}, {0, 1, 2}, {0, 2, 3, 5, 6, 7}, set()])
-def test_intervals_are_written_as_they_are_read(indexes):
+def test_index_intervals_round_trip(indexes):
     written = index_ranges.text_of(index_ranges.with_indexes(index_ranges.NONE, indexes))
     read = index_ranges.parse(written, 10)
     assert {index for index in range(10) if index_ranges.contains(read, index)} == indexes
@@ -32,11 +32,11 @@ def test_intervals_are_written_as_they_are_read(indexes):
     assert {*index_ranges.first_missing(read, 10, 10)} == {*range(10)} - indexes
 
 
-def test_two_neighbours_are_listed_and_three_are_a_range():
+def test_two_neighbouring_indexes_are_listed_and_three_are_a_range():
     assert index_ranges.text_of(((0, 1), (3, 5))) == "0,1,3-5"
 
 
-def test_a_pod_knows_its_index():
+def test_indexed_pod_has_index_label_and_hostname():
     jobs = Jobs(completionMode="Indexed", parallelism=2, completions=2)
     jobs.sync()
     pod = jobs.active[1]
@@ -49,7 +49,7 @@ def test_a_pod_knows_its_index():
     assert pod["spec"]["containers"][0]["env"] == [variable]
 
 
-def test_an_index_that_fails_too_often_fails_and_the_others_go_on():
+def test_index_beyond_its_backoff_limit_fails_alone():
     jobs = Jobs(
         completionMode="Indexed", parallelism=2, completions=2, backoffLimitPerIndex=1, backoffLimit=2**31 - 1
     )
@@ -77,7 +77,7 @@ def _failures(pod):
     return meta.annotations(pod)["batch.kubernetes.io/job-index-failure-count"]
 
 
-def test_too_many_failed_indexes_end_a_job():
+def test_too_many_failed_indexes_fail_job():
     jobs = Jobs(
         completionMode="Indexed",
         parallelism=3,
@@ -100,7 +100,7 @@ def test_too_many_failed_indexes_end_a_job():
         ({"succeededIndexes": "0,2", "succeededCount": 1}, (2,)),
     ],
 )
-def test_a_success_policy_ends_a_job_early(rule, succeeding):
+def test_success_policy_completes_job_early(rule, succeeding):
     jobs = Jobs(completionMode="Indexed", parallelism=3, completions=3, successPolicy={"rules": [rule]})
     jobs.sync()
     for index in succeeding[:-1]:
@@ -121,7 +121,7 @@ def test_a_success_policy_ends_a_job_early(rule, succeeding):
     ("action", "failed", "reason"),
     [("Ignore", 0, ""), ("Count", 1, ""), ("FailJob", 1, "PodFailurePolicy")],
 )
-def test_a_failure_policy_says_what_an_exit_code_means(action, failed, reason):
+def test_pod_failure_policy_matches_exit_codes(action, failed, reason):
     rule = {"action": action, "onExitCodes": {"operator": "In", "values": [42]}}
     jobs = Jobs(podFailurePolicy={"rules": [rule]}, podReplacementPolicy="Failed")
     jobs.sync()
@@ -137,7 +137,7 @@ def test_a_failure_policy_says_what_an_exit_code_means(action, failed, reason):
         assert jobs.status["conditions"][0]["message"] == message
 
 
-def test_a_failure_policy_looks_at_conditions_of_pods():
+def test_pod_failure_policy_matches_pod_conditions():
     pattern = {"type": "DisruptionTarget", "status": "True"}
     jobs = Jobs(
         podFailurePolicy={"rules": [{"action": "Ignore", "onPodConditions": [pattern]}]},
@@ -150,7 +150,7 @@ def test_a_failure_policy_looks_at_conditions_of_pods():
     assert jobs.conditions == []
 
 
-def test_an_index_that_two_pods_have_keeps_one():
+def test_duplicate_index_keeps_one_pod():
     jobs = Jobs(completionMode="Indexed", parallelism=2, completions=2)
     jobs.sync()
     twin = meta.with_metadata(jobs.active[0], name="twin", uid="uid-99")

@@ -63,21 +63,21 @@ def found(one, *pods, account=ACCOUNT):
         pytest.param(secret(labels={INVALID_SINCE: "20300604"}), [False], id="marked in another way"),
     ],
 )
-def test_what_is_done(one, expected):
+def test_unused_token_is_marked_then_deleted(one, expected):
     assert found(one) == expected
 
 
-def test_a_token_that_somebody_asked_for_stays():
+def test_manually_created_token_is_kept():
     assert found(secret(), account={**ACCOUNT, "secrets": []}) == []
 
 
-def test_a_token_that_a_pod_uses_stays():
+def test_token_used_by_pod_is_kept():
     container = {"envFrom": [{"secretRef": {"name": "t"}}]}
     assert found(secret(), pod({"initContainers": [container]})) == []
     assert found(secret(), pod({"containers": [{"envFrom": [{"configMapRef": {"name": "t"}}]}]})) == [False]
 
 
-def test_use_is_noted_from_the_end_of_the_day_on():
+def test_last_use_counts_from_end_of_day():
     assert tracked_since({"data": {"since": "2020-01-31"}}) == datetime(2020, 2, 1, tzinfo=UTC)
     assert tracked_since({"data": {"since": "today"}}) is None
     assert tracked_since({}) is None

@@ -27,11 +27,11 @@ def taken(one, count):
         ("fd00::/110", 120, ["fd00::/120", "fd00::100/120"]),
     ],
 )
-def test_parts_in_their_order(network, mask, first):
+def test_cidrs_are_allocated_in_order(network, mask, first):
     assert taken(parts(network, mask), 2) == first
 
 
-def test_what_was_given_back_comes_last():
+def test_released_cidr_is_allocated_last():
     one = parts("10.0.0.0/22", 24)
     taken(one, 2)
     one.release(ip_network("10.0.0.0/24"))
@@ -49,7 +49,7 @@ def test_what_was_given_back_comes_last():
         ("10.0.0.0/8", []),
     ],
 )
-def test_what_others_have_is_not_given_away(occupied, left):
+def test_occupied_cidr_is_not_allocated(occupied, left):
     one = parts("10.0.0.0/22", 24)
     one.occupy(ip_network(occupied))
     one.occupy(ip_network(occupied))
@@ -59,13 +59,13 @@ def test_what_others_have_is_not_given_away(occupied, left):
 
 
 @pytest.mark.parametrize("stranger", ["10.1.0.0/24", "fd00::/64"])
-def test_a_range_of_another_network_is_refused(stranger):
+def test_cidr_of_other_network_is_refused(stranger):
     with pytest.raises(OutOfRange, match=r"is out the range of cluster cidr 10\.0\.0\.0/22"):
         parts("10.0.0.0/22", 24).occupy(ip_network(stranger))
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 7)), max_size=40))
-def test_no_part_is_given_twice(steps):
+def test_no_cidr_is_allocated_twice(steps):
     """None allocates; a number gives back the part of that number."""
     one, held = parts("10.0.0.0/21", 24), set()
     for step in steps:

@@ -25,5 +25,5 @@ from mockube.controller_manager.controllers.nodettl.controller import seconds_fo
         (50, 7, 0),
     ],
 )
-def test_boundaries_overlap_so_that_a_few_nodes_more_or_less_change_nothing(nodes, current, seconds):
+def test_ttl_boundaries_have_hysteresis(nodes, current, seconds):
     assert seconds_for(nodes, current) == seconds

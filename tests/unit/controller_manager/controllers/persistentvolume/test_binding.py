@@ -27,7 +27,7 @@ def bound(**claim):
     return storage
 
 
-def test_a_claim_and_a_volume_are_bound():
+def test_claim_and_volume_are_bound():
     storage = bound()
     claim, volume = storage.get_claim(), storage.get_volume()
     assert meta.annotations(claim) == {
@@ -53,7 +53,7 @@ def test_a_claim_and_a_volume_are_bound():
     assert storage.events == []
 
 
-def test_the_volume_is_written_first():
+def test_volume_is_written_before_claim():
     storage = Storage(BINDER)
     storage.volume()
     storage.claim()
@@ -61,7 +61,7 @@ def test_the_volume_is_written_first():
     assert [resource for _, resource, _ in writes] == [PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS]
 
 
-def test_a_volume_made_for_a_claim_keeps_that_wish():
+def test_pre_bound_volume_waits_for_its_claim():
     storage = Storage(BINDER)
     storage.volume(claimRef={"namespace": "default", "name": "data"})
     storage.settle()
@@ -72,7 +72,7 @@ def test_a_volume_made_for_a_claim_keeps_that_wish():
     assert meta.annotations(storage.get_volume()) == {}
 
 
-def test_two_claims_never_get_one_volume():
+def test_two_claims_never_bind_one_volume():
     storage = Storage(BINDER)
     storage.volume()
     storage.claim("a")
@@ -82,7 +82,7 @@ def test_two_claims_never_get_one_volume():
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["the volume is there", "it comes later"])
-def test_a_claim_may_name_its_volume(there):
+def test_claim_may_name_its_volume(there):
     storage = Storage(BINDER)
     if there:
         storage.volume()
@@ -95,7 +95,7 @@ def test_a_claim_may_name_its_volume(there):
     assert "pv.kubernetes.io/bound-by-controller" not in meta.annotations(storage.get_claim())
 
 
-def test_a_volume_that_was_asked_for_must_fit():
+def test_requested_volume_must_fit():
     storage = Storage(BINDER)
     storage.volume(size="1Gi")
     storage.claim(size="2Gi", volumeName="vol")
@@ -105,7 +105,7 @@ def test_a_volume_that_was_asked_for_must_fit():
     assert storage.events[0] == ("Warning", "VolumeMismatch", message)
 
 
-def test_a_volume_that_was_asked_for_must_be_free():
+def test_requested_volume_must_be_free():
     storage = bound()
     storage.claim("late", volumeName="vol")
     storage.settle()
@@ -114,7 +114,7 @@ def test_a_volume_that_was_asked_for_must_be_free():
     assert storage.events[-1] == ("Warning", "FailedBinding", message)
 
 
-def test_without_a_class_and_a_volume_there_is_nothing_to_do():
+def test_claim_without_class_and_volume_records_event():
     storage = Storage(BINDER)
     storage.claim()
     storage.settle()
@@ -126,7 +126,7 @@ def test_without_a_class_and_a_volume_there_is_nothing_to_do():
 # --- classes
 
 
-def test_a_class_that_is_not_there():
+def test_missing_storage_class_records_event():
     storage = Storage(BINDER)
     storage.claim(storageClassName="none-such")
     storage.settle()
@@ -141,7 +141,7 @@ def test_a_class_that_is_not_there():
         pytest.param("kubernetes.io/aws-ebs", "ebs.csi.aws.com", id="a plugin that became a driver"),
     ],
 )
-def test_a_provisioner_is_asked(provisioner, marked):
+def test_claim_is_annotated_for_external_provisioner(provisioner, marked):
     storage = Storage(BINDER)
     storage.storage_class(provisioner=provisioner)
     storage.claim(storageClassName="fast")
@@ -158,7 +158,7 @@ def test_a_provisioner_is_asked(provisioner, marked):
     assert storage.events == [("Normal", "ExternalProvisioning", message)]
 
 
-def test_nobody_provisions_for_no_provisioner():
+def test_no_provisioner_records_failure():
     storage = Storage(BINDER)
     storage.storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.claim(storageClassName="fast")
@@ -167,7 +167,7 @@ def test_nobody_provisions_for_no_provisioner():
     assert storage.events == [("Warning", "ProvisioningFailed", message)]
 
 
-def test_a_claim_gets_the_default_class_though_it_came_later():
+def test_claim_gets_default_class_created_later():
     storage = Storage(BINDER)
     storage.claim("says-none", storageClassName="")
     storage.claim()
@@ -178,7 +178,7 @@ def test_a_claim_gets_the_default_class_though_it_came_later():
     assert storage.get_claim("says-none")["spec"]["storageClassName"] == ""
 
 
-def test_a_claim_waits_for_its_first_consumer():
+def test_claim_waits_for_first_consumer():
     storage = Storage(BINDER)
     storage.storage_class(waits=True)
     storage.volume(storageClassName="fast")
@@ -197,7 +197,7 @@ def test_a_claim_waits_for_its_first_consumer():
     assert storage.phase("data") == "Pending"
 
 
-def test_once_a_node_is_selected_a_volume_is_provisioned():
+def test_selected_node_starts_provisioning():
     storage = Storage(BINDER)
     storage.storage_class(waits=True)
     storage.claim(storageClassName="fast", annotations={"volume.kubernetes.io/selected-node": "node-1"})
@@ -205,7 +205,7 @@ def test_once_a_node_is_selected_a_volume_is_provisioned():
     assert storage.reasons() == ["ExternalProvisioning"]
 
 
-def test_what_the_scheduler_chose_is_bound():
+def test_volume_chosen_by_scheduler_is_bound():
     storage = Storage(BINDER)
     storage.storage_class(waits=True)
     claim = storage.claim(storageClassName="fast")
@@ -223,7 +223,7 @@ def test_what_the_scheduler_chose_is_bound():
 # --- loss
 
 
-def test_a_claim_whose_volume_is_gone_is_lost_and_says_so_once():
+def test_claim_whose_volume_is_deleted_is_lost():
     storage = bound()
     storage.remove(PERSISTENT_VOLUMES, "vol", namespace="")
     storage.settle()
@@ -232,14 +232,14 @@ def test_a_claim_whose_volume_is_gone_is_lost_and_says_so_once():
     assert storage.events == [("Warning", "ClaimLost", message)]
 
 
-def test_a_claim_that_forgot_its_volume_is_lost():
+def test_claim_without_its_volume_name_is_lost():
     storage = bound()
     storage.change(PERSISTENT_VOLUME_CLAIMS, "data", ("spec", "volumeName"), "")
     storage.reconcile(DATA)
     assert storage.phase("data") == "Lost"
 
 
-def test_a_claim_whose_volume_is_anothers_is_lost():
+def test_claim_whose_volume_is_bound_elsewhere_is_lost():
     storage = bound()
     storage.change(PERSISTENT_VOLUMES, "vol", ("spec", "claimRef", "uid"), "other", namespace="")
     storage.reconcile(DATA)
@@ -247,7 +247,7 @@ def test_a_claim_whose_volume_is_anothers_is_lost():
     assert storage.reasons() == ["ClaimMisbound"]
 
 
-def test_a_volume_that_forgot_its_claim_is_bound_again():
+def test_volume_without_claim_ref_is_bound_again():
     storage = bound()
     volume = storage.get_volume()
     spec = {field: value for field, value in volume["spec"].items() if field != "claimRef"}
@@ -269,7 +269,7 @@ def released(policy, **spec):
     return storage
 
 
-def test_a_volume_that_is_retained_is_released_and_stays_its_claims():
+def test_retained_volume_is_released():
     storage = released("Retain")
     assert storage.phase("vol") == "Released"
     storage.claim()
@@ -277,7 +277,7 @@ def test_a_volume_that_is_retained_is_released_and_stays_its_claims():
     assert (storage.phase("vol"), storage.phase("data")) == ("Released", "Pending")
 
 
-def test_a_volume_on_a_path_that_is_to_be_deleted_is():
+def test_host_path_volume_with_delete_policy_is_deleted():
     storage = released("Delete")
     assert meta.is_deleting(storage.get_volume())
 
@@ -297,25 +297,25 @@ def test_a_volume_on_a_path_that_is_to_be_deleted_is():
         ),
     ],
 )
-def test_what_nobody_can_delete_has_failed(source, message):
+def test_undeletable_volume_fails(source, message):
     storage = released("Delete", **source)
     assert storage.get_volume()["status"] == {"phase": "Failed", "message": message}
     assert storage.events == [("Warning", "VolumeFailedDelete", message)]
 
 
-def test_a_drivers_volume_is_the_drivers_to_delete():
+def test_csi_volume_is_deleted_by_its_driver():
     storage = released("Delete", csi={"driver": "x", "volumeHandle": "y"})
     assert storage.phase("vol") == "Released"
     assert not meta.is_deleting(storage.get_volume())
 
 
-def test_nothing_is_recycled():
+def test_recycle_policy_fails():
     storage = released("Recycle")
     assert storage.phase("vol") == "Failed"
     assert storage.reasons() == ["VolumeFailedRecycle"]
 
 
-def test_a_volume_is_not_released_because_a_cache_is_behind():
+def test_volume_is_not_released_because_of_stale_cache():
     storage = bound()
     claim = storage.get_claim()
     storage.remove(PERSISTENT_VOLUME_CLAIMS, "data")
@@ -325,7 +325,7 @@ def test_a_volume_is_not_released_because_a_cache_is_behind():
     assert storage.phase("vol") == "Bound"
 
 
-def test_a_volume_whose_claim_was_served_otherwise_is_free_again():
+def test_superfluous_dynamically_bound_volume_becomes_available():
     storage = bound()
     claim = storage.get_claim()
     ref = {"namespace": "default", "name": "data", "uid": meta.uid(claim)}
@@ -338,7 +338,7 @@ def test_a_volume_whose_claim_was_served_otherwise_is_free_again():
     assert storage.phase("other") == "Available"
 
 
-def test_a_volume_that_wished_for_a_claim_that_was_served_otherwise_keeps_the_wish():
+def test_superfluous_pre_bound_volume_keeps_claim_ref():
     storage = bound()
     ref = {"namespace": "default", "name": "data", "uid": meta.uid(storage.get_claim())}
     storage.volume("other", claimRef=ref)
@@ -354,17 +354,17 @@ def keys(storage, resource, old, new):
     return set(watch.keys(storage.caches(), Change(old, new)))
 
 
-def test_a_claim_concerns_the_volumes_that_name_it():
+def test_claim_maps_to_volumes_that_name_it():
     storage = bound()
     assert keys(storage, PERSISTENT_VOLUME_CLAIMS, storage.get_claim(), None) == {DATA, VOL}
 
 
-def test_a_volume_concerns_the_claim_that_it_names():
+def test_volume_maps_to_claim_that_it_names():
     storage = bound()
     assert keys(storage, PERSISTENT_VOLUMES, storage.get_volume(), None) == {DATA, VOL}
 
 
-def test_a_free_volume_concerns_the_claims_that_wait_for_one_of_its_class():
+def test_free_volume_maps_to_waiting_claims_of_class():
     storage = Storage(BINDER)
     storage.claim(storageClassName="fast")
     storage.claim("other", storageClassName="slow")
@@ -372,7 +372,7 @@ def test_a_free_volume_concerns_the_claims_that_wait_for_one_of_its_class():
     assert keys(storage, PERSISTENT_VOLUMES, None, volume) == {VOL, DATA}
 
 
-def test_a_class_concerns_the_claims_that_wait_for_it_or_for_a_default():
+def test_class_maps_to_waiting_claims():
     storage = Storage(BINDER)
     storage.claim(storageClassName="fast")
     storage.claim("any")
@@ -382,7 +382,7 @@ def test_a_class_concerns_the_claims_that_wait_for_it_or_for_a_default():
     assert keys(storage, STORAGE_CLASSES, None, fast) == {DATA, Key("default", "any")}
 
 
-def test_a_new_pod_concerns_the_claims_that_it_waits_for():
+def test_new_pod_maps_to_its_waiting_claims():
     storage = Storage(BINDER)
     storage.claim()
     storage.pod()

@@ -51,14 +51,14 @@ def running(cluster, **spec):
         pytest.param(2, 2, [], id="has what it wants"),
     ],
 )
-def test_pods_are_made_and_deleted_until_there_are_as_many_as_wanted(cluster, have, want, expected):
+def test_pods_are_created_and_deleted_to_match_replicas(cluster, have, want, expected):
     running(cluster, replicas=have)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), want)
     assert turn(cluster) == expected
     assert turn(cluster) == []
 
 
-def test_a_pod_is_made_of_the_template_and_told_of(cluster):
+def test_pod_is_created_from_template_with_event(cluster):
     with_set(cluster, replicas=1, template=template("a:7", tier="front"))
     turn(cluster)
     (pod,) = cluster.pods
@@ -68,7 +68,7 @@ def test_a_pod_is_made_of_the_template_and_told_of(cluster):
     assert cluster.events == [("Normal", "SuccessfulCreate", f"Created pod: {meta.name(pod)}")]
 
 
-def test_a_deletion_is_told_of(cluster):
+def test_deletion_records_event(cluster):
     running(cluster, replicas=1)
     name = meta.name(cluster.pods[0])
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
@@ -77,14 +77,14 @@ def test_a_deletion_is_told_of(cluster):
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_a_pod_that_ended_is_replaced_and_left_to_itself(cluster, phase):
+def test_finished_pod_is_replaced_and_kept(cluster, phase):
     running(cluster, replicas=1)
     cluster.run(cluster.pods[0], phase=phase)
     assert turn(cluster) == ["create"]
     assert len(cluster.pods) == 2
 
 
-def test_a_pod_on_its_way_out_is_replaced_at_once(cluster):
+def test_deleting_pod_is_replaced_at_once(cluster):
     running(cluster, replicas=1)
     ending = meta.with_metadata(cluster.pods[0], deletionTimestamp=format_time(cluster.clock.now()))
     cluster.put(PODS, ending)
@@ -92,7 +92,7 @@ def test_a_pod_on_its_way_out_is_replaced_at_once(cluster):
 
 
 @pytest.mark.parametrize(("have", "want", "kind"), [(0, 2000, Create), (600, 1, Delete)])
-def test_a_plan_is_no_larger_than_a_burst(cluster, have, want, kind):
+def test_plan_is_limited_to_burst(cluster, have, want, kind):
     with_set(cluster, replicas=want)
     owner = meta.controller_reference(cluster.get(REPLICA_SETS, "web"))
     for number in range(have):
@@ -103,7 +103,7 @@ def test_a_plan_is_no_larger_than_a_burst(cluster, have, want, kind):
     assert len(action.bodies if kind is Create else action.objects) == BURST_REPLICAS
 
 
-def test_pods_that_are_not_ready_go_first(cluster):
+def test_unready_pods_are_deleted_first(cluster):
     running(cluster, replicas=3)
     sick = cluster.pods[1]
     cluster.run(sick, ready=False)
@@ -112,7 +112,7 @@ def test_pods_that_are_not_ready_go_first(cluster):
     assert meta.is_deleting(cluster.get(PODS, meta.name(sick)))
 
 
-def test_orphans_are_adopted_before_any_are_made(cluster):
+def test_orphans_are_adopted_before_creation(cluster):
     stray = {"metadata": {"name": "stray", "namespace": "default", "labels": {"app": "web"}}, "spec": {}}
     cluster.add(PODS, stray)
     with_set(cluster, replicas=2)
@@ -121,7 +121,7 @@ def test_orphans_are_adopted_before_any_are_made(cluster):
     assert all(meta.is_controlled_by(pod, cluster.get(REPLICA_SETS, "web")) for pod in cluster.pods)
 
 
-def test_a_relabelled_pod_is_released_and_replaced(cluster):
+def test_relabelled_pod_is_released_and_replaced(cluster):
     running(cluster, replicas=2)
     free = meta.with_labels(cluster.pods[0], {"app": "free"})
     cluster.put(PODS, free)
@@ -131,7 +131,7 @@ def test_a_relabelled_pod_is_released_and_replaced(cluster):
 
 
 @pytest.mark.parametrize("change", ["adopt", "release"])
-def test_pods_that_ended_are_neither_adopted_nor_released(cluster, change):
+def test_finished_pods_are_neither_adopted_nor_released(cluster, change):
     running(cluster, replicas=1)
     pod = cluster.pods[0]
     labels = {"app": "free"} if change == "release" else {}
@@ -141,7 +141,7 @@ def test_pods_that_ended_are_neither_adopted_nor_released(cluster, change):
     assert turn(cluster) == ["create"]
 
 
-def test_while_it_is_deleted_it_only_counts(cluster):
+def test_deleting_set_updates_status_only(cluster):
     running(cluster, replicas=2)
     held = meta.with_finalizer(cluster.get(REPLICA_SETS, "web"), "foregroundDeletion")
     cluster.put(REPLICA_SETS, meta.with_metadata(held, deletionTimestamp=format_time(cluster.clock.now())))
@@ -153,7 +153,7 @@ def test_while_it_is_deleted_it_only_counts(cluster):
 # --- what it says
 
 
-def test_the_status_counts(cluster):
+def test_status_counts_pods(cluster):
     running(cluster, replicas=3)
     first, second, _ = cluster.pods
     cluster.run(first, ready=False)
@@ -169,7 +169,7 @@ def test_the_status_counts(cluster):
     }
 
 
-def test_pods_that_lack_a_label_of_the_template_are_not_fully_labelled(cluster):
+def test_pods_without_template_labels_are_not_fully_labeled(cluster):
     running(cluster, replicas=1, template=template(tier="front"))
     cluster.put(PODS, meta.with_labels(cluster.pods[0], {"tier": None}))
     turn(cluster)
@@ -177,7 +177,7 @@ def test_pods_that_lack_a_label_of_the_template_are_not_fully_labelled(cluster):
     assert told(cluster)["replicas"] == 1
 
 
-def test_pods_on_their_way_out_are_counted_until_they_ended(cluster):
+def test_terminating_pods_are_counted_until_gone(cluster):
     running(cluster, replicas=1)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
     turn(cluster)
@@ -188,21 +188,21 @@ def test_pods_on_their_way_out_are_counted_until_they_ended(cluster):
     assert told(cluster)["terminatingReplicas"] == 0
 
 
-def test_nothing_is_written_twice(cluster):
+def test_unchanged_status_is_not_written(cluster):
     running(cluster)
     turn(cluster)
     cluster.done.clear()
     assert cluster.turn(REPLICA_SET) == []
 
 
-def test_a_spec_that_changes_nothing_is_still_observed(cluster):
+def test_observed_generation_follows_every_spec_change(cluster):
     running(cluster)
     cluster.respecify(REPLICA_SETS, "web", ("minReadySeconds",), 0)
     assert [verb for verb, *_ in cluster.turn(REPLICA_SET)] == ["update"]
     assert told(cluster)["observedGeneration"] == 2
 
 
-def test_a_pod_is_available_when_it_has_been_ready_for_long_enough(cluster):
+def test_pod_is_available_after_min_ready_seconds(cluster):
     running(cluster, replicas=2, minReadySeconds=10)
     assert (told(cluster)["readyReplicas"], told(cluster).get("availableReplicas")) == (2, None)
     plan = cluster.plan_of(REPLICA_SET)
@@ -214,7 +214,7 @@ def test_a_pod_is_available_when_it_has_been_ready_for_long_enough(cluster):
     assert cluster.plan_of(REPLICA_SET).again_after is None
 
 
-def test_the_next_look_is_for_the_pod_that_is_due_first(cluster):
+def test_requeue_is_for_next_available_pod(cluster):
     running(cluster, replicas=2, minReadySeconds=10)
     cluster.clock.advance(4)
     cluster.run(cluster.pods[0])
@@ -233,7 +233,7 @@ def fail(cluster, error):
         cluster._update(action)
 
 
-def test_a_failure_is_told_until_all_goes_well(cluster):
+def test_failure_condition_lasts_until_success(cluster):
     with_set(cluster, replicas=1)
     fail(cluster, FULL)
     assert failure(cluster) == ("True", "FailedCreate", 'pods "web-1" is forbidden: exceeded quota: q')
@@ -243,7 +243,7 @@ def test_a_failure_is_told_until_all_goes_well(cluster):
     assert failure(cluster) is None
 
 
-def test_a_failure_to_delete_is_another_one(cluster):
+def test_failed_deletion_sets_other_condition(cluster):
     running(cluster, replicas=2)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 1)
     fail(cluster, status.internal_error("no"))
@@ -254,7 +254,7 @@ def test_a_failure_to_delete_is_another_one(cluster):
     )
 
 
-def test_a_failure_to_make_a_pod_has_an_event(cluster):
+def test_failed_creation_records_event(cluster):
     with_set(cluster, replicas=1)
     (create,) = cluster.plan_of(REPLICA_SET).actions
     reason, message = create.event.failed
@@ -269,19 +269,19 @@ def test_a_failure_to_make_a_pod_has_an_event(cluster):
         pytest.param(None, id="absent"),
     ],
 )
-def test_a_selector_that_selects_nothing_makes_no_pods_by_accident(cluster, selector):
+def test_selector_that_matches_nothing_creates_no_pods(cluster, selector):
     with_set(cluster, replicas=2, selector=selector)
     assert turn(cluster) == []
 
 
-def test_what_is_gone_has_no_plan(cluster):
+def test_deleted_set_has_no_plan(cluster):
     assert cluster.turn(REPLICA_SET) == []
 
 
 # --- ReplicationControllers
 
 
-def test_a_replication_controller_does_the_same_with_a_selector_of_labels_alone():
+def test_replication_controller_uses_label_selector():
     cluster = Cluster()
     spec = {"replicas": 2, "selector": {"app": "web"}, "template": template()}
     cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
@@ -299,7 +299,7 @@ def test_a_replication_controller_does_the_same_with_a_selector_of_labels_alone(
     assert cluster.turn(REPLICATION_CONTROLLER) == []
 
 
-def test_of_two_owners_of_one_name_each_has_its_own_pods():
+def test_owners_of_same_name_have_separate_pods():
     cluster = Cluster()
     spec = {"replicas": 1, "selector": {"app": "web"}, "template": template()}
     cluster.add(REPLICATION_CONTROLLERS, {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})

@@ -64,7 +64,7 @@ def statuses(pods):
     }
 
 
-def test_a_claim_is_made_of_a_template_and_named_in_the_pods_status():
+def test_claim_is_created_from_template_and_named_in_status():
     pods = world(OF_TEMPLATE, BY_NAME)
     pods.reconcile(APP)
     (made,) = pods.all(RESOURCE_CLAIMS)
@@ -83,7 +83,7 @@ def test_a_claim_is_made_of_a_template_and_named_in_the_pods_status():
     assert pods.reconcile(APP) == ([], None)
 
 
-def test_the_deleted_claim_of_a_pod_that_has_ended_is_not_created_anew():
+def test_deleted_claim_of_finished_pod_is_not_recreated():
     pods = world(OF_TEMPLATE)
     pods.reconcile(APP)
     pods.change(PODS, "app", ("status", "phase"), "Succeeded")
@@ -93,7 +93,7 @@ def test_the_deleted_claim_of_a_pod_that_has_ended_is_not_created_anew():
     assert pods.all(RESOURCE_CLAIMS) == []
 
 
-def test_a_claim_that_was_made_before_the_manager_died_is_found_again():
+def test_claim_created_before_restart_is_found():
     pods = world(OF_TEMPLATE)
     pods.begin(APP, 1)
     assert statuses(pods) == {}
@@ -102,7 +102,7 @@ def test_a_claim_that_was_made_before_the_manager_died_is_found_again():
     assert statuses(pods) == {"gpu": meta.name(made)}
 
 
-def test_a_claim_that_somebody_deleted_is_made_again():
+def test_deleted_claim_is_recreated():
     pods = world(OF_TEMPLATE)
     pods.reconcile(APP)
     pods.remove(RESOURCE_CLAIMS, statuses(pods)["gpu"])
@@ -110,7 +110,7 @@ def test_a_claim_that_somebody_deleted_is_made_again():
     assert statuses(pods)["gpu"] == pods.names(RESOURCE_CLAIMS)[0]
 
 
-def test_a_template_that_is_missing_is_an_event_and_comes_again():
+def test_missing_template_records_event_and_is_retried():
     pods = world(OF_TEMPLATE, template=False)
     problem = 'resource claim template "t": resourceclaimtemplate.resource.k8s.io "t" not found'
     with pytest.raises(TryAgain, match=problem):
@@ -118,7 +118,7 @@ def test_a_template_that_is_missing_is_an_event_and_comes_again():
     assert pods.events == [("Warning", "FailedResourceClaimCreation", f"PodResourceClaim gpu: {problem}")]
 
 
-def test_a_refused_claim_is_an_event():
+def test_refused_claim_records_event():
     pods = world(OF_TEMPLATE)
 
     def refuse(*_):
@@ -133,19 +133,19 @@ def test_a_refused_claim_is_an_event():
 
 
 @pytest.mark.parametrize("deleting", [True, False])
-def test_pods_that_need_nothing_are_left_alone(deleting):
+def test_pods_without_claims_are_ignored(deleting):
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
     pods = world(*([OF_TEMPLATE] if deleting else [BY_NAME]), **ending)
     assert pods.reconcile(APP) == ([], None)
 
 
-def test_a_claim_that_is_not_needed_is_not_made():
+def test_unneeded_claim_is_not_created():
     pods = world(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "resourceClaimStatuses"), [{"name": "gpu"}])
     assert pods.reconcile(APP) == ([], None)
 
 
-def test_a_bound_pod_reserves_what_is_allocated():
+def test_bound_pod_reserves_allocated_claim():
     pods = world(BY_NAME, node="n1")
     pods.add(RESOURCE_CLAIMS, claim("s", ("other", "o")))
     pods.reconcile(APP)
@@ -155,13 +155,13 @@ def test_a_bound_pod_reserves_what_is_allocated():
 
 
 @pytest.mark.parametrize(("node", "allocated"), [("", True), ("n1", False)])
-def test_the_scheduler_reserves_for_pods_that_it_binds(node, allocated):
+def test_scheduler_reserves_for_unbound_pods(node, allocated):
     pods = world(BY_NAME, node=node)
     pods.add(RESOURCE_CLAIMS, claim("s", allocated=allocated))
     assert pods.reconcile(APP) == ([], None)
 
 
-def test_long_names_are_shortened_alike():
+def test_long_claim_names_are_truncated():
     assert generate_name("pod", "claim") == "pod-claim-"
     assert generate_name("p" * 60, "c" * 40) == "p" * 33 + "-" + "c" * 22
 
@@ -184,7 +184,7 @@ def freed(pods, name="s"):
     ],
     ids=["ended", "gone", "replaced", "deleted before it was bound"],
 )
-def test_the_last_consumer_frees_the_devices(change):
+def test_last_consumer_frees_devices(change):
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
     assert freed(pods)["status"] == claim("s", ("app", "u"))["status"]
@@ -195,7 +195,7 @@ def test_the_last_consumer_frees_the_devices(change):
     assert len(pods.done) == 2
 
 
-def test_other_consumers_keep_the_devices():
+def test_other_consumers_keep_devices():
     pods = world(BY_NAME)
     listed = claim("s", ("app", "u"), ("gone", "g"))
     group = {"apiGroup": "example.com", "resource": "things", "name": "t", "uid": "t"}
@@ -206,13 +206,13 @@ def test_other_consumers_keep_the_devices():
     assert "allocation" in found["status"]
 
 
-def test_what_somebody_else_allocated_stays_allocated():
+def test_allocation_without_finalizer_is_kept():
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("gone", "g"), finalizers=()))
     assert freed(pods)["status"] == {"allocation": {"devices": {}}}
 
 
-def test_a_pod_that_the_cache_does_not_show_yet_keeps_its_reservation():
+def test_pod_missing_in_cache_keeps_reservation():
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("new", "n")))
     late = {"metadata": {"name": "new", "namespace": "default", "uid": "n"}}
@@ -222,13 +222,13 @@ def test_a_pod_that_the_cache_does_not_show_yet_keeps_its_reservation():
     assert "reservedFor" not in freed(pods)["status"]
 
 
-def test_a_deleted_claim_goes_once_nobody_uses_it():
+def test_deleted_claim_is_released_when_unused():
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", deletionTimestamp="2030-01-01T00:00:00Z"))
     assert freed(pods) is None
 
 
-def test_a_claim_that_is_merely_unused_stays_allocated():
+def test_unused_claim_stays_allocated():
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s"))
     assert "allocation" in freed(pods)["status"]
@@ -239,14 +239,14 @@ def test_a_claim_that_is_merely_unused_stays_allocated():
     [("u", "Running", False), ("u", "Failed", True), ("before", "Running", True)],
     ids=["its pod runs", "its pod has ended", "its pod was replaced"],
 )
-def test_a_generated_claim_goes_with_the_end_of_its_pod(owner, phase, goes):
+def test_generated_claim_is_deleted_with_its_pod(owner, phase, goes):
     pods = world(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "phase"), phase)
     pods.add(RESOURCE_CLAIMS, claim("s", owner=owner, finalizers=()))
     assert (freed(pods) is None) is goes
 
 
-def test_a_generated_claim_without_a_pod_is_the_garbage_collectors():
+def test_generated_claim_without_pod_is_left_to_garbage_collector():
     pods = world(OF_TEMPLATE)
     pods.remove(PODS, "app")
     pods.add(RESOURCE_CLAIMS, claim("s", owner="u", finalizers=()))
@@ -254,7 +254,7 @@ def test_a_generated_claim_without_a_pod_is_the_garbage_collectors():
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2])
-def test_a_death_after_each_write_leads_to_the_same_end(writes):
+def test_restart_after_each_write_leads_to_same_end(writes):
     pods = world(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "phase"), "Succeeded")
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u"), owner="u"))
@@ -273,7 +273,7 @@ def keys(pods, number, change):
     return {*pods.controller.watches[number].keys(pods.caches(), change)}
 
 
-def test_which_keys_a_change_concerns():
+def test_changes_map_to_pod_and_claim_keys():
     pods = world(OF_TEMPLATE, BY_NAME)
     pod = PodView.of(pods.get(PODS, "app"))
     template = pods.get(RESOURCE_CLAIM_TEMPLATES, "t")
@@ -287,12 +287,12 @@ def test_which_keys_a_change_concerns():
     assert keys(pods, 1, Change(shared, None)) == {APP}
 
 
-def test_pods_without_claims_concern_nobody():
+def test_pods_without_claims_map_to_no_key():
     pods = world()
     assert keys(pods, 0, Change(None, PodView.of(pods.get(PODS, "app")))) == set()
 
 
-def test_an_extended_resources_claim_is_freed_as_well():
+def test_extended_resource_claim_is_freed():
     pods = world()
     extended = {"resourceClaimName": "e", "requestMappings": []}
     pods.change(PODS, "app", ("status", "extendedResourceClaimStatus"), extended)
@@ -300,7 +300,7 @@ def test_an_extended_resources_claim_is_freed_as_well():
     assert keys(pods, 0, Change(pod, None)) == {claim_key("default", "e")}
 
 
-def test_a_pod_that_was_seen_to_go_is_not_asked_for():
+def test_deletion_seen_in_cache_needs_no_read():
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
     pod = PodView.of(pods.get(PODS, "app"))

@@ -26,7 +26,7 @@ def pem(key):
     )
 
 
-def test_claims_are_those_of_upstream():
+def test_token_claims_are_upstreams():
     assert claims_of(ACCOUNT, SECRET) == CLAIMS
 
 
@@ -38,13 +38,13 @@ def test_claims_are_those_of_upstream():
     ],
     ids=["RSA", "P-256", "P-384", "P-521"],
 )
-def test_the_server_reads_what_is_signed(key):
+def test_signed_token_is_verified_by_server(key):
     assert jwt.verify(load(pem(key)), signer(pem(key))(CLAIMS)) == CLAIMS
 
 
 @pytest.mark.parametrize(
     "text", [b"", b"key", pem(ed25519.Ed25519PrivateKey.generate())], ids=["empty", "text", "Ed25519"]
 )
-def test_a_key_that_cannot_sign(text):
+def test_unsupported_signing_key_is_refused(text):
     with pytest.raises(BadKey):
         signer(text)

@@ -33,7 +33,7 @@ def decoded(secret):
     return {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
 
 
-def test_a_secret_is_filled_in_with_one_write():
+def test_token_secret_is_filled_in_with_one_write():
     secrets = world()
     secrets.reconcile(KEY)
     secret = secrets.get(SECRETS, "t")
@@ -48,7 +48,7 @@ def test_a_secret_is_filled_in_with_one_write():
     assert len(secrets.done) == 1
 
 
-def test_what_is_there_is_kept_but_for_another_authority():
+def test_existing_token_data_is_kept_except_ca():
     given = {"ca.crt": "b2xk", "namespace": "eA==", "token": "eQ==", "more": "eg=="}
     secrets = world(data=given)
     secrets.reconcile(KEY)
@@ -65,19 +65,19 @@ def test_what_is_there_is_kept_but_for_another_authority():
     [{"account": "nobody"}, {"uid": "another"}],
     ids=["no account", "an account that had the name"],
 )
-def test_a_secret_of_no_account_is_deleted(of):
+def test_token_secret_without_account_is_deleted(of):
     secrets = world(**of)
     secrets.reconcile(KEY)
     assert secrets.all(SECRETS) == []
 
 
-def test_other_secrets_are_left_alone():
+def test_other_secrets_are_ignored():
     secrets = world(account="nobody", kind="Opaque")
     secrets.reconcile(KEY)
     assert secrets.done == []
 
 
-def test_an_account_forgets_a_secret_that_is_gone():
+def test_missing_secret_is_removed_from_account():
     secrets = world()
     secrets.change(SERVICE_ACCOUNTS, "builder", ("secrets",), [{"name": "t"}, {"name": "u"}])
     secrets.remove(SECRETS, "t")

@@ -51,7 +51,7 @@ def ready(ranges):
     return condition["status"], condition["reason"], condition["message"]
 
 
-def test_a_range_is_protected_and_ready():
+def test_service_cidr_gets_finalizer_and_ready_condition():
     ranges = world()
     ranges.reconcile(KEY)
     assert meta.finalizers(own(ranges)) == [FINALIZER]
@@ -60,7 +60,7 @@ def test_a_range_is_protected_and_ready():
     assert ranges.reconcile(KEY) == ([], None)
 
 
-def test_it_goes_after_a_grace_period():
+def test_service_cidr_is_deleted_after_grace_period():
     ranges = world(deleting=True)
     assert ranges.plan(KEY).again_after == timedelta(seconds=10)
     ranges.clock.advance(9)
@@ -71,7 +71,7 @@ def test_it_goes_after_a_grace_period():
     assert ranges.reconcile(KEY) == ([], None)
 
 
-def test_an_address_that_is_in_no_other_keeps_it():
+def test_service_cidr_with_exclusive_address_is_kept():
     ranges = world(deleting=True)
     address(ranges, "10.0.0.7")
     ranges.clock.advance(20)
@@ -112,7 +112,7 @@ def test_an_address_that_is_in_no_other_keeps_it():
         "of another family",
     ],
 )
-def test_which_addresses_depend_on_it(text, others, goes):
+def test_addresses_covered_by_other_cidrs_allow_deletion(text, others, goes):
     ranges = world(deleting=True)
     for number, cidr in enumerate(others):
         range_(ranges, f"other-{number}", cidr)
@@ -120,13 +120,13 @@ def test_which_addresses_depend_on_it(text, others, goes):
     assert can_be_deleted(ranges.caches(), own(ranges)) is goes
 
 
-def test_addresses_of_others_do_not_count():
+def test_addresses_of_other_cidrs_do_not_count():
     ranges = world(deleting=True)
     address(ranges, "10.0.0.7", by="somebody")
     assert can_be_deleted(ranges.caches(), own(ranges))
 
 
-def test_each_of_two_families_counts():
+def test_both_address_families_are_checked():
     ranges = world("10.0.0.0/24", "fd00::/112", deleting=True)
     range_(ranges, "other", "10.0.0.0/16")
     address(ranges, "fd00::7")
@@ -134,7 +134,7 @@ def test_each_of_two_families_counts():
 
 
 @given(st.sets(st.integers(0, 63)), st.sets(st.sampled_from([26, 27, 28, 29])))
-def test_no_address_is_left_without_a_range(hosts, lengths):
+def test_no_address_is_left_without_service_cidr(hosts, lengths):
     ranges = world("10.0.0.0/26", deleting=True)
     for length in lengths:
         range_(ranges, f"other-{length}", f"10.0.0.0/{length}")
@@ -146,7 +146,7 @@ def test_no_address_is_left_without_a_range(hosts, lengths):
     assert can_be_deleted(ranges.caches(), own(ranges)) is expected
 
 
-def test_a_refused_write_is_an_event():
+def test_refused_write_records_event():
     ranges = world()
 
     def refuse(*_):
@@ -160,7 +160,7 @@ def test_a_refused_write_is_an_event():
     ]
 
 
-def test_which_keys_a_change_concerns():
+def test_changes_map_to_service_cidr_keys():
     ranges = world()
     other = range_(ranges, "other", "10.0.0.128/25")
     range_(ranges, "far", "10.1.0.0/24")

@@ -35,7 +35,7 @@ OURS = {"finalizers": [FINALIZER]}
         (service(deleted=True, finalizers=["a.b/c"]), True, False),
     ],
 )
-def test_what_it_needs(subject, wanted, cleanup):
+def test_service_needs_load_balancer_or_cleanup(subject, wanted, cleanup):
     assert (needs_load_balancer(subject), needs_cleanup(subject)) == (wanted, cleanup)
 
 
@@ -54,11 +54,11 @@ def test_what_it_needs(subject, wanted, cleanup):
         pytest.param(service("NodePort"), service("ClusterIP"), False, id="other kinds"),
     ],
 )
-def test_which_changes_are_acted_on(old, new, looked):
+def test_relevant_service_changes_are_recognised(old, new, looked):
     assert needs_look(old, new) == looked
 
 
-def test_patches_of_what_is_to_change():
+def test_finalizer_and_status_patches():
     assert finalizer_patch(service(), present=True) == {"metadata": {"uid": "u", "finalizers": [FINALIZER]}}
     assert finalizer_patch(service(**OURS), present=True) is None
     assert finalizer_patch(service(**OURS), present=False) == {

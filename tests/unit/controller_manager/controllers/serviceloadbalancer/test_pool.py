@@ -16,7 +16,7 @@ def pool():
     return AddressPool(ip_network("198.18.0.0/29"))
 
 
-def test_addresses_in_their_order_until_none_is_left(pool):
+def test_addresses_are_allocated_in_order_until_exhausted(pool):
     assert [pool.give(uid, "") for uid in "abaefcd"] == [
         *("198.18.0.1", "198.18.0.2", "198.18.0.1", "198.18.0.3", "198.18.0.4", "198.18.0.5", "198.18.0.6")
     ]
@@ -26,19 +26,19 @@ def test_addresses_in_their_order_until_none_is_left(pool):
     assert pool.give("g", "") == "198.18.0.2"
 
 
-def test_what_was_given_back_comes_last(pool):
+def test_released_address_is_allocated_last(pool):
     pool.give("a", "")
     pool.release("a")
     assert pool.give("b", "") == "198.18.0.2"
 
 
-def test_addresses_from_before_are_kept(pool):
+def test_existing_addresses_are_kept(pool):
     pool.note("a", "198.18.0.1")
     pool.note("b", "198.18.0.1")
     assert [pool.give(uid, "") for uid in "abc"] == ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
 
 
-def test_an_address_that_is_asked_for(pool):
+def test_requested_address_is_allocated(pool):
     pool.give("a", "")
     assert pool.give("a", "192.0.2.7") == "192.0.2.7"
     assert pool.give("a", "") == "192.0.2.7"
@@ -49,6 +49,6 @@ def test_an_address_that_is_asked_for(pool):
     assert "b" not in pool
 
 
-def test_a_range_without_room_for_any():
+def test_range_without_usable_address_is_refused():
     with pytest.raises(NoAddressLeft):
         AddressPool(ip_network("198.18.0.1/32")).give("a", "")

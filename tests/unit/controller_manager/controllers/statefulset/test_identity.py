@@ -27,11 +27,11 @@ def orphan(name, *, app="web", **labels):
         pytest.param("web-2147483648", None, id="too high"),
     ],
 )
-def test_an_ordinal_and_a_name_are_one(name, ordinal):
+def test_ordinal_and_pod_name_correspond(name, ordinal):
     assert identity.ordinal_in(SetView.of(STATEFUL_SETS, Sets().set), name) == ordinal
 
 
-def test_a_pod_carries_who_it_is():
+def test_pod_has_identity_labels_and_hostname():
     sets = Sets(volumeClaimTemplates=[claim_template()])
     sets.round()
     pod = sets.pod(0)
@@ -49,7 +49,7 @@ def test_a_pod_carries_who_it_is():
     assert "$patch" not in pod["spec"]
 
 
-def test_a_claim_takes_the_place_of_a_volume_of_its_name():
+def test_claim_replaces_volume_of_same_name():
     volumes = [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}]
     spec = {"containers": [{"name": "c", "image": "a:1"}], "volumes": volumes}
     sets = Sets(
@@ -61,7 +61,7 @@ def test_a_claim_takes_the_place_of_a_volume_of_its_name():
     assert "persistentVolumeClaim" in sets.pod(0)["spec"]["volumes"][0]
 
 
-def test_labels_that_were_taken_away_are_put_back():
+def test_removed_identity_labels_are_restored():
     sets = Sets(replicas=1)
     sets.settle()
     sets.put(PODS, meta.with_labels(sets.pod(0), {"statefulset.kubernetes.io/pod-name": None}))
@@ -74,7 +74,7 @@ def test_labels_that_were_taken_away_are_put_back():
     assert sets.round() == []
 
 
-def test_an_orphan_of_the_right_name_and_labels_is_adopted():
+def test_matching_orphan_is_adopted():
     sets = Sets(replicas=1)
     sets.add(PODS, orphan("web-0"))
     assert sets.round() == [("adopt", "web-0")]
@@ -88,14 +88,14 @@ def test_an_orphan_of_the_right_name_and_labels_is_adopted():
         pytest.param(orphan("web-0", app="other"), id="other labels"),
     ],
 )
-def test_a_stranger_is_left_alone(stranger):
+def test_non_matching_orphan_is_not_adopted(stranger):
     sets = Sets(replicas=0)
     sets.add(PODS, stranger)
     sets.round()
     assert meta.owner_references(sets.all(PODS)[0]) == ()
 
 
-def test_a_pod_that_no_longer_matches_is_released():
+def test_pod_that_no_longer_matches_is_released():
     sets = Sets(replicas=1)
     sets.settle()
     sets.put(PODS, meta.with_labels(sets.pod(0), {"app": "debug"}))
@@ -104,7 +104,7 @@ def test_a_pod_that_no_longer_matches_is_released():
     assert "already exists" in str(error)  # the name is taken until the stranger goes
 
 
-def test_orphaned_revisions_are_adopted_with_what_they_tell():
+def test_orphaned_revisions_are_adopted():
     sets = Sets(replicas=1)
     sets.settle()
     (revision,) = sets.all(CONTROLLER_REVISIONS)
@@ -115,7 +115,7 @@ def test_orphaned_revisions_are_adopted_with_what_they_tell():
     assert sets.round() == []
 
 
-def test_a_deleted_set_takes_nobody_in():
+def test_deleting_set_does_not_adopt():
     sets = Sets(replicas=1)
     sets.settle()
     sets.delete_set()
@@ -124,7 +124,7 @@ def test_a_deleted_set_takes_nobody_in():
     assert meta.owner_references(sets.pod(7)) == ()
 
 
-def test_old_revisions_are_forgotten_and_a_rollback_finds_its_own():
+def test_old_revisions_are_deleted_and_rollback_reuses_kept_one():
     sets = Sets(replicas=1, revisionHistoryLimit=1)
     for image in ("a:1", "a:2", "a:3", "a:4"):
         sets.roll(image)

@@ -16,7 +16,7 @@ def settled(**spec):
     return sets
 
 
-def test_pods_come_one_after_the_other():
+def test_pods_are_created_in_order():
     sets = Sets()
     assert sets.round() == [("create", "web-0")]
     assert sets.round() == []
@@ -30,24 +30,24 @@ def test_pods_come_one_after_the_other():
     assert sets.round() == []
 
 
-def test_pods_in_parallel_come_together():
+def test_parallel_pods_are_created_together():
     sets = Sets(podManagementPolicy="Parallel")
     assert sets.round() == [("create", "web-0"), ("create", "web-1"), ("create", "web-2")]
 
 
-def test_ordinals_begin_where_the_set_says():
+def test_ordinals_begin_at_start_ordinal():
     sets = settled(ordinals={"start": 5}, replicas=2)
     assert sets.pods == ["web-5", "web-6"]
 
 
-def test_pods_move_when_the_first_ordinal_does():
+def test_pods_move_with_start_ordinal():
     sets = settled(replicas=2)
     sets.respecify(STATEFUL_SETS, "web", ("ordinals",), {"start": 1})
     sets.settle()
     assert sets.pods == ["web-1", "web-2"]
 
 
-def test_the_highest_ordinal_goes_first_and_alone():
+def test_highest_ordinal_is_deleted_first_and_alone():
     sets = settled()
     sets.scale(1)
     assert sets.round() == [("delete", "web-2")]
@@ -58,13 +58,13 @@ def test_the_highest_ordinal_goes_first_and_alone():
     assert sets.round() == []
 
 
-def test_pods_in_parallel_go_together():
+def test_parallel_pods_are_deleted_together():
     sets = settled(podManagementPolicy="Parallel")
     sets.scale(0)
     assert sets.round() == [("delete", "web-2"), ("delete", "web-1"), ("delete", "web-0")]
 
 
-def test_nothing_goes_while_a_wanted_pod_is_not_ready():
+def test_scale_down_waits_for_unready_pod():
     sets = settled()
     sets.run(0, ready=False)
     sets.scale(2)
@@ -73,7 +73,7 @@ def test_nothing_goes_while_a_wanted_pod_is_not_ready():
     assert sets.round() == [("delete", "web-2")]
 
 
-def test_a_condemned_pod_that_is_broken_holds_up_those_above_it():
+def test_unhealthy_condemned_pod_blocks_higher_ordinals():
     sets = settled()
     sets.run(1, ready=False)
     sets.run(2, ready=False)
@@ -83,14 +83,14 @@ def test_a_condemned_pod_that_is_broken_holds_up_those_above_it():
     assert sets.round() == [("delete", "web-2")]
 
 
-def test_the_first_broken_pod_may_go_itself():
+def test_first_unhealthy_pod_may_be_deleted():
     sets = settled()
     sets.run(2, ready=False)
     sets.scale(2)
     assert sets.round() == [("delete", "web-2")]
 
 
-def test_an_update_replaces_from_the_highest_down_one_by_one():
+def test_update_replaces_from_highest_ordinal_one_by_one():
     sets = settled()
     sets.roll("a:2")
     assert sets.round() == [("delete", "web-2")]
@@ -104,28 +104,28 @@ def test_an_update_replaces_from_the_highest_down_one_by_one():
     assert [sets.image(ordinal) for ordinal in range(3)] == ["a:2"] * 3
 
 
-def test_an_update_waits_for_a_broken_predecessor():
+def test_update_waits_for_unhealthy_predecessor():
     sets = settled()
     sets.run(0, ready=False)
     sets.roll("a:2")
     assert sets.round() == []
 
 
-def test_an_update_in_parallel_still_replaces_one_by_one():
+def test_parallel_update_replaces_one_by_one():
     sets = settled(podManagementPolicy="Parallel")
     sets.roll("a:2")
     assert sets.round() == [("delete", "web-2")]
     assert sets.round() == []
 
 
-def test_an_update_in_parallel_replaces_what_never_became_ready():
+def test_parallel_update_replaces_never_ready_pods():
     sets = Sets(podManagementPolicy="Parallel")
     sets.round()
     sets.roll("a:2")
     assert sets.round() == [("delete", "web-2")]
 
 
-def test_an_updated_pod_that_does_not_start_halts_the_update():
+def test_updated_pod_that_does_not_start_blocks_update():
     sets = settled()
     sets.roll("a:2")
     sets.round()
@@ -135,7 +135,7 @@ def test_an_updated_pod_that_does_not_start_halts_the_update():
     assert sets.round() == []
 
 
-def test_pods_below_the_partition_keep_their_revision_even_when_made_anew():
+def test_recreated_pods_below_partition_keep_revision():
     sets = settled(updateStrategy=rolling(partition=2))
     sets.roll("a:2")
     sets.settle()
@@ -145,7 +145,7 @@ def test_pods_below_the_partition_keep_their_revision_even_when_made_anew():
     assert sets.image(1) == "a:1"
 
 
-def test_a_partition_counts_from_the_first_ordinal():
+def test_partition_counts_from_start_ordinal():
     sets = settled(updateStrategy=rolling(partition=1), ordinals={"start": 10})
     sets.roll("a:2")
     sets.settle()
@@ -164,7 +164,7 @@ def test_a_partition_counts_from_the_first_ordinal():
         pytest.param(1, "Parallel", [0, 1], ["web-1", "web-0"], id="only the broken where there is no room"),
     ],
 )
-def test_max_unavailable(limit, policy, broken, deleted):
+def test_max_unavailable_limits_update(limit, policy, broken, deleted):
     sets = settled(replicas=5, podManagementPolicy=policy, updateStrategy=rolling(maxUnavailable=limit))
     for ordinal in broken:
         sets.run(ordinal, ready=False)
@@ -172,7 +172,7 @@ def test_max_unavailable(limit, policy, broken, deleted):
     assert sets.round() == [("delete", name) for name in deleted]
 
 
-def test_on_delete_leaves_replacing_to_the_user():
+def test_on_delete_leaves_replacement_to_user():
     sets = settled(updateStrategy={"type": "OnDelete"})
     sets.roll("a:2")
     sets.settle()
@@ -182,7 +182,7 @@ def test_on_delete_leaves_replacing_to_the_user():
     assert [sets.image(ordinal) for ordinal in range(3)] == ["a:1", "a:2", "a:1"]
 
 
-def test_scaling_up_in_mid_update_makes_new_pods_of_the_new_revision():
+def test_scale_up_during_update_creates_new_revision():
     sets = settled()
     sets.roll("a:2")
     sets.scale(4)
@@ -191,7 +191,7 @@ def test_scaling_up_in_mid_update_makes_new_pods_of_the_new_revision():
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_a_pod_that_ended_is_made_again(phase):
+def test_finished_pod_is_recreated(phase):
     sets = settled()
     sets.run(1, ready=False, phase=phase)
     assert sets.round() == [("delete", "web-1")]
@@ -200,14 +200,14 @@ def test_a_pod_that_ended_is_made_again(phase):
     assert sets.round() == [("create", "web-1")]
 
 
-def test_a_lost_pod_is_made_before_anything_else():
+def test_lost_pod_is_recreated_first():
     sets = settled()
     sets.remove_pod(0)
     sets.scale(2)
     assert sets.round() == [("create", "web-0")]
 
 
-def test_a_pod_counts_once_it_was_ready_for_long_enough():
+def test_pod_is_available_after_min_ready_seconds():
     sets = Sets(minReadySeconds=10)
     sets.round()
     sets.run(0)
@@ -220,7 +220,7 @@ def test_a_pod_counts_once_it_was_ready_for_long_enough():
     assert sets.status["availableReplicas"] == 1
 
 
-def test_a_set_that_is_deleted_only_tells_its_status():
+def test_deleting_set_updates_status_only():
     sets = settled()
     sets.delete_set()
     sets.remove_pod(0)
@@ -228,7 +228,7 @@ def test_a_set_that_is_deleted_only_tells_its_status():
     assert sets.status["replicas"] == 2
 
 
-def test_a_set_that_is_deleted_counts_its_pods_after_its_revisions_are_gone():
+def test_deleting_set_counts_pods_after_its_revisions_are_gone():
     sets = settled()
     sets.delete_set()
     for name in sets.names(CONTROLLER_REVISIONS):

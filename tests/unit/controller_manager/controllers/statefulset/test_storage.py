@@ -20,14 +20,14 @@ def owners(sets, name):
     return [ref["kind"] for ref in meta.owner_references(sets.get(PVC, name))]
 
 
-def test_claims_are_made_before_their_pod():
+def test_claims_are_created_before_their_pod():
     sets = Sets(volumeClaimTemplates=[claim_template("data"), claim_template("logs")])
     sets.round()
     made = [name for verb, _, name in sets.done if verb == "create"]
     assert made[-3:] == ["data-web-0", "logs-web-0", "web-0"]
 
 
-def test_a_claim_carries_the_templates_labels_and_the_selectors():
+def test_claim_has_labels_of_template_and_selector():
     template = claim_template()
     template["metadata"]["labels"] = {"tier": "x", "app": "other"}
     sets = Sets(volumeClaimTemplates=[template], replicas=1)
@@ -37,7 +37,7 @@ def test_a_claim_carries_the_templates_labels_and_the_selectors():
     assert claim["spec"] == template["spec"]
 
 
-def test_a_claim_is_kept_and_found_again():
+def test_existing_claim_is_reused():
     sets = stored(replicas=2)
     sets.settle()
     sets.scale(1)
@@ -58,7 +58,7 @@ def test_a_claim_is_kept_and_found_again():
         pytest.param("Delete", "Delete", ["StatefulSet"], ["Pod"], id="with whichever goes first"),
     ],
 )
-def test_whom_a_claim_goes_with(deleted, scaled, wanted, condemned):
+def test_claim_owners_follow_retention_policy(deleted, scaled, wanted, condemned):
     sets = stored(deleted, scaled, replicas=2)
     sets.settle()
     assert owners(sets, "data-web-1") == wanted
@@ -68,7 +68,7 @@ def test_whom_a_claim_goes_with(deleted, scaled, wanted, condemned):
     assert owners(sets, "data-web-1") == condemned
 
 
-def test_a_claim_that_went_with_its_pod_is_made_anew():
+def test_claim_deleted_with_its_pod_is_recreated():
     sets = stored(scaled="Delete", replicas=2)
     sets.settle()
     sets.scale(1)
@@ -80,7 +80,7 @@ def test_a_claim_that_went_with_its_pod_is_made_anew():
     assert owners(sets, "data-web-1") == []
 
 
-def test_a_pod_waits_for_its_predecessors_claim_to_go():
+def test_pod_waits_for_deletion_of_predecessors_claim():
     sets = stored(scaled="Delete", replicas=2)
     sets.settle()
     sets.scale(1)
@@ -92,7 +92,7 @@ def test_a_pod_waits_for_its_predecessors_claim_to_go():
     assert sets.round() == [("create", "web-1")]
 
 
-def test_a_pod_waits_for_a_claim_that_is_being_deleted():
+def test_pod_waits_for_deleting_claim():
     sets = stored(replicas=1)
     sets.settle()
     claim = meta.with_finalizer(sets.get(PVC, "data-web-0"), "kubernetes.io/pvc-protection")
@@ -108,7 +108,7 @@ def test_a_pod_waits_for_a_claim_that_is_being_deleted():
     assert sets.round() == [("create", "web-0")]
 
 
-def test_a_lost_claim_of_a_pending_pod_is_made_again():
+def test_lost_claim_of_pending_pod_is_recreated():
     sets = stored(replicas=1)
     sets.round()
     sets.remove(PVC, "data-web-0")
@@ -116,7 +116,7 @@ def test_a_lost_claim_of_a_pending_pod_is_made_again():
     assert sets.claims == ["data-web-0"]
 
 
-def test_another_controllers_claim_is_left_to_it():
+def test_claim_of_other_controller_is_not_owned():
     sets = stored(deleted="Delete", replicas=1)
     sets.settle()
     other = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "o", "controller": True}
@@ -131,7 +131,7 @@ def test_another_controllers_claim_is_left_to_it():
     assert len(sets.events) == said
 
 
-def test_a_claim_of_an_earlier_set_of_the_name_is_left_alone():
+def test_claim_of_former_set_is_not_owned():
     sets = stored(deleted="Delete", replicas=1)
     sets.settle()
     claim = sets.get(PVC, "data-web-0")
@@ -142,7 +142,7 @@ def test_a_claim_of_an_earlier_set_of_the_name_is_left_alone():
     assert sets.revision == before
 
 
-def test_a_changed_policy_is_followed():
+def test_changed_retention_policy_updates_owners():
     sets = stored(replicas=1)
     sets.settle()
     path = ("persistentVolumeClaimRetentionPolicy", "whenDeleted")

@@ -48,7 +48,7 @@ def counts(sets):
     return [sets.status[field] for field in fields]
 
 
-def test_the_whole_status():
+def test_complete_status():
     sets = Sets(replicas=1)
     sets.settle()
     (revision,) = sets.names(CONTROLLER_REVISIONS)
@@ -65,7 +65,7 @@ def test_the_whole_status():
     }
 
 
-def test_status_counts_what_is_seen_not_what_was_done():
+def test_status_counts_cached_pods():
     sets = Sets()
     sets.round()
     assert counts(sets) == [0, 0, 0, 0, 0]
@@ -73,7 +73,7 @@ def test_status_counts_what_is_seen_not_what_was_done():
     assert counts(sets) == [1, 0, 0, 1, 1]
 
 
-def test_revisions_are_counted_apart_until_the_update_is_complete():
+def test_revisions_are_counted_separately_until_update_completes():
     sets = Sets()
     sets.settle()
     sets.roll("a:2")
@@ -109,7 +109,7 @@ def test_revisions_are_counted_apart_until_the_update_is_complete():
         ),
     ],
 )
-def test_how_often_the_status_is_written(spec, change, most):
+def test_number_of_status_writes(spec, change, most):
     sets = Sets(**spec)
     stepwise(sets)
     if change is not None:
@@ -119,7 +119,7 @@ def test_how_often_the_status_is_written(spec, change, most):
     assert status_writes(sets) == most
 
 
-def test_events():
+def test_events_are_upstreams():
     sets = Sets(replicas=1, volumeClaimTemplates=[claim_template()])
     sets.settle()
     sets.scale(0)
@@ -131,7 +131,7 @@ def test_events():
     ]
 
 
-def test_a_failed_round_still_tells_its_status():
+def test_failed_reconciliation_still_writes_status():
     sets = Sets(replicas=1)
     sets.settle()
     sets.scale(2)
@@ -150,7 +150,7 @@ def pod(name="web-0", labels=None, owner=None):
     return PodView.of({"metadata": metadata})
 
 
-def test_a_pod_concerns_the_set_that_has_it_and_the_one_that_had_it():
+def test_pod_maps_to_current_and_former_owner():
     sets = Sets()
     mine, orphan = pod(owner=sets.set), pod()
     for change in (Change(None, mine), Change(mine, orphan), Change(mine, None)):
@@ -158,33 +158,33 @@ def test_a_pod_concerns_the_set_that_has_it_and_the_one_that_had_it():
     assert set(KEYS[PODS](sets.caches(), Change(None, orphan))) == set()
 
 
-def test_an_orphan_concerns_the_sets_that_may_adopt_it():
+def test_orphan_maps_to_sets_that_may_adopt_it():
     sets = Sets()
     assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "web"})))) == {WEB}
     assert set(KEYS[PODS](sets.caches(), Change(None, pod(labels={"app": "other"})))) == set()
 
 
-def test_another_set_of_the_name_does_not_have_the_pod():
+def test_recreated_set_does_not_own_former_pod():
     sets = Sets()
     before = meta.with_metadata(sets.set, uid="before")
     assert set(KEYS[PODS](sets.caches(), Change(None, pod(owner=before)))) == set()
 
 
-def test_a_claim_concerns_the_set_whose_name_it_has():
+def test_claim_maps_to_set_of_its_name():
     sets = Sets(volumeClaimTemplates=[claim_template()])
     for name, expected in (("data-web-0", {WEB}), ("data-other-0", set()), ("data-web-x", set())):
         claim = {"metadata": {"name": name, "namespace": "default"}}
         assert set(KEYS[PERSISTENT_VOLUME_CLAIMS](sets.caches(), Change(claim, None))) == expected
 
 
-def test_a_revision_concerns_its_set():
+def test_revision_maps_to_its_set():
     sets = Sets()
     sets.round()
     (revision,) = sets.all(CONTROLLER_REVISIONS)
     assert set(KEYS[CONTROLLER_REVISIONS](sets.caches(), Change(revision, None))) == {WEB}
 
 
-def test_what_the_caches_hold_is_never_changed():
+def test_plan_does_not_modify_caches():
     sets = Sets(volumeClaimTemplates=[claim_template()])
     sets.settle()
     sets.roll("a:2")

@@ -41,13 +41,13 @@ def deleted(storage):
     return gold(storage)
 
 
-def test_a_class_that_nothing_names_goes(storage):
+def test_unused_class_is_released(storage):
     storage.volume(volumeAttributesClassName="silver")
     storage.claim(volumeAttributesClassName="silver")
     assert deleted(storage) is None
 
 
-def test_a_class_stays_while_a_volume_names_it(storage):
+def test_class_used_by_volume_is_kept(storage):
     volume = storage.volume(volumeAttributesClassName="gold")
     assert meta.is_deleting(deleted(storage))
     storage.put(PERSISTENT_VOLUMES, volume | {"spec": {}})
@@ -63,18 +63,18 @@ def test_a_class_stays_while_a_volume_names_it(storage):
         {"status": {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold"}}},
     ],
 )
-def test_a_class_stays_while_a_claim_wants_or_has_it(storage, named):
+def test_class_used_by_claim_is_kept(storage, named):
     storage.put(PERSISTENT_VOLUME_CLAIMS, storage.claim() | named)
     assert meta.is_deleting(deleted(storage))
 
 
-def test_a_class_that_has_lost_its_protection_gets_it_back(storage):
+def test_class_without_finalizer_gets_it_back(storage):
     storage.put(VOLUME_ATTRIBUTES_CLASSES, meta.with_metadata(gold(storage), finalizers=None))
     storage.reconcile(GOLD)
     assert meta.finalizers(gold(storage)) == [FINALIZER]
 
 
-def test_only_a_class_that_is_no_longer_named_is_looked_at(storage):
+def test_changed_claim_maps_to_former_class(storage):
     claim = storage.claim(volumeAttributesClassName="gold")
     keys = ATTRIBUTES_CLASS_PROTECTION.watches[1].keys
     assert [*keys(storage.caches(), Change(claim, None))] == [GOLD]

@@ -17,7 +17,7 @@ BOTH = (CLAIM_PROTECTION, VOLUME_PROTECTION)
 DATA = Key("default", "data")
 
 
-def test_a_claim_that_nobody_uses_goes():
+def test_unused_claim_is_released():
     storage = Storage(BOTH)
     storage.claim()
     storage.delete_claim()
@@ -25,7 +25,7 @@ def test_a_claim_that_nobody_uses_goes():
     assert storage.get_claim() is None
 
 
-def test_a_claim_stays_while_a_pod_on_a_node_uses_it():
+def test_claim_used_by_scheduled_pod_is_kept():
     storage = Storage(BOTH)
     storage.claim()
     storage.pod(node="node-1")
@@ -44,7 +44,7 @@ def test_a_claim_stays_while_a_pod_on_a_node_uses_it():
         pytest.param({"claim": "other", "node": "node-1"}, id="a pod with another claim"),
     ],
 )
-def test_a_claim_does_not_wait_for(pod):
+def test_claim_does_not_wait_for_unrelated_pods(pod):
     storage = Storage(BOTH)
     storage.claim()
     storage.pod(**pod)
@@ -54,7 +54,7 @@ def test_a_claim_does_not_wait_for(pod):
 
 
 @pytest.mark.parametrize("owned", [True, False], ids=["its own", "a stranger's of the name"])
-def test_an_ephemeral_volume_uses_only_its_own_claim(owned):
+def test_ephemeral_volume_uses_its_own_claim_only(owned):
     storage = Storage(BOTH)
     spec = {"nodeName": "node-1", "volumes": [{"name": "tmp", "ephemeral": {}}]}
     pod = storage.add(PODS, {"metadata": {"name": "app", "namespace": "default"}, "spec": spec})
@@ -67,7 +67,7 @@ def test_an_ephemeral_volume_uses_only_its_own_claim(owned):
     assert (storage.get_claim("app-tmp") is not None) is owned
 
 
-def test_a_claim_does_not_wait_for_the_pod_that_waits_for_it():
+def test_claim_does_not_wait_for_pending_pod():
     storage = Storage(BOTH)
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
     metadata = {"name": "app", "namespace": "default", "finalizers": ["foregroundDeletion"], **ending}
@@ -80,7 +80,7 @@ def test_a_claim_does_not_wait_for_the_pod_that_waits_for_it():
     assert storage.get_claim("app-tmp") is None
 
 
-def test_a_claim_does_not_go_because_a_cache_is_behind():
+def test_claim_is_not_released_because_of_stale_cache():
     storage = Storage(BOTH)
     storage.claim()
     storage.pod(node="node-1")
@@ -93,7 +93,7 @@ def test_a_claim_does_not_go_because_a_cache_is_behind():
     assert storage.get_claim() is not None
 
 
-def test_a_volume_goes_unless_it_is_bound():
+def test_volume_is_released_unless_bound():
     storage = Storage(BOTH)
     for name, phase in (("free", "Available"), ("taken", "Bound"), ("left", "Released")):
         storage.delete(PERSISTENT_VOLUMES, storage.volume(name, phase=phase))
@@ -101,7 +101,7 @@ def test_a_volume_goes_unless_it_is_bound():
     assert storage.names(PERSISTENT_VOLUMES) == ["taken"]
 
 
-def test_what_has_lost_its_protection_gets_it_back():
+def test_objects_without_finalizer_get_it_back():
     storage = Storage(BOTH)
     storage.put(PERSISTENT_VOLUME_CLAIMS, meta.with_metadata(storage.claim(), finalizers=None))
     storage.put(PERSISTENT_VOLUMES, meta.with_metadata(storage.volume(), finalizers=None))
@@ -110,7 +110,7 @@ def test_what_has_lost_its_protection_gets_it_back():
     assert meta.finalizers(storage.get_volume()) == ["kubernetes.io/pv-protection"]
 
 
-def test_only_a_pod_that_is_gone_frees_claims():
+def test_deleted_pod_maps_to_its_claims():
     storage = Storage(BOTH)
     storage.pod(node="node-1")
     pod = PodView.of(storage.get(PODS, "app"))

@@ -23,7 +23,7 @@ def world(ttl, kind="Complete"):
 
 
 @pytest.mark.parametrize("kind", ["Complete", "Failed"])
-def test_a_finished_job_goes_when_its_time_is_over(kind):
+def test_finished_job_is_deleted_after_its_ttl(kind):
     jobs = world(30, kind)
     assert jobs.plan(KEY).actions == ()
     assert timedelta(seconds=29) < jobs.plan(KEY).again_after <= timedelta(seconds=30)
@@ -33,13 +33,13 @@ def test_a_finished_job_goes_when_its_time_is_over(kind):
 
 
 @pytest.mark.parametrize(("ttl", "kind"), [(None, "Complete"), (0, "SuccessCriteriaMet")])
-def test_others_stay(ttl, kind):
+def test_other_jobs_are_kept(ttl, kind):
     jobs = world(ttl, kind)
     jobs.reconcile(KEY)
     assert len(jobs.all(JOBS)) == 1
 
 
-def test_a_job_whose_time_was_changed_since_stays():
+def test_job_with_changed_ttl_is_kept():
     jobs = world(0)
     jobs.unseen = {JOBS: {("default", "j"): {**jobs.get(JOBS, "j"), "spec": {"ttlSecondsAfterFinished": 60}}}}
     _, error = jobs.reconcile(KEY)

@@ -52,7 +52,7 @@ FOUR = {"t1": 1, "t2": 4, "t3": 2, "t4": 2}
         (0, [], {}),
     ],
 )
-def test_specified(total, places, expected):
+def test_specified_replicas(total, places, expected):
     assert dict(shares(total, places)) == expected
 
 
@@ -65,14 +65,14 @@ def test_specified(total, places, expected):
         (5, [], "(0) is less than UnitedDeployment replica (5)"),
     ],
 )
-def test_numbers_that_do_not_add_up(total, places, problem):
+def test_unsatisfiable_replicas_are_refused(total, places, problem):
     with pytest.raises(AllocationError) as refused:
         shares(total, places)
     assert str(refused.value) == f"specified subsets' replica {problem}"
 
 
 @pytest.mark.parametrize("first", [None, "50%"])
-def test_without_a_total_every_subset_says_its_number(first):
+def test_unspecified_total_needs_all_subset_replicas(first):
     with pytest.raises(AllocationError) as refused:
         shares(None, currently(first, 2, a=0, b=0))
     assert str(refused.value) == "all subsets must be specified when UnitedDeployment replica is unspecified"
@@ -112,12 +112,12 @@ THREE = ([1] * 3, [2, 2, ENDLESS])
         (4, [0, 0], ["x", ENDLESS], [0, 4]),
     ],
 )
-def test_bounded(total, least, most, expected):
+def test_bounded_replicas(total, least, most, expected):
     assert [share for _, share in shares(total, between(least, most))] == expected
 
 
 @pytest.mark.parametrize("way", [{}, {"adapts": True}, {"adapts": True, "reserves": True}])
-def test_bounds_that_leave_nothing_between_them(way):
+def test_equal_bounds_fix_replicas(way):
     with pytest.raises(AllocationError) as refused:
         shares(5, between([0, 3], [ENDLESS, 2]), **way)
     assert str(refused.value) == "subset[1].maxReplicas(2) must be more than or equal to minReplicas(3)"
@@ -161,12 +161,12 @@ WIDE = ([0, 0, 0, 0], [2, ENDLESS, ENDLESS, ENDLESS])
         (8, [2, 0, 0, 2], [0, 0, 0, 0], WIDE, [2, 4, 0, 2]),
     ],
 )
-def test_adaptive(total, current, waiting, bounds, expected):
+def test_adaptive_replicas(total, current, waiting, bounds, expected):
     found = shares(total, pending(*bounds, current, waiting), adapts=True)
     assert [share for _, share in found] == expected
 
 
-def test_a_subset_that_is_to_be_is_like_any_other():
+def test_missing_subset_is_allocated_like_others():
     assert shares(3, between([0, 0], [2, ENDLESS]), adapts=True) == [("s0", 2), ("s1", 1)]
 
 
@@ -207,6 +207,6 @@ FREE = ([None] * 3, [ENDLESS] * 3)
         (2, [1, 1, 0], [1, 1, 0], ([1, 1, 0], [ENDLESS] * 3), [1, 1, 2]),
     ],
 )
-def test_reserved(total, current, reserved, bounds, expected):
+def test_reserved_replicas(total, current, reserved, bounds, expected):
     found = shares(total, reserving(*bounds, current, reserved), adapts=True, reserves=True)
     assert [share for _, share in found] == expected

@@ -25,7 +25,7 @@ def concerned(foo, of, old, new):
 
 
 @of_each_kind
-def test_a_pod(kind):
+def test_pod_maps_to_its_united_deployment(kind):
     foo = United(kind).settle()
     view = PODS.view(foo.pods[0])
     assert concerned(foo, keys.of_pod, None, view) == {FOO}
@@ -33,32 +33,32 @@ def test_a_pod(kind):
 
 
 @of_each_kind
-def test_a_workload(kind):
+def test_workload_maps_to_its_united_deployment(kind):
     foo = United(kind).settle()
     of = keys.of_owned(ADAPTER[kind].resource)
     assert concerned(foo, of, None, foo.workload("a")) == {FOO}
 
 
-def test_a_replica_set_between():
+def test_replica_set_maps_to_its_united_deployment():
     foo = United("Deployment").settle()
     assert concerned(foo, keys.of_replica_set, None, foo.all(REPLICA_SETS)[0]) == {FOO}
 
 
-def test_an_orphan_that_it_may_adopt():
+def test_orphan_maps_to_possible_adopters():
     foo = United("CloneSet").settle()
     orphan = meta.with_metadata(foo.workload("a"), ownerReferences=[])
     assert concerned(foo, keys.of_owned(CLONE_SETS), None, orphan) == {FOO}
 
 
 @pytest.mark.parametrize("gone", [UNITED_DEPLOYMENTS, DEPLOYMENTS, REPLICA_SETS], ids=str)
-def test_a_pod_whose_chain_is_broken(gone):
+def test_pod_with_missing_owner_maps_to_no_key(gone):
     foo = United("Deployment").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[gone] = {}
     assert concerned(foo, keys.of_pod, None, view) == set()
 
 
-def test_a_pod_of_others():
+def test_pod_of_other_owner_maps_to_no_key():
     foo = United("Deployment")
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     names = {"name": "p", "namespace": "default"}
@@ -67,7 +67,7 @@ def test_a_pod_of_others():
     assert concerned(foo, keys.of_pod, None, owned) == set()
 
 
-def test_two_kinds_of_one_name_are_told_apart():
+def test_stateful_sets_of_both_groups_are_distinguished():
     """Both are called StatefulSet; only their groups differ."""
     foo = United("AdvancedStatefulSet").settle()
     view = PODS.view(foo.pods[0])
@@ -75,5 +75,5 @@ def test_two_kinds_of_one_name_are_told_apart():
     assert concerned(foo, keys.of_pod, None, view) == set()
 
 
-def test_it_needs_what_not_every_server_has():
+def test_united_deployment_needs_kinds_of_pack():
     assert {*UNITED_DEPLOYMENT.needs} == {UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS}

@@ -53,7 +53,7 @@ def avoided_since(age, reason="reschedule"):
     ]
 
 
-def test_the_times_that_hold_where_none_is_said():
+def test_default_schedule_times():
     assert (DEFAULT.critical, DEFAULT.unschedulable) == (seconds(30), seconds(300))
     assert not DEFAULT.reserves
     fixed = Schedule.of({"scheduleStrategy": {"adaptive": {"reserveUnschedulablePods": True}}})
@@ -76,7 +76,7 @@ def test_the_times_that_hold_where_none_is_said():
         ),
     ],
 )
-def test_how_long_a_pod_may_look_for_a_node(pod, expected):
+def test_time_for_pod_to_find_node(pod, expected):
     remaining = time_to_find_node(pod, DEFAULT.critical, NOW)
     assert remaining == (None if expected is None else seconds(expected))
 
@@ -93,13 +93,13 @@ def test_how_long_a_pod_may_look_for_a_node(pod, expected):
         pytest.param(found(waiting(31)), avoided_since(360), (1, True, 300), id="avoided again"),
     ],
 )
-def test_a_look_at_a_subset(subset_, told, expected):
+def test_schedulability_of_subset(subset_, told, expected):
     standing = schedulable.check_schedulability(subset_, DEFAULT, told, NOW)
     after = None if standing.check_after is None else standing.check_after.total_seconds()
     assert (standing.pending, standing.unschedulable, after) == expected
 
 
-def test_what_is_told_of_pods_that_wait():
+def test_condition_of_pending_pods():
     (told,) = schedulable.check_schedulability(found(waiting(31)), DEFAULT, [], NOW).conditions
     assert told == {
         "type": "Schedulable",
@@ -112,7 +112,7 @@ def test_what_is_told_of_pods_that_wait():
     assert again.conditions == avoided_since(60)
 
 
-def test_what_is_told_of_a_recovery():
+def test_condition_of_recovered_subset():
     (told,) = schedulable.check_schedulability(found(), DEFAULT, avoided_since(300), NOW).conditions
     assert (told["status"], told["reason"]) == ("True", "recover")
     assert told["message"] == "unschedulable subset recovered after 300.000000 seconds"
@@ -124,7 +124,7 @@ THREE = [subset("s0", maxReplicas=2), subset("s1", maxReplicas=2), subset("s2")]
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "CloneSet", "StatefulSet"])
-def test_pods_go_where_they_find_nodes_and_come_back_by_and_by(kind):
+def test_pods_are_rescheduled_to_schedulable_subsets_and_return(kind):
     foo = United(kind, THREE, strategy=adaptive(10, 10))
     foo.full = {"s1"}
     assert foo.settle().sizes == {"s0": 2, "s1": 1, "s2": 0}
@@ -146,7 +146,7 @@ def test_pods_go_where_they_find_nodes_and_come_back_by_and_by(kind):
     assert foo.wishes() == ()
 
 
-def test_the_controller_comes_back_when_time_alone_decides():
+def test_reconciliation_is_requeued_at_timeout():
     foo = United(subsets=THREE, strategy=adaptive(10, 20))
     foo.full = {"s1"}
     foo.settle()
@@ -157,7 +157,7 @@ def test_the_controller_comes_back_when_time_alone_decides():
     assert foo.plan(("default", "foo")).again_after == seconds(15)
 
 
-def test_a_fixed_topology_waits():
+def test_fixed_topology_waits():
     foo = United(subsets=THREE)
     foo.full = {"s1"}
     foo.settle().pass_(40)

@@ -73,7 +73,7 @@ def pending(age, **fields):
         ),
     ],
 )
-def test_a_pod(subject, updating_for, expected):
+def test_reserved_pod_is_recognised(subject, updating_for, expected):
     verdict = judge(subject, SCHEDULE, Rollout(expected="v2", since=ago(updating_for)), NOW)
     after = None if verdict.check_after is None else verdict.check_after.total_seconds()
     assert (verdict.reserved, after, verdict.overdue) == expected
@@ -96,7 +96,7 @@ MARKED = [
 ]
 
 
-def test_a_subset_with_reserved_pods():
+def test_subset_with_reserved_pods():
     standing = look(pending(11), pod(ready(9)), pod(ready(9), mark="false"))
     assert (standing.unschedulable, standing.marked, standing.reserved) == (True, False, 1)
     assert [is_reserved for _, is_reserved in standing.marks] == [True, False]
@@ -104,7 +104,7 @@ def test_a_subset_with_reserved_pods():
     assert standing.check_after == timedelta(seconds=5)
 
 
-def test_a_subset_without():
+def test_subset_without_reserved_pods():
     standing = look(pod(ready(9), mark="true"))
     assert (standing.unschedulable, standing.reserved) == (False, 0)
     assert [is_reserved for _, is_reserved in standing.marks] == [False]
@@ -112,13 +112,13 @@ def test_a_subset_without():
     assert standing.check_after is None
 
 
-def test_pods_of_a_subset_that_is_marked_begin_as_reserved():
+def test_new_pods_of_marked_subset_are_reserved():
     standing = look(pod(ready(9)), pod(ready(9), mark="false"), told=MARKED)
     assert (standing.marked, standing.reserved) == (True, 1)
     assert [is_reserved for _, is_reserved in standing.marks] == [True]
 
 
-def test_what_is_known_is_not_written_again():
+def test_unchanged_mark_is_not_written():
     standing = look(pod(ready(9), mark="false"), pending(20, mark="true"))
     assert standing.marks == ()
 
@@ -138,7 +138,7 @@ STATELESS = pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
 
 
 @STATELESS
-def test_others_stand_for_pods_that_find_no_node(kind):
+def test_other_subsets_replace_unschedulable_pods(kind):
     foo = United(kind, FOUR, replicas=8, strategy=adaptive(10, 5, reserves=True))
     foo.full = {"s1", "s2"}
     assert foo.settle().sizes == {"s0": 2, "s1": 2, "s2": 2, "s3": 2}
@@ -158,7 +158,7 @@ def test_others_stand_for_pods_that_find_no_node(kind):
 
 
 @STATELESS
-def test_a_subset_that_comes_later_begins_as_reserved(kind):
+def test_later_subset_starts_as_reserved(kind):
     foo = United(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.set("topology.subsets", [subset("s0", maxReplicas=1), subset("s1")])
     foo.turn()
@@ -169,7 +169,7 @@ def test_a_subset_that_comes_later_begins_as_reserved(kind):
 
 
 @STATELESS
-def test_a_subset_that_has_just_recovered_and_grows_is_marked_once_more(kind):
+def test_recovered_growing_subset_is_marked_again(kind):
     foo = United(kind, ["s0"], replicas=2, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.change(
         UNITED_DEPLOYMENTS, "foo", ("status", "subsetStatuses"), [{"name": "s0", "conditions": MARKED}]
@@ -189,7 +189,7 @@ PLACES = {
 
 
 @STATELESS
-def test_pods_that_cannot_run_do_not_hold_up_an_update(kind):
+def test_unschedulable_pods_do_not_block_update(kind):
     subsets = [subset("s0", maxReplicas=2), subset("s1")]
     foo = United(kind, subsets, replicas=4, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.full = {"s1"}
@@ -202,7 +202,7 @@ def test_pods_that_cannot_run_do_not_hold_up_an_update(kind):
     assert found == {"s0": None, "s1": 1}
 
 
-def test_as_many_may_be_missing_as_are_while_an_update_goes_on():
+def test_unavailable_pods_are_limited_during_update():
     subsets = [subset("s0", maxReplicas=3), subset("s1")]
     foo = United("CloneSet", subsets, replicas=6, strategy=adaptive(10, 5, reserves=True)).settle()
     foo.full = {"s1"}

@@ -28,7 +28,7 @@ of_each_with_partitions = pytest.mark.parametrize("kind", WITH_PARTITIONS)
         ({"gone": 2}, {"a": 4}, {"a": 0}),
     ],
 )
-def test_partitions(asked, replicas, expected):
+def test_partitions_of_subsets(asked, replicas, expected):
     assert partitions(asked, replicas) == expected
 
 
@@ -41,7 +41,7 @@ def test_partitions(asked, replicas, expected):
         ({}, {}),
     ],
 )
-def test_partitions_are_asked_for_by_hand(strategy, expected):
+def test_manual_partitions_are_read(strategy, expected):
     assert UnitedView.of(united(updateStrategy=strategy)).partitions == expected
 
 
@@ -54,7 +54,7 @@ def released(kind, **partitions):
 
 
 @of_each_with_partitions
-def test_a_rollout_by_partitions(kind):
+def test_rollout_by_partitions(kind):
     foo = released(kind, a=4, b=3)
     old = foo.status["currentRevision"]
     foo.settle()
@@ -87,7 +87,7 @@ def test_deployments_have_no_partitions():
 
 
 @of_each_with_partitions
-def test_a_partition_is_never_more_than_the_subset_has_and_is_not_forgotten(kind):
+def test_partition_is_limited_to_subset_size_and_remembered(kind):
     foo = United(kind, "ab", replicas=2).settle()
     foo.keep(a=2)
     assert foo.settle().partitions == {"a": 1, "b": 0}
@@ -96,7 +96,7 @@ def test_a_partition_is_never_more_than_the_subset_has_and_is_not_forgotten(kind
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "AdvancedStatefulSet"])
-def test_pods_that_only_somebody_s_deletion_replaces(kind):
+def test_on_delete_pods_are_replaced_after_deletion(kind):
     foo = United(kind, "ab", replicas=10, template=template_of(kind, updateStrategy={"type": "OnDelete"}))
     foo.settle()
     foo.release("a:2", updateStrategy={"type": "OnDelete"})
@@ -120,7 +120,7 @@ def computed_partition(foo, name):
     [(["v1", "v2", "v2"], 1), (["v1", "v1", "v1"], 3), (["v1", "", "v2", "v3"], 3), ([], 0)],
 )
 @pytest.mark.parametrize("kind", ["StatefulSet", "AdvancedStatefulSet"])
-def test_the_partition_of_such_a_set_is_counted(kind, of_pods, expected):
+def test_partition_of_on_delete_set_is_counted(kind, of_pods, expected):
     adapter = next(it for it in ADAPTERS if it.type == kind)
     workload = {
         "metadata": {"labels": {LABEL_REVISION: "v2"}},
@@ -144,13 +144,13 @@ def test_the_partition_of_such_a_set_is_counted(kind, of_pods, expected):
         ("Deployment", {}, 0),
     ],
 )
-def test_the_partition_that_a_workload_has(kind, strategy, expected):
+def test_partition_of_workload_is_read(kind, strategy, expected):
     adapter = next(it for it in ADAPTERS if it.type == kind)
     workload = {"metadata": {}, "spec": {"replicas": 5, "updateStrategy": strategy}}
     assert adapter.partition(workload, []) == expected
 
 
-def test_pods_that_block_their_own_replacement_are_taken_away():
+def test_pods_that_block_their_replacement_are_deleted():
     foo = United("StatefulSet", "ab", replicas=10)
     foo.halted = {"a", "b"}
     foo.turn()
@@ -181,7 +181,7 @@ def tell_observed(foo, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_history_is_as_long_as_it_is_to_be_and_versions_come_back(kind):
+def test_revision_history_is_limited_and_rollback_reuses_revision(kind):
     foo = United(kind, replicas=0, revisionHistoryLimit=2).settle()
     for image in ("a:2", "a:3"):
         foo.release(image)
@@ -205,7 +205,7 @@ def image(recorded):
     return workload["spec"]["template"]["spec"]["containers"][0]["image"]
 
 
-def test_what_is_lived_by_is_not_forgotten():
+def test_revision_in_use_is_not_deleted():
     foo = released("StatefulSet", a=4, b=4)
     foo.set("revisionHistoryLimit", 0)
     foo.settle()
@@ -215,7 +215,7 @@ def test_what_is_lived_by_is_not_forgotten():
     assert len(foo.revisions) == 1
 
 
-def test_only_the_template_makes_a_revision():
+def test_only_template_changes_create_revisions():
     foo = United("StatefulSet", "ab", replicas=4).settle()
     foo.scale(6)
     foo.keep(a=1)
@@ -224,11 +224,11 @@ def test_only_the_template_makes_a_revision():
 
 
 @pytest.mark.parametrize(("count", "expected"), [(0, "589f85db5b"), (1, "589f85db5c")])
-def test_the_hash_of_a_revision(count, expected):
+def test_revision_hash(count, expected):
     assert hash_of({"spec": {"template": {"$patch": "replace"}}}, count) == expected
 
 
-def test_a_name_that_is_taken_is_made_otherwise():
+def test_revision_name_collision_is_avoided():
     other = United()
     other.turn()
     (taken,) = other.revisions

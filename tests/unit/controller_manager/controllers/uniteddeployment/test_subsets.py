@@ -32,7 +32,7 @@ MINIMA = [
 
 
 @of_each_kind
-def test_three_subsets_of_one_pod(kind):
+def test_one_workload_per_subset_is_created(kind):
     foo = United(kind)
     foo.turn()
     (revision,) = foo.revisions
@@ -50,7 +50,7 @@ def test_three_subsets_of_one_pod(kind):
 
 
 @of_each_kind
-def test_all_at_rest(kind):
+def test_status_at_rest(kind):
     foo = United(kind).settle()
     revision = meta.name(foo.revisions[0])
     assert foo.status == {
@@ -74,7 +74,7 @@ def test_all_at_rest(kind):
     assert foo.wishes() == ()
 
 
-def test_percentages_and_the_rest():
+def test_percentages_and_remainder():
     foo = United(subsets=[subset("a", replicas="25%"), subset("b", replicas="25%"), "c"]).settle()
     assert foo.sizes == {"a": 1, "b": 1, "c": 1}
     foo.scale(4)
@@ -83,7 +83,7 @@ def test_percentages_and_the_rest():
     assert foo.settle().sizes == {"a": 0, "b": 0, "c": 1}
 
 
-def test_numbers_that_do_not_add_up_change_nothing():
+def test_unsatisfiable_replicas_change_nothing():
     foo = United(subsets=[subset("a", replicas=5), subset("b", replicas=5)], replicas=10).settle()
     foo.scale(14)
     foo.set("topology.subsets", [subset("a", replicas=6), subset("b", replicas=6)])
@@ -99,7 +99,7 @@ def test_numbers_that_do_not_add_up_change_nothing():
     assert foo.status["observedGeneration"] == 1
 
 
-def test_a_least_and_a_most():
+def test_min_and_max_replicas():
     few, any_ = {"minReplicas": 2, "maxReplicas": 5}, {"minReplicas": 2}
     foo = United(subsets=[subset(name, **few) for name in "abcd"] + [subset("e", **any_)], replicas=10)
     for replicas, expected in ((10, [2, 2, 2, 2, 2]), (14, [5, 3, 2, 2, 2]), (5, [2, 2, 1, 0, 0])):
@@ -108,7 +108,7 @@ def test_a_least_and_a_most():
 
 
 @of_each_kind
-def test_scaling_and_then_nothing(kind):
+def test_scaling_converges(kind):
     foo = United(kind, MINIMA).settle()
     foo.scale(7)
     foo.settle()
@@ -121,7 +121,7 @@ def test_scaling_and_then_nothing(kind):
 
 
 @of_each_kind
-def test_a_subset_that_is_taken_out_goes_and_its_pods_go_elsewhere(kind):
+def test_removed_subset_is_deleted_and_pods_move(kind):
     foo = United(kind, replicas=6).settle()
     foo.events.clear()
     foo.set("topology.subsets", [subset("a"), subset("c")])
@@ -134,7 +134,7 @@ def test_a_subset_that_is_taken_out_goes_and_its_pods_go_elsewhere(kind):
 
 
 @of_each_kind
-def test_a_second_workload_of_a_subset_goes(kind):
+def test_duplicate_workload_of_subset_is_deleted(kind):
     foo = United(kind).settle()
     first = foo.workload("a")
     copied = {key: value for key, value in first["metadata"].items() if key != "uid"}
@@ -145,7 +145,7 @@ def test_a_second_workload_of_a_subset_goes(kind):
     assert foo.sizes == {"a": 1, "b": 1, "c": 1}
 
 
-def test_of_two_workloads_the_one_that_is_not_going_stays():
+def test_deleting_duplicate_is_not_kept():
     foo = United().settle()
     resource, first = ADAPTER["Deployment"].resource, foo.workload("a")
     named = {key: value for key, value in first["metadata"].items() if key != "uid"}
@@ -157,7 +157,7 @@ def test_of_two_workloads_the_one_that_is_not_going_stays():
 
 
 @of_each_kind
-def test_another_kind_of_template_replaces_all_workloads(kind):
+def test_changed_template_kind_replaces_all_workloads(kind):
     foo = United(kind).settle()
     foo.kind = other = KINDS[(KINDS.index(kind) + 1) % len(KINDS)]
     foo.set("template", template_of(other))
@@ -168,7 +168,7 @@ def test_another_kind_of_template_replaces_all_workloads(kind):
 
 
 @of_each_kind
-def test_an_orphan_that_is_selected_is_taken_in(kind):
+def test_selected_orphan_is_adopted(kind):
     foo = United(kind).settle()
     workload = foo.workload("a")
     foo.put(ADAPTER[kind].resource, meta.with_metadata(workload, ownerReferences=[]))
@@ -183,7 +183,7 @@ def test_an_orphan_that_is_selected_is_taken_in(kind):
         ({LABEL_SUBSET_NAME: ""}, "label apps.kruise.io/subset-name has an empty value"),
     ],
 )
-def test_a_workload_of_no_subset_spoils_all(labels, problem):
+def test_workload_without_subset_is_an_error(labels, problem):
     foo = United()
     spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": {}}
     foo.add(
@@ -201,14 +201,14 @@ def test_a_workload_of_no_subset_spoils_all(labels, problem):
     )
 
 
-def test_workloads_are_made_by_slow_start_and_in_order():
+def test_workloads_are_created_in_order_with_slow_start():
     foo = United(subsets="cab")
     (effects,) = [it.effects for it in foo.wishes() if isinstance(it, SlowStart)]
     assert [meta.generate_name(effect.bodies[0]) for effect in effects] == ["foo-a-", "foo-b-", "foo-c-"]
     assert all(isinstance(effect, Create) for effect in effects)
 
 
-def test_a_creation_that_is_refused_is_told_and_the_status_is_not():
+def test_refused_creation_records_event_without_status():
     foo = United()
     foo.refusals = {"foo-b-": Forbidden("exceeded quota")}
     foo.turn()
@@ -222,7 +222,7 @@ def test_a_creation_that_is_refused_is_told_and_the_status_is_not():
     assert foo.status == {}
 
 
-def test_what_was_made_before_the_manager_died_is_told_by_the_next():
+def test_workload_created_before_restart_is_reported():
     foo = United()
     foo.begin(FOO, 2)
     assert len(foo.workloads()) == 3
@@ -230,7 +230,7 @@ def test_what_was_made_before_the_manager_died_is_told_by_the_next():
     assert foo.conditions["SubsetProvisioned"] == ("True", "")
 
 
-def test_a_duplicate_that_cannot_be_deleted_is_told():
+def test_failed_duplicate_deletion_records_event():
     foo = United().settle()
     first = foo.workload("a")
     named = {key: value for key, value in first["metadata"].items() if key != "uid"}
@@ -247,7 +247,7 @@ def test_a_duplicate_that_cannot_be_deleted_is_told():
     ]
 
 
-def test_what_is_deleted_is_left_alone():
+def test_deleting_united_deployment_is_not_reconciled():
     foo = United()
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
     foo.put(UNITED_DEPLOYMENTS, meta.with_metadata(foo.foo, **ending))
@@ -261,13 +261,13 @@ def test_what_is_deleted_is_left_alone():
         pytest.param({"selector": {"matchExpressions": [{"key": "a", "operator": "?"}]}}, id="no selector"),
     ],
 )
-def test_what_no_server_accepts(broken):
+def test_invalid_united_deployment_is_not_reconciled(broken):
     foo = United()
     foo.put(UNITED_DEPLOYMENTS, {**foo.foo, "spec": {**foo.foo["spec"], **broken}})
     assert foo.wishes() == ()
 
 
-def test_a_selector_without_labels_gets_the_subset_s():
+def test_selector_without_labels_gets_subset_label():
     expression = {"key": "app", "operator": "In", "values": ["foo"]}
     foo = United(selector={"matchExpressions": [expression]})
     foo.settle()
@@ -278,24 +278,24 @@ def test_a_selector_without_labels_gets_the_subset_s():
     assert foo.status["labelSelector"] == "app in (foo)"
 
 
-def test_scaling_by_what_the_subsets_say():
+def test_replicas_follow_subsets_without_total():
     foo = United(subsets=[subset("a", replicas=1), subset("b", replicas=4)], replicas=None)
     assert foo.settle().sizes == {"a": 1, "b": 4}
 
 
-def test_a_name_that_is_too_long_for_a_prefix_is_shortened():
+def test_long_name_prefix_is_truncated():
     foo = United(subsets=["a" * 250])
     foo.turn()
     (made,) = foo.workloads("Deployment")
     assert meta.generate_name(made) == "foo-"
 
 
-def test_reservation_shows_a_scaler_the_pods_that_count():
+def test_scale_subresource_counts_reserved_pods():
     foo = United(strategy=adaptive(reserves=True)).settle()
     assert foo.status["labelSelector"] == "app=foo,apps.kruise.io/united-deployment-reserved-pod=false"
 
 
-def test_the_first_kind_of_several_counts():
+def test_first_of_several_template_kinds_is_used():
     both = {**template_of("Deployment"), **template_of("StatefulSet")}
     foo = United(template=both)
     foo.turn()

@@ -41,12 +41,12 @@ def terms_of(template):
 
 
 @of_each_kind
-def test_without_terms_there_is_one(kind):
+def test_node_selector_term_is_added_without_terms(kind):
     assert terms_of(placed(kind, pods_template())) == [{"matchExpressions": [ON_NODE_A]}]
 
 
 @of_each_kind
-def test_each_term_of_the_template_gets_the_subset_s_at_its_end(kind):
+def test_subset_requirements_are_appended_to_each_term(kind):
     first = [requirement("zone", "x"), requirement("disk", "ssd")]
     second = [requirement("zone", "y")]
     terms = [{"matchExpressions": first}, {"matchExpressions": second}]
@@ -64,7 +64,7 @@ def test_each_term_of_the_template_gets_the_subset_s_at_its_end(kind):
     assert found["preferredDuringSchedulingIgnoredDuringExecution"] == preferred
 
 
-def test_fields_of_nodes_select_nothing():
+def test_match_fields_of_empty_term_select_nothing():
     term = {"matchFields": [requirement("metadata.name", "nodeA")]}
     foo = United(subsets=[subset("a", nodeSelectorTerm=term)])
     foo.turn()
@@ -72,7 +72,7 @@ def test_fields_of_nodes_select_nothing():
 
 
 @of_each_kind
-def test_tolerations_come_after_the_template_s(kind):
+def test_tolerations_are_appended(kind):
     first, *others = [{"key": f"t{number}", "operator": "Exists"} for number in range(3)]
     foo = United(
         kind,
@@ -85,7 +85,7 @@ def test_tolerations_come_after_the_template_s(kind):
 
 
 @of_each_kind
-def test_a_patch_is_merged_over_all(kind):
+def test_subset_patch_is_merged(kind):
     env = {"name": "PLACE", "value": "a"}
     patch = {
         "metadata": {"annotations": {"note": "1"}},
@@ -103,7 +103,7 @@ def test_a_patch_is_merged_over_all(kind):
 
 
 @of_each_kind
-def test_another_patch_is_written_once(kind):
+def test_changed_patch_is_written_once(kind):
     foo = United(kind, [subset("a", patch={"metadata": {"annotations": {"note": "1"}}})]).settle()
     foo.set("topology.subsets", [subset("a", patch={"metadata": {"annotations": {"note": "2"}}})])
     assert [verb for verb, plural, _ in foo.turn() if plural != "uniteddeployments"] == ["update"]
@@ -111,7 +111,7 @@ def test_another_patch_is_written_once(kind):
     assert len(foo.settle().revisions) == 1
 
 
-def test_a_patch_that_does_not_fit_is_told():
+def test_invalid_patch_records_event():
     foo = United(subsets=[subset("a", patch={"spec": {"containers": [{"image": "no name"}]}})])
     foo.turn()
     assert foo.workloads() == []
@@ -120,7 +120,7 @@ def test_a_patch_that_does_not_fit_is_told():
     assert "merge key" in message or "name" in message
 
 
-def test_what_others_wrote_on_a_workload_stays():
+def test_foreign_labels_and_annotations_are_kept():
     foo = United("StatefulSet").settle()
     workload = foo.workload("a")
     noted = meta.with_annotations(meta.with_labels(workload, {"theirs": "1"}), {"theirs": "2"})
@@ -154,7 +154,7 @@ def test_what_others_wrote_on_a_workload_stays():
         ("Deployment", None, None),
     ],
 )
-def test_how_each_kind_is_told_its_partition(kind, strategy, expected):
+def test_partition_is_written_per_workload_kind(kind, strategy, expected):
     fields = {"updateStrategy": strategy} if strategy else {}
     foo = United(kind, "a", template=template_of(kind, **fields))
     foo.keep(a=1)
@@ -162,7 +162,7 @@ def test_how_each_kind_is_told_its_partition(kind, strategy, expected):
     assert foo.workload("a")["spec"].get("updateStrategy") == expected
 
 
-def test_metadata_of_the_template_is_the_workload_s():
+def test_workload_has_metadata_of_template():
     template = template_of("Deployment")
     metadata = {"labels": {**LABELS, "team": "x"}, "annotations": {"note": "1"}}
     foo = United(template={"deploymentTemplate": {**template["deploymentTemplate"], "metadata": metadata}})

@@ -29,13 +29,13 @@ def bound(*, size="2Gi", has="1Gi", phase="Bound", uid=None, **source):
 
 
 @pytest.mark.parametrize("source", [{"csi": {"driver": "d"}}, {"hostPath": {"path": "/x"}}])
-def test_a_claim_that_asks_for_more_waits_for_its_driver(source):
+def test_expanding_claim_waits_for_driver(source):
     storage = bound(**source)
     assert storage.reconcile(KEY) == ([], None)
     assert storage.events == [("Normal", "ExternalExpanding", WAITING)]
 
 
-def test_a_plugin_that_a_driver_has_taken_over_names_its_resizer():
+def test_migrated_plugin_names_csi_resizer():
     storage = bound(gcePersistentDisk={"pdName": "x"})
     storage.reconcile(KEY)
     message = "CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc"
@@ -46,13 +46,13 @@ def test_a_plugin_that_a_driver_has_taken_over_names_its_resizer():
 
 
 @pytest.mark.parametrize("of", [{"size": "1Gi"}, {"phase": "Pending"}], ids=["it has enough", "not bound"])
-def test_of_others_nothing_is_told(of):
+def test_other_claims_record_no_event(of):
     storage = bound(**of)
     assert storage.reconcile(KEY) == ([], None)
     assert storage.events == []
 
 
-def test_a_volume_that_remembers_its_size_before_is_told_of():
+def test_volume_with_pre_resize_capacity_records_event():
     storage = bound(size="1Gi")
     marks = {PRE_RESIZE_CAPACITY: "1Gi"}
     storage.change(PERSISTENT_VOLUMES, "vol", ("metadata", "annotations"), marks, "")
@@ -60,7 +60,7 @@ def test_a_volume_that_remembers_its_size_before_is_told_of():
     assert len(storage.events) == 1
 
 
-def test_a_volume_of_another_claim_is_an_error():
+def test_volume_of_other_claim_is_an_error():
     with pytest.raises(TryAgain, match="not bound to PVC being updated : default/data"):
         bound(uid="another").reconcile(KEY)
     storage = bound()
@@ -69,7 +69,7 @@ def test_a_volume_of_another_claim_is_an_error():
         storage.reconcile(KEY)
 
 
-def test_which_changes_concern_it():
+def test_changes_map_to_growing_claims():
     storage = bound()
     keys = EXPAND.watches[0].keys
     now = storage.get_claim("data")

@@ -40,13 +40,13 @@ def thing(*owners, finalizers=()):
         ),
     ],
 )
-def test_judge(owner_states, has_dependents, is_in_circle, expected):
+def test_decision_for_object(owner_states, has_dependents, is_in_circle, expected):
     obj = thing(*(f"uid-{at}" for at in range(len(owner_states))))
     assert judge(obj, owner_states, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
 
 
 @pytest.mark.parametrize("gone", [DANGLING, WAITING])
-def test_what_still_has_an_owner_keeps_to_that_one(gone):
+def test_missing_owner_is_removed_beside_existing_one(gone):
     verdict = judge(thing("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
     owners = [{"uid": "uid-2"}]
     assert verdict == Disown(
@@ -58,13 +58,13 @@ def test_what_still_has_an_owner_keeps_to_that_one(gone):
     ("finalizer", "propagation"),
     [("orphan", "Orphan"), ("foregroundDeletion", "Foreground"), ("x/y", "Background")],
 )
-def test_it_is_deleted_as_it_was_asked_for_before(finalizer, propagation):
+def test_deletion_keeps_propagation_of_finalizers(finalizer, propagation):
     verdict = judge(
         thing("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_circle=False
     )
     assert verdict == Remove(propagation=propagation)
 
 
-def test_unblocked_owners():
+def test_blocking_owner_references_are_removed():
     obj = {"metadata": {"ownerReferences": [{"uid": "1", "blockOwnerDeletion": True}, {"uid": "2"}]}}
     assert unblocked_owners(obj) == [{"uid": "1", "blockOwnerDeletion": False}, {"uid": "2"}]

@@ -35,11 +35,11 @@ def names(lists):
     return [node.identity.key.name for nodes in lists for node in nodes]
 
 
-def test_a_dependent_of_a_known_owner_is_no_ones_concern():
+def test_dependent_of_known_owner_needs_no_check():
     assert saw(Graph(), thing("a"), thing("b", owner("a"))) == ([], [])
 
 
-def test_an_owner_that_was_never_seen_is_looked_for_once():
+def test_unknown_owner_is_looked_up_once():
     graph = Graph()
     assert saw(graph, thing("b", owner("a")), thing("c", owner("a"))) == (["a"], [])
     virtual = graph.node("uid-a")
@@ -47,7 +47,7 @@ def test_an_owner_that_was_never_seen_is_looked_for_once():
     assert virtual.identity.key == Key("default", "a")
 
 
-def test_an_owner_that_is_absent_leaves_its_dependents_to_be_looked_at():
+def test_absent_owner_leads_to_check_of_dependents():
     graph = Graph()
     saw(graph, thing("b", owner("a")), thing("c", owner("a")))
     look = graph.remove("uid-a")
@@ -55,7 +55,7 @@ def test_an_owner_that_is_absent_leaves_its_dependents_to_be_looked_at():
     assert graph.node("uid-a") is None
 
 
-def test_a_virtual_owner_that_shows_up_is_real():
+def test_virtual_owner_becomes_real_when_seen():
     graph = Graph()
     saw(graph, thing("b", owner("a")))
     assert saw(graph, thing("a")) == ([], [])
@@ -72,29 +72,29 @@ def test_a_virtual_owner_that_shows_up_is_real():
     ],
 )
 @pytest.mark.parametrize("owner_first", [True, False])
-def test_an_owner_named_wrongly(wrong, owner_first):
+def test_owner_with_wrong_coordinates_is_dangling(wrong, owner_first):
     graph = Graph()
     pair = thing("a"), thing("b", wrong)
     looked_at, _ = saw(graph, *(pair if owner_first else pair[::-1]))
     assert looked_at[-1] == "b"
 
 
-def test_an_owner_of_another_namespace():
+def test_owner_in_other_namespace_is_dangling():
     assert saw(Graph(), thing("a", namespace="other"), thing("b", owner("a"))) == (["b"], [])
 
 
-def test_an_owner_of_another_version_is_the_same():
+def test_owner_in_other_version_is_the_same():
     assert saw(Graph(), thing("a"), thing("b", owner("a") | {"apiVersion": "v2"})) == ([], [])
 
 
-def test_the_last_dependent_takes_a_virtual_owner_along():
+def test_virtual_owner_is_removed_with_last_dependent():
     graph = Graph()
     saw(graph, thing("b", owner("a")))
     graph.remove("uid-b")
     assert len(graph) == 0
 
 
-def test_foreground_deletion_looks_at_all_dependents_and_the_owner():
+def test_foreground_deletion_checks_dependents_and_owner():
     graph = Graph()
     saw(graph, thing("a"), thing("b", owner("a", blocks=True)), thing("c", owner("a")))
     going = thing("a", finalizers=["foregroundDeletion"], deleting=True)
@@ -104,13 +104,13 @@ def test_foreground_deletion_looks_at_all_dependents_and_the_owner():
     assert names([graph.remove("uid-b").delete]) == ["a"]
 
 
-def test_a_dependent_that_comes_while_its_owner_waits():
+def test_new_dependent_of_waiting_owner_is_checked():
     graph = Graph()
     saw(graph, thing("a", finalizers=["foregroundDeletion"], deleting=True))
     assert saw(graph, thing("b", owner("a"))) == (["b"], [])
 
 
-def test_a_dependent_that_lets_its_waiting_owner_go():
+def test_removed_block_releases_waiting_owner():
     graph = Graph()
     blocking = owner("a", blocks=True)
     saw(graph, thing("a", finalizers=["foregroundDeletion"], deleting=True), thing("b", blocking))
@@ -120,7 +120,7 @@ def test_a_dependent_that_lets_its_waiting_owner_go():
     assert graph.node("uid-a").dependents == {}
 
 
-def test_orphaning_deletion():
+def test_orphaning_deletion_releases_dependents():
     graph = Graph()
     saw(graph, thing("a"), thing("b", owner("a")))
     going = thing("a", finalizers=["orphan"], deleting=True)
@@ -128,6 +128,6 @@ def test_orphaning_deletion():
     assert saw(graph, going) == ([], [])
 
 
-def test_what_was_never_there_is_not_lost():
+def test_removal_of_unknown_object_does_nothing():
     look = Graph().remove("uid-a")
     assert (look.delete, look.orphan) == ([], [])

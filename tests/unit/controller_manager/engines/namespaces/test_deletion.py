@@ -27,7 +27,7 @@ def thing(*finalizers, **metadata):
         pytest.param(JOBS, [thing("a/b")], 15, id="a job that is held"),
     ],
 )
-def test_estimate(resource, objects, seconds):
+def test_remaining_time_is_estimated(resource, objects, seconds):
     assert estimate_of(resource, objects, NOW) == timedelta(seconds=seconds)
 
 
@@ -36,7 +36,7 @@ def said(remains):
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in conditions.of(namespace)}
 
 
-def test_an_empty_namespace():
+def test_empty_namespace_is_finalized():
     remains = Remains()
     assert remains.is_everything_gone
     assert said(remains) == {
@@ -64,7 +64,7 @@ def test_an_empty_namespace():
     }
 
 
-def test_what_remains():
+def test_remaining_content_is_reported():
     remains = Remains()
     remains.add(PODS, [thing(), thing("a/b")], timedelta(seconds=30))
     remains.add(JOBS, [thing("a/b")], timedelta(seconds=15))
@@ -100,12 +100,12 @@ def test_what_remains():
         ),
     ],
 )
-def test_failures(remains, condition, text):
+def test_deletion_failures_are_reported(remains, condition, text):
     assert not remains.is_everything_gone
     status, _, message = said(remains)[condition]
     assert (status, message) == ("True", text)
 
 
-def test_nothing_is_said_twice():
+def test_unchanged_conditions_are_not_written():
     namespace = with_conditions({"metadata": {"name": "a"}}, Remains(), NOW)
     assert with_conditions(namespace, Remains(), NOW + timedelta(hours=1)) is None

@@ -33,7 +33,7 @@ def texts(*arguments, **options):
     return [line.text.decode() for line in logged(*arguments, **options)]
 
 
-def test_lines_have_the_times_at_which_they_were_written():
+def test_log_lines_have_time_of_their_writing():
     lines = logged(pod("echo a; sleep 2; echo b >&2; sleep 100; echo late"), 60)
     assert [((line.at - START).seconds, line.stream, line.text) for line in lines] == [
         (0, 1, b"a\n"),
@@ -41,17 +41,17 @@ def test_lines_have_the_times_at_which_they_were_written():
     ]
 
 
-def test_a_line_without_an_end_is_logged_when_the_container_ends():
+def test_unterminated_line_is_logged_at_container_end():
     assert texts(pod("echo -n a; echo -n b"), 1) == ["ab"]
 
 
-def test_an_endless_loop_keeps_its_latest_turns():
+def test_endless_loop_keeps_latest_output():
     lines = logged(pod("while true; do date +%s; sleep 1; done"), 30 * 86400)
     assert lines[-1].text == b"%d\n" % (START + timedelta(days=30)).timestamp()
     assert len(lines) <= TURNS_KEPT + 2
 
 
-def test_a_log_that_would_take_too_long_begins_later():
+def test_long_log_starts_later():
     lines = logged(pod("i=0; while true; do i=$((i+1)); echo $i; sleep 1; done"), 30 * 86400)
     assert len(lines) < MAX_EFFECTS
     assert lines[-1].at == START + timedelta(days=30)
@@ -66,11 +66,11 @@ def test_a_log_that_would_take_too_long_begins_later():
         (pod("cat <<E\nE"), "its script does not run: << is not simulated"),
     ],
 )
-def test_what_is_not_simulated_says_so_once(described, reason):
+def test_unsimulated_command_is_logged_once(described, reason):
     assert texts(described, 3600) == [f"mockube: container c is simulated: {reason}\n"]
 
 
-def test_an_annotation_is_a_script_for_all_containers_or_for_one():
+def test_log_annotation_applies_to_all_or_one_container():
     assert texts(pod(annotations={"mockube.dev/run": "echo hi from $HOSTNAME"}), 1) == ["hi from p\n"]
     assert texts(pod("echo own", annotations={"mockube.dev/run.c": "echo other"}), 1) == ["other\n"]
     assert texts(pod("echo own", annotations={"mockube.dev/run.d": "echo other"}), 1) == ["own\n"]
@@ -90,7 +90,7 @@ REFERENCES = References(
 )
 
 
-def test_the_environment_is_what_a_kubelet_sets():
+def test_environment_is_that_of_a_kubelet():
     described = pod(
         envFrom=[{"configMapRef": {"name": "cm"}, "prefix": "X_"}],
         env=[
@@ -188,7 +188,7 @@ ENDED = {"startedAt": "2030-01-01T00:00:00Z", "finishedAt": "2030-01-01T00:00:09
         (None, {}, False, 'container "c" in pod "p" is not available'),
     ],
 )
-def test_which_run_is_meant(state, last, previous, answer):
+def test_run_of_log_request_is_chosen(state, last, previous, answer):
     statuses = [] if state is None else [{"name": "c", "state": state, "lastState": last, "restartCount": 2}]
     described = pod(status={"containerStatuses": statuses})
     if isinstance(answer, str):

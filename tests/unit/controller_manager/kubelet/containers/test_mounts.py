@@ -50,11 +50,11 @@ ITEMS = [{"key": "a", "path": "x/a", "mode": 0o400}, {"key": "b", "path": "b"}]
         ({"hostPath": {"path": "/x"}}, {"/v": 0o755}),
     ],
 )
-def test_the_mode_of_each_file(source, expected):
+def test_file_modes_of_volumes(source, expected):
     assert modes(files(source)) == expected
 
 
-def test_a_group_may_read_the_files_of_its_volumes():
+def test_fs_group_may_read_volume_files():
     found = files({"configMap": {"name": "m", "defaultMode": 0o400}}, security={"fsGroup": 1001})
     assert {entry.group for entry in found.values()} == {1001}
     assert modes(found) == {"/v": 0o2777, "/v/a": 0o440, "/v/b": 0o440}
@@ -69,11 +69,11 @@ def test_a_group_may_read_the_files_of_its_volumes():
         ({"projected": {"sources": []}}, "tmpfs"),
     ],
 )
-def test_the_file_system_of_a_volume(source, kind):
+def test_file_system_of_volume(source, kind):
     assert files(source)["/v"].file_system == kind
 
 
-def test_a_part_of_a_volume():
+def test_sub_path_mount():
     assert files({"configMap": {"name": "m"}}, subPath="a")["/v"].data == b"1"
     found = files({"configMap": {"name": "m"}}, subPathExpr="$(KEY)", env={"KEY": "b"})
     assert found["/v"].data == b"2"
@@ -90,7 +90,7 @@ def test_a_part_of_a_volume():
         ("$$(A)", {}, ""),
     ],
 )
-def test_a_part_of_a_volume_that_cannot_be_mounted(expression, env, problem):
+def test_invalid_sub_path_is_refused(expression, env, problem):
     one = container(subPathExpr=expression, env=env)
     pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [one]}}
     assert config_error(pod, one) == problem
@@ -103,7 +103,7 @@ def test_a_part_of_a_volume_that_cannot_be_mounted(expression, env, problem):
         {"envFrom": [{"configMapRef": {"name": "m"}}]},
     ],
 )
-def test_a_variable_that_another_object_tells_is_no_error(unknown):
+def test_unknown_variable_of_sub_path_expr_is_no_error(unknown):
     one = {**container(subPathExpr="$(A)"), **unknown}
     pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [one]}}
     assert config_error(pod, one) == ""

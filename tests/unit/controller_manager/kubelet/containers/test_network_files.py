@@ -34,7 +34,7 @@ def pod(**spec):
         ),
     ],
 )
-def test_hosts(spec, end):
+def test_hosts_file(spec, end):
     text = hosts_file(pod(**spec))
     assert text.startswith("# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n")
     assert text.endswith(end)
@@ -69,5 +69,5 @@ def test_hosts(spec, end):
         ),
     ],
 )
-def test_the_resolver(spec, text):
+def test_resolver_file(spec, text):
     assert resolver_file(pod(**spec)) == text

@@ -20,7 +20,7 @@ HERE = Path("/maps")
         ("registry:5000/x1:3", None),
     ],
 )
-def test_an_exact_name_comes_first_and_a_star_stands_for_anything(name, found):
+def test_exact_image_precedes_pattern(name, found):
     images = image_map(
         {
             "example.org/*:*": {"command": ["tag"]},
@@ -48,13 +48,13 @@ def test_an_exact_name_comes_first_and_a_star_stands_for_anything(name, found):
         ([], "app: a map of command, args, env, ports, ready and directory"),
     ],
 )
-def test_what_makes_no_sense_is_refused(image, problem):
+def test_invalid_image_entry_is_refused(image, problem):
     with pytest.raises(ImageMapError) as refused:
         image_map({"app": image}, HERE)
     assert str(refused.value) == problem
 
 
-def test_a_file_is_read_with_the_folder_where_it_lies(tmp_path):
+def test_image_map_file_is_relative_to_its_folder(tmp_path):
     path = tmp_path / "images.yaml"
     path.write_text("images: {app: {directory: src, ports: {8080: 18080, 9090: 0}}}")
     image = load_images(path).find("app")
@@ -66,7 +66,7 @@ def test_a_file_is_read_with_the_folder_where_it_lies(tmp_path):
     }
 
 
-def test_a_file_may_be_the_map_alone(tmp_path):
+def test_image_map_file_may_be_plain_map(tmp_path):
     path = tmp_path / "images.yaml"
     path.write_text("example.org/app:*: {command: [run], directory: src}")
     image = load_images(path).find("example.org/app:1")
@@ -92,7 +92,7 @@ NONE = "no images: name one at least, and what it starts"
         ("app: run", "app: a map of command, args, env, ports, ready and directory"),
     ],
 )
-def test_a_file_that_is_no_map_is_refused(tmp_path, text, problem):
+def test_invalid_image_map_file_is_refused(tmp_path, text, problem):
     path = tmp_path / "images.yaml"
     path.write_text(text)
     with pytest.raises(ImageMapError) as refused:
@@ -101,6 +101,6 @@ def test_a_file_that_is_no_map_is_refused(tmp_path, text, problem):
     assert problem in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_missing_image_map_file_is_refused(tmp_path):
     with pytest.raises(ImageMapError, match="No such file"):
         load_images(tmp_path / "images.yaml")

@@ -36,7 +36,7 @@ asyncio.run(main())
 """
 
 
-def test_a_process_and_what_it_started_die_with_a_kubelet_that_is_killed():
+def test_processes_die_with_killed_kubelet():
     with subprocess.Popen([sys.executable, "-c", STARTER], stdout=subprocess.PIPE, text=True) as starter:
         first, second = starter.stdout.readline().split()
         assert {Path(f"/proc/{one}").exists() for one in (first, second)} == {True}
@@ -50,7 +50,7 @@ def test_a_process_and_what_it_started_die_with_a_kubelet_that_is_killed():
     [("/no/such/command", 127), ("/", 126), (__file__, 126)],
     ids=["none", "folder", "text"],
 )
-def test_a_command_that_cannot_be_started_ends_as_in_a_shell(command, code):
+def test_unstartable_command_has_shells_exit_code(command, code):
     ended = subprocess.run(run_command([command]), capture_output=True, check=False)
     assert ended.returncode == code
     assert command in ended.stderr.decode()

@@ -21,7 +21,7 @@ def read(log):
     return lines
 
 
-def test_lines_are_written_as_they_end_and_read_as_they_come(tmp_path):
+def test_log_lines_are_written_whole_and_followed(tmp_path):
     path = tmp_path / "log"
     writer, log = LogWriter(path, lambda: NOW), LogFile(path)
     assert read(log) == []
@@ -43,7 +43,7 @@ def test_lines_are_written_as_they_end_and_read_as_they_come(tmp_path):
     assert log_tail(path, 8) == "two\nrest"
 
 
-def test_a_long_line_is_written_in_parts(tmp_path):
+def test_long_log_line_is_split(tmp_path):
     path = tmp_path / "log"
     writer = LogWriter(path, lambda: NOW)
     writer.write(1, b"x" * 40_000 + b"\n")
@@ -53,7 +53,7 @@ def test_a_long_line_is_written_in_parts(tmp_path):
     log.close()
 
 
-def test_a_log_has_two_files_at_most_and_a_reader_goes_from_one_to_the_other(tmp_path):
+def test_log_rotates_between_two_files_while_followed(tmp_path):
     path = tmp_path / "log"
     writer, line = LogWriter(path, lambda: NOW), b"x" * 9_999 + b"\n"
     writer.write(1, line)

@@ -54,12 +54,12 @@ def get(**fields):
         (b"HTTP/1.1 503 No\r\n\r\n", False, "HTTP probe failed with statuscode: 503"),
     ],
 )
-async def test_an_http_probe_goes_by_the_code(head, success, output):
+async def test_http_probe_follows_status_code(head, success, output):
     result, _ = await answered(get(), head)
     assert result == Attempt(success=success, output=output)
 
 
-async def test_an_http_probe_sends_its_path_and_headers():
+async def test_http_probe_sends_path_and_headers():
     probe = get(path="healthz?full=1", httpHeaders=[{"name": "X-Probe", "value": "yes"}])
     _, sent = await answered(probe, b"HTTP/1.1 200 OK\r\n\r\n")
     assert sent.startswith(b"GET /healthz?full=1 HTTP/1.1\r\n")
@@ -68,12 +68,12 @@ async def test_an_http_probe_sends_its_path_and_headers():
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 \r\n\r\n", b"HTTP/1.1 x y\r\n\r\n"])
-async def test_an_answer_that_is_no_http_is_a_failure(answer):
+async def test_malformed_http_response_fails_probe(answer):
     result, _ = await answered(get(), answer)
     assert not result.success
 
 
-async def test_a_closed_port_is_a_failure():
+async def test_closed_port_fails_probe():
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
@@ -110,14 +110,14 @@ def frame(kind, flags, payload):
         ((frame(3, 0, b"\x00\x00\x00\x08"),), False, "error: health rpc failed: the server ended the call"),
     ],
 )
-async def test_a_grpc_probe_goes_by_the_status(frames, success, output):
+async def test_grpc_probe_follows_status(frames, success, output):
     settings = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
     result, sent = await answered({"grpc": {"port": 8080, "service": "s"}}, settings + b"".join(frames))
     assert result == Attempt(success=success, output=output)
     assert b"/grpc.health.v1.Health/Check" in sent
 
 
-async def test_a_command_decides_by_its_code():
+async def test_exec_probe_follows_exit_code():
     async def execute(command):
         return int(command[-1]), "said"
 
@@ -126,7 +126,7 @@ async def test_a_command_decides_by_its_code():
         assert result == Attempt(success=code == 0, output="said")
 
 
-async def test_what_takes_too_long_is_a_failure():
+async def test_probe_timeout_is_a_failure():
     clock, never = SteppedClock(), asyncio.Event()
 
     async def execute(_):

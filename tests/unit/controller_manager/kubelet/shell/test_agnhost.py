@@ -59,20 +59,20 @@ def run(*arguments, program="/agnhost"):
         ),
     ],
 )
-def test_what_it_prints(argv, written):
+def test_agnhost_prints_output(argv, written):
     assert run(*argv) == (written, 0, 0)
 
 
-def test_it_goes_by_the_name_that_it_was_called_by():
+def test_agnhost_prints_its_program_name():
     assert run("entrypoint-tester", program="/agnhost-2")[0] == "[/agnhost-2 entrypoint-tester]\n"
 
 
-def test_a_file_that_is_not_there():
+def test_agnhost_reports_missing_file():
     said = 'error reading file content for "/nope": no such file or directory\n'
     assert run("mounttest", "--file_content=/nope") == (said, 1, 0)
 
 
-def test_a_file_is_read_until_it_has_what_is_expected():
+def test_mounttest_reads_file_until_expected_content():
     written, code, seconds = run("mounttest", "--file_content_in_loop=/map/key", "--retry_time=5")
     assert written.count("content of file") == written.count("Unexpected content. Expected: mount-") == 3
     assert (code, seconds) == (0, 6)
@@ -84,7 +84,7 @@ def test_a_file_is_read_until_it_has_what_is_expected():
     assert written.count("content of file") == 2
 
 
-def test_it_writes_as_many_lines_of_logs_as_it_is_told():
+def test_logs_generator_writes_requested_lines():
     written, code, seconds = run("logs-generator", "--log-lines-total", "4", "--run-duration", "2s")
     lines = written.splitlines()
     assert [line.split()[4] for line in lines] == ["0", "1", "2", "3"]
@@ -93,13 +93,13 @@ def test_it_writes_as_many_lines_of_logs_as_it_is_told():
     assert run("logs-generator")[1] == 255
 
 
-def test_what_serves_runs_on_and_says_that_it_serves_nothing():
+def test_agnhost_server_runs_without_serving():
     written, code, _ = run("netexec", "--http-port=8080")
     assert (written, code) == ("mockube: agnhost netexec is simulated: it runs on and serves nothing\n", None)
     assert run("pause") == ("Paused\nSignals registered\n", None, 0)
 
 
 @pytest.mark.parametrize("argv", [(), ("connect", "10.0.0.1:80")])
-def test_what_it_does_not_do(argv):
+def test_unsupported_agnhost_command_is_refused(argv):
     with pytest.raises(UnknownProgram):
         run(*argv)

@@ -39,7 +39,7 @@ def expr(words):
         ("x", "x", 0),
     ],
 )
-def test_values(words, value, code):
+def test_expr_values(words, value, code):
     assert expr(words) == (f"{value}\n", code)
 
 
@@ -56,5 +56,5 @@ def test_values(words, value, code):
         (" ".join(["1"] + ["+ 1"] * 200), "syntax error"),
     ],
 )
-def test_what_is_no_expression(words, problem):
+def test_invalid_expr_is_refused(words, problem):
     assert expr(words) == (f"expr: {problem}\n", 2)

@@ -93,7 +93,7 @@ def script(text, **options):
         ("timeout 1 sleep 5; echo $?", "124\n"),
     ],
 )
-def test_what_scripts_write(text, output):
+def test_script_output(text, output):
     written, errors, code, _ = script(text)
     assert (written, errors, code) == (output, "", 0)
 
@@ -116,23 +116,23 @@ def test_what_scripts_write(text, output):
         ("echo to errors >&2; false", "to errors\n", 1),
     ],
 )
-def test_how_scripts_fail(text, errors, code):
+def test_script_failure(text, errors, code):
     written, found, ended, _ = script(text)
     assert (written, found, ended) == ("", errors, code)
 
 
-def test_a_shell_reads_commands_from_its_input():
+def test_shell_reads_commands_from_stdin():
     written, errors, code, _ = run(
         "sh", sent=b"x=4\nif true; then\necho $x\nfi\nread y\nhello\necho $y\nexit 2\n"
     )
     assert (written, errors, code) == ("4\n\n", "sh: hello: not found\n", 2)
 
 
-def test_a_loop_without_a_wait_takes_time_all_the_same():
+def test_busy_loop_takes_simulated_time():
     assert script("i=0; while [ $i -lt 5 ]; do i=$((i+1)); done")[3] == pytest.approx(0.005)
 
 
-def test_archives_carry_files_from_one_container_to_another():
+def test_tar_archives_carry_files_between_containers():
     source, target = container(), container()
     script("mkdir -p /data/d; echo one > /data/d/f; chmod 600 /data/d/f", host=source)
     running = run_command(source, ["tar", "cf", "-", "-C", "/data", "d"], {})
@@ -145,7 +145,7 @@ def test_archives_carry_files_from_one_container_to_another():
     assert run("tar", "xf", "-", sent=b"nonsense" * 100)[1:3] == ("tar: invalid tar magic\n", 1)
 
 
-def test_files_have_bounds():
+def test_files_are_limited_in_size():
     files = container().files
     files.write("/data/a", b"x" * (MAX_BYTES - 100))
     with pytest.raises(FileError, match="No space left on device"):
@@ -154,7 +154,7 @@ def test_files_have_bounds():
     files.write("/data/b", b"x" * 200)
 
 
-def test_a_program_that_is_not_simulated_is_named():
+def test_unsimulated_program_is_named():
     with pytest.raises(UnknownProgram, match="nginx"):
         run("nginx", "-g", "daemon off;")
     with pytest.raises(UnknownProgram, match="make"):
@@ -165,7 +165,7 @@ def test_a_program_that_is_not_simulated_is_named():
     "text",
     ["a=x; while true; do a=$a$a; done", "f() { f; }; f", "echo $(yes)", "((((((((((" * 9, "${", "$((((1"],
 )
-def test_what_grows_without_end_is_refused(text):
+def test_unbounded_growth_is_refused(text):
     _, errors, code, _ = script(text)
     assert errors
     assert code != 0

@@ -49,7 +49,7 @@ POD = {
         pytest.param(".status.initContainerStatuses[]?", [], id="fails in silence"),
     ],
 )
-def test_queries(query, expected):
+def test_stage_queries(query, expected):
     assert compile_query(query)(POD) == expected
 
 
@@ -65,7 +65,7 @@ def test_queries(query, expected):
         (".[.a]", "'.a'"),
     ],
 )
-def test_what_is_not_supported_is_named(query, problem):
+def test_unsupported_query_is_named(query, problem):
     with pytest.raises(StageError) as raised:
         compile_query(query)
     assert problem in str(raised.value)

@@ -74,7 +74,7 @@ def clock():
     return SteppedClock()
 
 
-async def test_a_stage_waits_for_its_delay(clock):
+async def test_stage_waits_for_its_delay(clock):
     server = Server(phase="A")
     stages = runner(server, clock, stage("a", "A", "B", delay=5))
     assert await stages.run(KEY, server.pod) == timedelta(seconds=5)
@@ -86,7 +86,7 @@ async def test_a_stage_waits_for_its_delay(clock):
     assert server.done == [("strategic", "status", {"status": {"phase": "B"}})]
 
 
-async def test_an_object_that_left_a_stage_begins_the_next_anew(clock):
+async def test_changed_stage_restarts_delay(clock):
     server = Server(phase="A")
     stages = runner(server, clock, stage("a", "A", "B", delay=5), stage("c", "C", "D", delay=5))
     await stages.run(KEY, server.pod)
@@ -95,7 +95,7 @@ async def test_an_object_that_left_a_stage_begins_the_next_anew(clock):
     assert await stages.run(KEY, server.pod) == timedelta(seconds=5)
 
 
-async def test_another_object_of_the_name_begins_anew(clock):
+async def test_recreated_object_restarts_delay(clock):
     server = Server(phase="A")
     stages = runner(server, clock, stage("a", "A", "B", delay=5))
     await stages.run(KEY, server.pod)
@@ -104,7 +104,7 @@ async def test_another_object_of_the_name_begins_anew(clock):
     assert await stages.run(KEY, other) == timedelta(seconds=5)
 
 
-async def test_stages_follow_each_other_at_once_if_they_say_so(clock):
+async def test_immediate_next_stage_runs_at_once(clock):
     server = Server(phase="A")
     stages = runner(
         server, clock, stage("a", "A", "B", immediate=True), stage("b", "B", "C"), stage("c", "C", "D")
@@ -113,14 +113,14 @@ async def test_stages_follow_each_other_at_once_if_they_say_so(clock):
     assert server.pod["status"]["phase"] == "C"
 
 
-async def test_a_circle_of_stages_is_left(clock, caplog):
+async def test_stage_cycle_is_interrupted(clock, caplog):
     server = Server(phase="A")
     there, back = stage("a", "A", "B", immediate=True), stage("b", "B", "A", immediate=True)
     assert await runner(server, clock, there, back).run(KEY, server.pod) is None
     assert "consecutive stages" in caplog.text
 
 
-async def test_a_template_that_fails_leaves_the_object_alone(clock, caplog):
+async def test_failing_template_leaves_object_unchanged(clock, caplog):
     server = Server(phase="A")
     broken = stage("a", "A", statusTemplate="a: {{ index .spec 1 2 }}: {")
     assert await runner(server, clock, broken).run(KEY, server.pod) is None
@@ -128,12 +128,12 @@ async def test_a_template_that_fails_leaves_the_object_alone(clock, caplog):
     assert "stage a: ns/p: what was rendered is no YAML" in caplog.text
 
 
-async def test_an_object_at_no_stage_rests(clock):
+async def test_object_matching_no_stage_rests(clock):
     server = Server(phase="Z")
     assert await runner(server, clock, stage("a", "A", "B")).run(KEY, server.pod) is None
 
 
-async def test_deletion_is_of_this_object_and_without_grace(clock):
+async def test_stage_deletion_has_uid_and_no_grace(clock):
     server = Server(phase="A")
     await runner(server, clock, stage("a", "A", delete=True, event={"reason": "R"})).run(KEY, server.pod)
     assert server.done == [("Normal", "R", ""), ("delete", "u", 0)]
@@ -142,7 +142,7 @@ async def test_deletion_is_of_this_object_and_without_grace(clock):
 # --- what the performer remembers
 
 
-async def test_what_was_written_is_outdated_until_it_is_seen(clock):
+async def test_written_object_is_outdated_until_seen(clock):
     server = Server(phase="A")
     status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod
@@ -161,7 +161,7 @@ async def test_what_was_written_is_outdated_until_it_is_seen(clock):
     assert not status_writer.is_outdated(KEY, before)
 
 
-async def test_what_was_removed_is_outdated_for_ever(clock):
+async def test_deleted_object_stays_outdated(clock):
     server = Server(phase="A")
     status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod
@@ -172,7 +172,7 @@ async def test_what_was_removed_is_outdated_for_ever(clock):
     assert status_writer.is_outdated(KEY, before)
 
 
-async def test_a_server_that_was_set_back_is_believed_in_the_end(clock):
+async def test_reset_server_is_followed_after_timeout(clock):
     server = Server(phase="A")
     status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod
@@ -186,7 +186,7 @@ async def test_a_server_that_was_set_back_is_believed_in_the_end(clock):
     assert not status_writer.is_outdated(KEY, before)
 
 
-async def test_what_is_gone_is_left_alone(clock):
+async def test_missing_object_is_ignored(clock):
     server = Server(phase="A")
     before, server.pod = server.pod, None
     for following in ({"delete": True}, {"statusTemplate": "phase: B"}):

@@ -82,11 +82,11 @@ def requirement(key, operator, *values):
         ),
     ],
 )
-def test_selectors(selector, matches):
+def test_stage_selectors(selector, matches):
     assert is_at(stage({"selector": selector}), POD) is matches
 
 
-def test_a_stage_without_a_selector_is_never_played():
+def test_stage_without_selector_never_runs():
     assert stage({"selector": None}) is None
 
 
@@ -121,7 +121,7 @@ def test_a_stage_without_a_selector_is_never_played():
         ),
     ],
 )
-def test_delays(delay, least, most):
+def test_stage_delays(delay, least, most):
     random = SeededRandom(1)
     delays = [delay_of(stage({"delay": delay}), POD, NOW, random) for _ in range(20)]
     assert min(delays) >= timedelta(seconds=least)
@@ -129,7 +129,7 @@ def test_delays(delay, least, most):
     assert (len(set(delays)) > 1) is (most > least)
 
 
-def test_an_absent_value_of_the_object_leaves_that_of_the_document():
+def test_absent_delay_field_falls_back_to_stage():
     delay = {
         "durationMilliseconds": 2000,
         "durationFrom": {"expressionFrom": ".metadata.annotations | .none"},
@@ -145,29 +145,29 @@ def chosen(*specs, draws=200):
     return {name: names.count(name) for name in sorted(set(names))}
 
 
-def test_stages_are_chosen_by_their_weights():
+def test_stages_are_chosen_by_weight():
     counts = chosen({"weight": 1}, {"weight": 0}, {"weight": 9})
     assert set(counts) == {"0", "2"}
     assert counts["2"] > 5 * counts["0"]
 
 
-def test_stages_without_weights_are_all_the_same():
+def test_stages_without_weights_are_equally_likely():
     assert set(chosen({}, {})) == {"0", "1"}
 
 
-def test_the_weight_of_the_object_counts():
+def test_weight_from_object_is_used():
     assert chosen({"weight": 0, "weightFrom": {"expressionFrom": ".metadata.annotations.weight"}}, {}) == {
         "0": 200
     }
 
 
-def test_a_weight_that_is_no_number_leaves_the_stage_out():
+def test_invalid_weight_excludes_stage():
     wrong = {"weightFrom": {"expressionFrom": ".metadata.annotations.odd"}}
     assert chosen(wrong, {}) == {"1": 200}
     assert set(chosen(wrong, wrong)) == {"0", "1"}
 
 
-def test_nothing_is_chosen_from_nothing():
+def test_no_stage_is_chosen_from_none():
     assert choose([], POD, SeededRandom()) is None
 
 
@@ -245,7 +245,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
         ),
     ],
 )  # fmt: skip
-def test_playing(spec, effects):
+def test_stages_run_in_sequence(spec, effects):
     assert list(played(spec)) == effects
 
 
@@ -271,7 +271,7 @@ def test_playing(spec, effects):
         ({"steps": ["x"]}, "spec.steps[0]: must be an object"),
     ],
 )
-def test_what_is_not_supported_is_named(spec, problem):
+def test_unsupported_stage_field_is_named(spec, problem):
     with pytest.raises(StageError) as raised:
         stage(spec)
     assert problem in str(raised.value)
@@ -298,7 +298,7 @@ def names(kind, *files):
     return [stage.name for stage in of_kind(kind, load_stages(files))]
 
 
-def test_stages_of_files_come_instead_of_the_built_in_ones_of_their_kind(tmp_path):
+def test_stages_of_files_replace_built_in_ones_of_kind(tmp_path):
     file = written(tmp_path / "stages.yaml", document("one"), {"kind": "List", "items": [document("two")]})
     assert names("Pod", file) == ["one", "two"]
     assert names("Node", file) == ["node-initialize", "node-heartbeat"]
@@ -315,7 +315,7 @@ def test_stages_of_files_come_instead_of_the_built_in_ones_of_their_kind(tmp_pat
         ("- 1", "must be an object"),
     ],
 )
-def test_files_that_hold_no_stages(tmp_path, text, problem):
+def test_files_without_stages_are_refused(tmp_path, text, problem):
     file = tmp_path / "stages.yaml"
     file.write_text(text)
     with pytest.raises(StageError) as raised:
@@ -324,6 +324,6 @@ def test_files_that_hold_no_stages(tmp_path, text, problem):
     assert str(file) in str(raised.value)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_missing_stage_file_is_refused(tmp_path):
     with pytest.raises(StageError, match="No such file"):
         load_stages([tmp_path / "none.yaml"])

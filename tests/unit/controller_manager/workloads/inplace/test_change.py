@@ -54,5 +54,5 @@ def two(first, second):
         ),
     ],
 )
-def test_change_between(old, new, expected):
+def test_in_place_change_between_templates(old, new, expected):
     assert change_between(old, new, "r") == expected

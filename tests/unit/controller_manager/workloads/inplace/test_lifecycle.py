@@ -62,7 +62,7 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
         pytest.param(pod("PreparingDelete"), {}, True, True, None, id="on its way out"),
     ],
 )
-def test_next_state(subject, hooks, is_updated, is_finished, expected):
+def test_next_lifecycle_state(subject, hooks, is_updated, is_finished, expected):
     told = Lifecycle.of({"lifecycle": hooks})
     found = lifecycle.next_state(subject, told, is_updated=is_updated, is_finished=is_finished)
     assert found == expected
@@ -78,12 +78,12 @@ def test_next_state(subject, hooks, is_updated, is_finished, expected):
         (pod("Normal", **HELD), True, True),
     ],
 )
-def test_hooks(subject, holds, wholly):
+def test_lifecycle_hooks(subject, holds, wholly):
     hook = Hook(labels={"hold": "true"}, finalizers=("a/b",), marks_not_ready=False)
     assert (hook.holds(subject), hook.holds_wholly(subject)) == (holds, wholly)
 
 
-def test_no_hook_is_none():
+def test_absent_hook_is_none():
     assert Lifecycle(pre_normal=None, in_place_update=None, pre_delete=None) == NONE
     assert not NONE.marks_not_ready
     assert Lifecycle.of({"lifecycle": {"preDelete": {**HOOK, "markPodNotReady": True}}}).marks_not_ready

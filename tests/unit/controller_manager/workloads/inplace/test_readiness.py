@@ -54,16 +54,16 @@ def said_by(patches):
         pytest.param(pod(message="{}"), "Updated", None, id="spoiled, and open"),
     ],
 )
-def test_what_a_state_makes_of_the_gate(subject, state, expected):
+def test_lifecycle_state_sets_readiness_gate(subject, state, expected):
     assert said_by(readiness.gate_patches(subject, HOOKS, state, NOW)) == expected
 
 
 @pytest.mark.parametrize("state", ["PreparingDelete", "PreparingUpdate"])
-def test_a_hook_that_does_not_ask_for_it_shuts_nothing(state):
+def test_hook_without_mark_keeps_gate(state):
     assert readiness.gate_patches(pod(), NONE, state, NOW) == ()
 
 
-def test_a_gate_of_which_nothing_was_told_opens():
+def test_new_readiness_gate_opens():
     new = PodView.of(
         {
             "metadata": {"name": "web-x", "namespace": "default", "uid": "u"},
@@ -76,6 +76,6 @@ def test_a_gate_of_which_nothing_was_told_opens():
 
 
 @pytest.mark.parametrize(("hooks", "expected"), [(HOOKS, ["KruisePodReady"]), (NONE, [])])
-def test_pods_have_the_gate_where_a_hook_may_shut_it(hooks, expected):
+def test_pods_get_readiness_gate_if_hook_needs_it(hooks, expected):
     made = readiness.with_readiness_gate({"metadata": {}, "spec": {}}, hooks)
     assert [gate["conditionType"] for gate in made["spec"].get("readinessGates", [])] == expected

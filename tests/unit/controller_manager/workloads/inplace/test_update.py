@@ -55,7 +55,7 @@ def ordered(grace=0):
 # --- begin
 
 
-def test_the_gate_is_shut_before_the_pod_changes():
+def test_gate_closes_before_pod_changes():
     shut, made = begin(pod(), ordered(), NOW)
     assert (shut.subresource, made.subresource) == ("status", "")
     assert shut.body["metadata"] == {"uid": "u"}
@@ -66,7 +66,7 @@ def test_the_gate_is_shut_before_the_pod_changes():
     }
 
 
-def test_what_changes():
+def test_update_patch_has_labels_and_images():
     *_, made = begin(pod(), ordered(), NOW)
     labels = {
         "v": "2",
@@ -86,16 +86,16 @@ def test_what_changes():
     }
 
 
-def test_without_a_gate_nothing_is_shut():
+def test_pod_without_gate_has_one_patch():
     assert len(begin(pod(gate=False), ordered(), NOW)) == 1
 
 
-def test_who_is_not_ready_is_not_said_to_be_so_again():
+def test_unready_pod_gets_gate_condition_only():
     shut, _ = begin(pod(conditions=[]), ordered(), NOW)
     assert [it["type"] for it in shut.body["status"]["conditions"]] == ["InPlaceUpdateReady"]
 
 
-def test_a_change_that_waits_comes_back_as_it_was():
+def test_pending_update_round_trips():
     *_, made = begin(pod(), ordered(grace=10), NOW)
     assert "spec" not in made.body
     assert "v" not in made.body["metadata"]["labels"]
@@ -114,30 +114,30 @@ def waiting(seconds_ago, *, revision="web-2"):
     return step(patient, clock.now(), revision=revision)
 
 
-def test_it_waits():
+def test_update_waits_for_grace_period():
     found = waiting(3)
     assert (found.patches, found.again_after.total_seconds()) == ((), 7)
 
 
-def test_it_has_waited():
+def test_update_is_applied_after_grace_period():
     (made,) = waiting(10).patches
     assert made.body["spec"] == {"containers": [{"name": "c", "image": "a:2"}]}
     assert made.body["metadata"]["annotations"][record.ANNOTATION_GRACE] is None
     assert "lastContainerStatuses" in made.body["metadata"]["annotations"][record.ANNOTATION_STATE]
 
 
-def test_it_waits_for_what_nobody_wants_any_more():
+def test_superseded_pending_update_is_dropped():
     (dropped,) = waiting(3, revision="web-3").patches
     assert dropped.body["metadata"] == {"uid": "u", "annotations": {record.ANNOTATION_GRACE: None}}
 
 
 @pytest.mark.parametrize("spoiled", ["{", "[]", '{"revision": 1}', '{"revision": "r", "metaDataPatch": "!"}'])
-def test_what_waits_and_cannot_be_read_is_dropped(spoiled):
+def test_unreadable_pending_update_is_dropped(spoiled):
     (dropped,) = step(pod(annotations={record.ANNOTATION_GRACE: spoiled}), NOW, revision="r").patches
     assert dropped.body["metadata"]["annotations"] == {record.ANNOTATION_GRACE: None}
 
 
-def test_a_new_pod_is_let_in():
+def test_new_pod_opens_gate():
     (opened,) = step(pod(conditions=[]), NOW, revision="").patches
     assert opened.subresource == "status"
     assert opened.body["status"]["conditions"] == [
@@ -145,12 +145,12 @@ def test_a_new_pod_is_let_in():
     ]
 
 
-def test_who_is_in_stays():
+def test_ready_pod_needs_no_step():
     assert step(pod(), NOW, revision="") == NO_STEP
     assert step(pod(conditions=[], gate=False), NOW, revision="") == NO_STEP
 
 
-def test_who_is_updated_is_let_in_again():
+def test_updated_pod_opens_gate_again():
     shut = [{"type": "InPlaceUpdateReady", "status": "False", "reason": "StartInPlaceUpdate"}]
     annotations = {record.ANNOTATION_STATE: state(c={"imageID": "id-1"})}
     assert step(pod(conditions=shut, annotations=annotations), NOW, revision="") == NO_STEP
@@ -174,27 +174,27 @@ def test_who_is_updated_is_let_in_again():
         pytest.param([{"name": "d", "image": "a:2", "imageID": "id-2"}], False, id="nobody tells of it"),
     ],
 )
-def test_is_finished(status, expected):
+def test_is_finished_compares_image_ids(status, expected):
     annotations = {record.ANNOTATION_STATE: state(c={"imageID": "id-1"})}
     assert is_finished(pod(annotations=annotations, status=status)) is expected
 
 
 @pytest.mark.parametrize(("named", "told"), [("app", "app:latest"), ("app:latest", "app"), ("app", "app")])
-def test_an_image_without_a_tag_is_the_latest(named, told):
+def test_image_without_tag_is_latest(named, told):
     status = [{"name": "c", "image": told, "imageID": ""}]
     assert is_finished(pod(image=named, annotations={record.ANNOTATION_STATE: state(c={})}, status=status))
 
 
-def test_who_waits_is_not_done():
+def test_waiting_update_is_not_finished():
     assert not is_finished(pod(annotations={record.ANNOTATION_GRACE: "{}"}))
 
 
-def test_who_never_began_is():
+def test_pod_without_update_is_finished():
     assert is_finished(pod())
     assert is_finished(pod(annotations={record.ANNOTATION_STATE: "spoiled"}))
 
 
-def test_in_service():
+def test_in_service_needs_conditions_and_gate():
     assert is_in_service(pod(), 0, NOW)
     assert not is_in_service(
         pod(conditions=[*SERVING[1:], {"type": "InPlaceUpdateReady", "status": "False"}]), 0, NOW
