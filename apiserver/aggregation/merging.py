@@ -52,7 +52,8 @@ class MergedGroup(NamedTuple):
         remote_documents = documents.get(version.remote.name)
         if remote_documents is None or remote_documents.resources is None:
             return {"version": version.name, "freshness": "Stale"}
-        return {"version": version.name, "resources": remote_documents.resources, "freshness": "Current"}
+        resources = {"resources": remote_documents.resources} if remote_documents.resources else {}
+        return {"version": version.name, **resources, "freshness": "Current"}
 
 
 def merge_groups(

@@ -5,7 +5,6 @@ import binascii
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 import orjson
 from msgspec import Struct, field
 
@@ -160,53 +159,6 @@ class Remotes:
         if len(parts) < 4 or parts[1] != "apis":
             return None
         return self.served_remotes.get(GroupVersion(parts[2], parts[3]))
-
-
-class _ApiResource(msgspec.Struct, rename="camel"):
-    name: str
-    singular_name: str = ""
-    namespaced: bool = False
-    kind: str = ""
-    group: str = ""
-    version: str = ""
-    verbs: list[str] = []
-    short_names: list[str] = []
-    categories: list[str] = []
-
-
-class _ApiResourceList(msgspec.Struct):
-    resources: list[_ApiResource] = []
-
-
-def resources_of(data: bytes) -> Sequence[Tree]:
-    """An APIResourceList in the form of aggregated discovery; ValueError if it is none."""
-    api_resources = msgspec.json.decode(data, type=_ApiResourceList).resources
-    found: dict[str, Tree] = {}
-    for one in api_resources:
-        if "/" not in one.name:
-            found[one.name] = _resource(one)
-    for one in api_resources:
-        parent, slash, name = one.name.partition("/")
-        if slash and parent in found:
-            entry = {"subresource": name, "responseKind": _kind(one), "verbs": one.verbs}
-            found[parent].setdefault("subresources", []).append(entry)
-    return list(found.values())
-
-
-def _resource(one: _ApiResource) -> Tree:
-    entry: Tree = {
-        "resource": one.name,
-        "responseKind": _kind(one),
-        "scope": "Namespaced" if one.namespaced else "Cluster",
-        "singularResource": one.singular_name,
-        "verbs": one.verbs,
-    }
-    lists = {"shortNames": one.short_names, "categories": one.categories}
-    return entry | {name: values for name, values in lists.items() if values}
-
-
-def _kind(one: _ApiResource) -> Tree:
-    return {"group": one.group, "version": one.version, "kind": one.kind}
 
 
 def index_of(data: bytes, remote: Remote) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from mockube.apiserver.aggregation.remotes import Remote, Remotes
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.http.backend_connection import Dialer
+from mockube.apiserver.http.service_documents import ServiceDocuments
 from mockube.apiserver.http.service_proxy import Address, ServiceProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
@@ -68,7 +69,8 @@ class Aggregator:
     def follow(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
         """Begin to follow API services; returns what judges them, and is to be run."""
         self.remotes.follow()
-        return Availability(self._backend, api_services, services, self.remotes, self.proxy.inspect)
+        inspect = ServiceDocuments(self.proxy).inspect
+        return Availability(self._backend, api_services, services, self.remotes, inspect)
 
     def page(self, path: str) -> Page | None:
         """Return the proxy of a path to another server; None if this server serves it."""

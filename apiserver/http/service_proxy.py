@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -23,7 +23,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.aggregation.availability import Unreachable
-from mockube.apiserver.aggregation.remotes import Documents, Remote, index_of, resources_of
+from mockube.apiserver.aggregation.remotes import Remote
 from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, Dialer, DialFailed
@@ -44,7 +44,6 @@ MAX_DOCUMENT: Final = 32 << 20
 """Bytes of a document of another server."""
 CHECK_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 30.0
-CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",))
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _OF_CONNECTION: Final = frozenset(
@@ -61,6 +60,15 @@ Address: TypeAlias = tuple[str, int] | Location
 """Host and port, or the port of a pod in which a process runs."""
 Resolve = Callable[[Remote], Address]
 """Returns the address of a server, or raises `Unreachable`."""
+
+
+class Fetched(NamedTuple):
+    """A response of another server."""
+
+    url: str
+    code: int
+    headers: Mapping[str, str]
+    data: bytes
 
 
 class ServiceProxy:
@@ -189,62 +197,33 @@ class ServiceProxy:
             service_response.close()
         return response
 
-    async def inspect(self, remote: Remote) -> Documents:
-        """Fetch the documents of a server, or raise `Unreachable`."""
-        data = await self._fetch_resources(remote)
-        documents = Documents()
-        try:
-            documents.resources = await asyncio.to_thread(resources_of, data)
-        except ValueError:
-            documents.resources = None
-        index = await self._document(remote, "/openapi/v3")
-        try:
-            documents.index = index_of(index, remote) if index else {}
-        except (ValueError, KeyError, TypeError):
-            documents.index = {}
-        documents.v2 = await self._document(remote, "/openapi/v2")
-        return documents
-
-    async def _fetch_resources(self, remote: Remote) -> bytes:
-        """The resources of a version as the server lists them, which it must."""
+    async def fetch(self, remote: Remote, path: str, user: User, headers: Mapping[str, str]) -> Fetched:
+        """Get a document of a server, or raise `Unreachable`."""
         address = self._resolve(remote)
-        url = f"https://{_authority(address)}{remote.path}"
+        url = f"https://{_authority(address)}{path}"
+        sent = CIMultiDict([*headers.items(), *_user_headers(user).items()])
         try:
-            code, data = await self._get(remote, address, remote.path)
+            if isinstance(address, Location):
+                from_pod = self._fetch_from_pod(remote, address, path, sent)
+                return await self._deadlines.within(CHECK_SECONDS, from_pod)
+            check_address(address[0])
+            async with self._session(remote).get(
+                URL(url, encoded=True), headers=sent, allow_redirects=False, server_hostname=remote.host,
+                timeout=ClientTimeout(total=CHECK_SECONDS),
+            ) as response:  # fmt: skip
+                return Fetched(
+                    url, response.status, response.headers, await response.content.read(MAX_DOCUMENT)
+                )
         except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError) as error:
             reason = failure_reason(error, f"https://{remote.host}")
             if isinstance(error, (TimeoutError, Timeout)):
                 reason = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
             problem = f'failing or missing response from {url}: Get "{url}": {reason}'
             raise Unreachable(problem) from error
-        if not HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
-            raise Unreachable(f"failing or missing response from {url}: bad status from {url}: {code}")
-        return data
 
-    async def _document(self, remote: Remote, path: str) -> bytes:
-        address = self._resolve(remote)
-        try:
-            code, data = await self._get(remote, address, path)
-        except (ClientError, DialFailed, OSError, TimeoutError, Timeout, ValueError):
-            return b""
-        return data if code == HTTPStatus.OK else b""
-
-    async def _get(self, remote: Remote, address: Address, path: str) -> tuple[int, bytes]:
-        headers = {"Accept": "application/json", **_user_headers(CHECKER)}
-        if isinstance(address, Location):
-            from_pod = self._get_from_pod(remote, address, path, headers)
-            return await self._deadlines.within(CHECK_SECONDS, from_pod)
-        check_address(address[0])
-        url = f"https://{_authority(address)}{path}"
-        async with self._session(remote).get(
-            URL(url, encoded=True), headers=headers, allow_redirects=False, server_hostname=remote.host,
-            timeout=ClientTimeout(total=CHECK_SECONDS),
-        ) as response:  # fmt: skip
-            return response.status, await response.content.read(MAX_DOCUMENT)
-
-    async def _get_from_pod(
-        self, remote: Remote, pod: Location, path: str, headers: Mapping[str, str]
-    ) -> tuple[int, bytes]:
+    async def _fetch_from_pod(
+        self, remote: Remote, pod: Location, path: str, headers: CIMultiDict[str]
+    ) -> Fetched:
         data = bytearray()
         async with self._connect(remote, pod) as backend:
             own = {"Host": pod.authority, "Connection": "close"}
@@ -254,7 +233,8 @@ class ServiceProxy:
                 data += part
                 if len(data) > MAX_DOCUMENT:
                     break
-        return head.code, bytes(data)
+        returned = CIMultiDict(head.headers)
+        return Fetched(f"https://{pod.authority}{path}", head.code, returned, bytes(data))
 
     def _session(self, remote: Remote, *, is_streamed: bool = False) -> ClientSession:
         """Return the client for servers whose certificates one authority has signed.

@@ -5,6 +5,7 @@ import base64
 import contextlib
 import ssl
 
+import orjson
 from aiohttp import web
 
 from tests.support.server.webhook_server import credentials
@@ -48,6 +49,13 @@ class AggregatedServer:
         self.bundle = base64.b64encode(authority).decode()
         self.port = 0
         self.is_broken = False
+        self.whole = None
+        """The document of all groups; without it the server has resource lists only."""
+        self.whole_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        self.lists = True
+        """Whether it has resource lists."""
+        self.discovered = []
+        """The requests for discovery: path, user, groups, Accept and If-None-Match."""
         self.more = asyncio.Event()
         """Set when a watch is to show its second event."""
 
@@ -61,13 +69,12 @@ class AggregatedServer:
 
     async def answer(self, request):
         documents = {
-            PATH: RESOURCES,
             "/openapi/v3": {"paths": {PATH[1:]: {"serverRelativeURL": f"/openapi/v3{PATH}?hash=ABC"}}},
             f"/openapi/v3{PATH}": DOCUMENT,
             "/openapi/v2": V2,
         }
-        if self.is_broken:
-            return web.Response(status=500)
+        if self.is_broken or request.path in ("/apis", PATH):
+            return web.Response(status=500) if self.is_broken else self.discovery(request)
         if request.path in documents:
             return web.json_response(documents[request.path])
         if "watch" in request.query:
@@ -89,6 +96,22 @@ class AggregatedServer:
             "headers": [[name.lower(), value] for name, value in request.headers.items()],
         }
         return web.json_response(sent, status=status, headers={"X-Mine": "yes"})
+
+    def discovery(self, request):
+        names = ("X-Remote-User", "X-Remote-Group", "Accept", "If-None-Match")
+        headers = request.headers
+        self.discovered.append((request.path, *(headers.get(name) for name in names)))
+        if request.path == PATH:
+            return web.json_response(RESOURCES if self.lists else {"kind": "Other", "apiVersion": "v1"})
+        if self.whole is None:
+            return web.json_response({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})
+        if isinstance(self.whole, int):
+            return web.Response(status=self.whole)
+        etag = f'"{len(str(self.whole))}"'
+        if request.headers.get("If-None-Match") == etag:
+            return web.Response(status=304)
+        body = self.whole if isinstance(self.whole, bytes) else orjson.dumps(self.whole)
+        return web.Response(body=body, headers={"Content-Type": self.whole_type, "ETag": etag})
 
     async def echo(self, request):
         """Send back, with the user and the token's protocol, what comes over a WebSocket."""

@@ -1,0 +1,182 @@
+"""The discovery documents of other servers: resource lists, or all groups and versions in one document."""
+
+from collections.abc import Mapping, Sequence
+from email.message import Message
+from typing import Final, TypeAlias
+
+import msgspec
+
+from mockube.apimachinery.groups import GroupVersion
+from mockube.apimachinery.tree import Tree
+
+_LIST: Final = "APIGroupDiscoveryList"
+_GROUP: Final = "apidiscovery.k8s.io"
+_VERSIONS: Final = ("v2", "v2beta1")
+ACCEPT: Final = ",".join(f"application/json;g={_GROUP};v={version};as={_LIST}" for version in _VERSIONS)
+"""Of a request for the document of all groups."""
+
+DiscoveredVersions: TypeAlias = Mapping[GroupVersion, Sequence[Tree]]
+"""The resources of each version, as aggregated discovery writes them."""
+
+
+def is_aggregated(content_type: str) -> bool:
+    """Return whether a response is the document of all groups; other servers answer the same request otherwise."""
+    header = Message()
+    header["Content-Type"] = content_type
+    if header.get_content_type() != "application/json":
+        return False
+    names = (header.get_param("g"), header.get_param("v"), header.get_param("as"))
+    return names[0] == _GROUP and names[1] in _VERSIONS and names[2] == _LIST
+
+
+class _Kind(msgspec.Struct):
+    group: str | None = ""
+    version: str | None = ""
+    kind: str | None = ""
+
+    def tree(self) -> Tree:
+        return {"group": self.group or "", "version": self.version or "", "kind": self.kind or ""}
+
+
+class _ApiResource(msgspec.Struct, rename="camel"):
+    """Of an APIResourceList."""
+
+    name: str | None = ""
+    singular_name: str | None = ""
+    namespaced: bool | None = False
+    kind: str | None = ""
+    group: str | None = ""
+    version: str | None = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+
+    @property
+    def scope(self) -> str:
+        return "Namespaced" if self.namespaced else "Cluster"
+
+    def response_kind(self) -> Tree:
+        return _Kind(self.group, self.version, self.kind).tree()
+
+
+class _ApiResourceList(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    resources: list[_ApiResource] | None = None
+
+
+class _Subresource(msgspec.Struct, rename="camel"):
+    subresource: str | None = ""
+    response_kind: _Kind | None = None
+    accepted_types: list[_Kind] | None = None
+    verbs: list[str] | None = None
+
+    def tree(self) -> Tree:
+        tree: Tree = {
+            "subresource": self.subresource or "",
+            "responseKind": (self.response_kind or _Kind()).tree(),
+        }
+        if self.accepted_types:
+            tree["acceptedTypes"] = [one.tree() for one in self.accepted_types]
+        return tree | {"verbs": self.verbs}
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    """Of an APIGroupDiscoveryList."""
+
+    resource: str | None = ""
+    response_kind: _Kind | None = None
+    scope: str | None = ""
+    singular_resource: str | None = ""
+    verbs: list[str] | None = None
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+    subresources: list[_Subresource] | None = None
+
+    def tree(self) -> Tree:
+        lists = {"shortNames": self.short_names, "categories": self.categories}
+        tree: Tree = {
+            "resource": self.resource or "",
+            "responseKind": (self.response_kind or _Kind()).tree(),
+            "scope": self.scope or "",
+            "singularResource": self.singular_resource or "",
+            "verbs": self.verbs,
+            **{name: values for name, values in lists.items() if values},
+        }
+        if self.subresources:
+            tree["subresources"] = [one.tree() for one in self.subresources]
+        return tree
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str | None = ""
+
+
+class _Version(msgspec.Struct):
+    version: str | None = ""
+    resources: list[_Resource] | None = None
+
+
+class _Group(msgspec.Struct):
+    metadata: _Metadata = _Metadata()
+    versions: list[_Version] | None = None
+
+
+class _GroupList(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    items: list[_Group] | None = None
+
+
+def versions_of(data: bytes) -> DiscoveredVersions:
+    """Return the versions of an APIGroupDiscoveryList; ValueError if it is none."""
+    groups = msgspec.json.decode(data, type=_GroupList)
+    _check(groups.kind, groups.api_version, _LIST, [f"{_GROUP}/{version}" for version in _VERSIONS])
+    return {
+        GroupVersion(group.metadata.name or "", version.version or ""): [
+            one.tree() for one in version.resources or ()
+        ]
+        for group in groups.items or ()
+        for version in group.versions or ()
+    }
+
+
+def resources_of(data: bytes) -> Sequence[Tree]:
+    """Return an APIResourceList in the form of aggregated discovery; ValueError if it is none."""
+    api_resources = msgspec.json.decode(data, type=_ApiResourceList)
+    _check(api_resources.kind, api_resources.api_version, "APIResourceList", ["v1"])
+    rows = api_resources.resources or []
+    resources = [_resource(one) for one in rows if "/" not in (one.name or "")]
+    parents = {tree["resource"]: tree for tree in resources}
+    for one in rows:
+        name, slash, subresource = (one.name or "").partition("/")
+        if not slash:
+            continue
+        parent = parents.get(name)
+        if parent is None:
+            parent = parents[name] = _Resource(resource=name, scope=one.scope).tree()
+            resources.append(parent)
+        if parent["scope"] != one.scope:
+            raise ValueError(f"{one.name} has another scope than {name}")
+        kind = one.response_kind() if one.kind else _Kind().tree()
+        entry = {"subresource": subresource, "responseKind": kind, "verbs": one.verbs}
+        parent.setdefault("subresources", []).append(entry)
+    return resources
+
+
+def _resource(one: _ApiResource) -> Tree:
+    return _Resource(
+        resource=one.name,
+        response_kind=_Kind(one.group, one.version, one.kind),
+        scope=one.scope,
+        singular_resource=one.singular_name,
+        verbs=one.verbs,
+        short_names=one.short_names,
+        categories=one.categories,
+    ).tree()
+
+
+def _check(kind: str, api_version: str, expected_kind: str, versions: Sequence[str]) -> None:
+    """Raise ValueError for an object of another kind; one without kind and version is accepted."""
+    if kind not in ("", expected_kind) or api_version not in ("", *versions):
+        raise ValueError(f"an object of kind {kind!r} and version {api_version!r} is no {expected_kind}")
