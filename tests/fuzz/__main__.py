@@ -19,7 +19,7 @@ from tests.fuzz import engine, report
 from tests.fuzz.share import Share
 from tests.fuzz.targets import TARGETS
 
-STORM = "tests/integration/test_hostile_requests.py::test_a_storm_of_them_breaks_nothing_and_leaves_nothing"
+STORM = "tests/integration/test_hostile_requests.py::test_storm_of_hostile_requests_breaks_nothing"
 
 
 def main() -> int:

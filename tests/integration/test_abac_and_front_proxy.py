@@ -92,7 +92,7 @@ def shown(tree, path):
     return {"kind": tree.get("kind")} | ({"items": len(tree["items"])} if "clusterroles" in path else {})
 
 
-async def test_each_request_is_answered_as_by_the_real_server(tmp_path):
+async def test_responses_match_recording_of_real_server(tmp_path):
     proxies = make_authority("proxies", now=NOW, random=SeededRandom())
     (tmp_path / "proxies.pem").write_bytes(proxies.certificate)
     (tmp_path / "tokens").write_text(TOKENS)

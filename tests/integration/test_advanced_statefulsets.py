@@ -22,7 +22,7 @@ def images(pods):
     return {name: pod["spec"]["containers"][0]["image"] for name, pod in pods.items()}
 
 
-async def test_a_life(story):
+async def test_advanced_stateful_set_is_created_scaled_and_updated(story):
     await story.create(replicas=3)
     await story.until(story.rolled_out)
     assert sorted(await story.pods()) == ["web-0", "web-1", "web-2"]
@@ -38,7 +38,7 @@ async def test_a_life(story):
     await story.until(is_gone)
 
 
-async def test_pods_are_updated_where_they_run(story):
+async def test_pods_are_updated_in_place(story):
     strategy = in_place(maxUnavailable="50%")
     await story.create(
         replicas=4, podManagementPolicy="Parallel", template=template(), updateStrategy=strategy
@@ -56,7 +56,7 @@ async def test_pods_are_updated_where_they_run(story):
     assert f"successfully update pod web-3 in-place(revision {revision})" in await story.messages()
 
 
-async def test_what_cannot_change_in_place_is_made_anew(story):
+async def test_unsupported_in_place_change_recreates_pods(story):
     await story.create(replicas=2, template=template(), updateStrategy=in_place())
     await story.until(story.rolled_out)
     before = await story.pods()
@@ -68,7 +68,7 @@ async def test_what_cannot_change_in_place_is_made_anew(story):
     assert all(after[name]["metadata"]["uid"] != pod["metadata"]["uid"] for name, pod in before.items())
 
 
-async def test_a_canary_its_pause_and_its_end(story):
+async def test_canary_by_partition_pause_and_completion(story):
     strategy = rolling(partition=2, maxUnavailable=2)
     await story.create(replicas=3, podManagementPolicy="Parallel", updateStrategy=strategy)
     await story.until(story.rolled_out)
@@ -88,7 +88,7 @@ async def test_a_canary_its_pause_and_its_end(story):
     assert images(await story.pods()) == dict.fromkeys(("web-0", "web-1", "web-2"), "a:2")
 
 
-async def test_a_pod_is_out_of_service_before_it_changes(story):
+async def test_pod_is_unready_during_grace_before_update(story):
     strategy = in_place("InPlaceOnly", inPlaceUpdateStrategy={"gracePeriodSeconds": 20})
     await story.create(replicas=1, template=template(), updateStrategy=strategy)
     await story.until(story.rolled_out)
@@ -102,7 +102,7 @@ async def test_a_pod_is_out_of_service_before_it_changes(story):
     assert images(await story.pods()) == {"web-0": "a:2"}
 
 
-async def test_a_pod_that_is_held_goes_when_its_holder_lets_go(story):
+async def test_hooked_pod_is_deleted_after_hook_label_is_removed(story):
     held = template()
     held["metadata"]["labels"]["held"] = "yes"
     hook = {"preDelete": {"labelsHandler": {"held": "yes"}}}
@@ -117,7 +117,7 @@ async def test_a_pod_that_is_held_goes_when_its_holder_lets_go(story):
     assert sorted(await story.pods()) == ["web-0"]
 
 
-async def test_a_pod_that_is_held_before_it_changes_is_out_of_service_where_the_hook_says_so(story):
+async def test_pod_preparing_update_is_not_ready_if_hook_marks_it(story):
     held = template()
     held["metadata"]["labels"]["held"] = "yes"
     hook = {"inPlaceUpdate": {"labelsHandler": {"held": "yes"}, "markPodNotReady": True}}
@@ -138,7 +138,7 @@ async def ready_and_state(story, name):
     return ready, pod["metadata"]["labels"]["lifecycle.apps.kruise.io/state"]
 
 
-async def test_storage_goes_with_a_pod_whose_number_is_reserved(story):
+async def test_claims_of_reserved_ordinal_are_deleted(story):
     storage_class = {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"}
     await story.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
     claim = claim_template()
@@ -161,7 +161,7 @@ async def test_storage_goes_with_a_pod_whose_number_is_reserved(story):
     assert len(await story.names("/api/v1/persistentvolumes")) == 1
 
 
-async def test_it_is_scaled_by_its_subresource(story):
+async def test_scale_subresource_scales_set(story):
     await story.create(replicas=1)
     await story.until(story.rolled_out)
     answer = await story.server.patch(f"{SETS}/web/scale", {"spec": {"replicas": 3}})
@@ -171,7 +171,7 @@ async def test_it_is_scaled_by_its_subresource(story):
     assert scale["status"] == {"replicas": 3, "selector": "app=web"}
 
 
-async def test_nothing_is_written_once_it_is_quiet(story):
+async def test_unchanged_set_causes_no_writes(story):
     await story.create(replicas=2, template=template(), updateStrategy=in_place())
     await story.until(story.rolled_out)
     await story.manager.step(30)

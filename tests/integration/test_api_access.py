@@ -24,7 +24,7 @@ def other(client, authorization):
     return Client(client.session, client.url, authorization=authorization)
 
 
-async def test_without_credentials_only_health_and_version_can_be_read(client):
+async def test_anonymous_user_reads_health_and_version_only(client):
     nobody = other(client, "")
     paths = [*client.server.handler.pages, PATH, "/mockube", "/nope", "/api/v1/namespaces", "/apis/apps/v1/deployments"]  # fmt: skip
     assert set(paths) > OPEN
@@ -35,7 +35,7 @@ async def test_without_credentials_only_health_and_version_can_be_read(client):
     assert opened == {("GET", path) for path in OPEN}
 
 
-async def test_one_check_of_health_is_for_who_may_see_it(client):
+async def test_single_health_check_needs_authorization(client):
     for authorization, code in (("", 403), ("Bearer alice", 403), ("Bearer admin", 200)):
         assert (await other(client, authorization).get("/livez/ping")).status == code
 
@@ -60,14 +60,14 @@ MASTERS = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
     ],
 )
 @pytest.mark.parametrize("method", METHODS)
-async def test_our_own_paths_are_for_masters(client, headers, method):
+async def test_mockube_endpoints_need_system_masters(client, headers, method):
     answer = await other(client, "Bearer alice").send(method, PATH, **headers)
     assert answer.status == 403
     assert b"H4sI" not in answer.data
     assert not answer.data.startswith(b"\x1f\x8b")
 
 
-async def test_the_refusal_names_who_is_refused(client):
+async def test_forbidden_message_names_user(client):
     alice = other(client, "Bearer alice")
     assert (await alice.get(PATH)).body["message"] == f'forbidden: User "alice" cannot get path "{PATH}"'
     for headers in ({"Impersonate_User": "bob"}, MASTERS):
@@ -75,7 +75,7 @@ async def test_the_refusal_names_who_is_refused(client):
         assert (await alice.get(PATH, **headers)).body["message"] == refused
 
 
-async def test_a_master_who_is_somebody_else_is_no_master(client):
+async def test_impersonating_master_is_no_master(client):
     assert (await client.get(PATH, **MASTERS)).status == 200
     assert (await client.get(PATH, Impersonate_User="bob")).status == 403
 
@@ -99,7 +99,7 @@ async def test_a_master_who_is_somebody_else_is_no_master(client):
         ),
     ],
 )
-async def test_a_review_answers_as_the_request_would_be(client, attributes, allowed):
+async def test_access_review_agrees_with_request(client, attributes, allowed):
     body = {"spec": attributes}
     alice = other(client, "Bearer alice")
     found = await alice.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
@@ -108,7 +108,7 @@ async def test_a_review_answers_as_the_request_would_be(client, attributes, allo
     assert found.body["status"]["allowed"] is True
 
 
-async def test_the_audit_log_has_who_was_refused_and_who_took_the_store(tmp_path):
+async def test_audit_log_has_refused_and_snapshot_requests(tmp_path):
     path = tmp_path / "audit.log"
     async with apiserver.running_with_roles(audit_log=path) as client:
         data = (await client.get(PATH)).data
@@ -137,7 +137,7 @@ async def test_the_audit_log_has_who_was_refused_and_who_took_the_store(tmp_path
     ]
 
 
-async def test_our_own_paths_count_as_in_flight():
+async def test_mockube_endpoints_count_as_in_flight():
     async with apiserver.running_with_roles(budget=Budget(reads=1)) as client:
         in_flight = client.server.handler.in_flight
         assert in_flight.enter("get", apiserver.ALICE)

@@ -37,12 +37,12 @@ async def refusal(client, path, body):
 # --- NamespaceLifecycle
 
 
-async def test_nothing_is_created_without_its_namespace(client):
+async def test_create_in_missing_namespace_is_not_found(client):
     answer = await client.post("/api/v1/namespaces/none/configmaps", {"metadata": {"name": "a"}})
     assert (answer.status, answer.body["message"]) == (404, 'namespaces "none" not found')
 
 
-async def test_the_default_namespace_stays(client):
+async def test_default_namespace_cannot_be_deleted(client):
     answer = await client.delete("/api/v1/namespaces/default")
     assert answer.status == 403
     assert answer.body["message"].endswith("this namespace may not be deleted")
@@ -53,13 +53,13 @@ async def test_the_default_namespace_stays(client):
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
-async def test_a_pods_priority_is_its_classs(client):
+async def test_pod_priority_is_that_of_its_class(client):
     await client.post(CLASSES, {"metadata": {"name": "high"}, "value": 7, "preemptionPolicy": "Never"})
     spec = (await client.post(PODS, pod(priorityClassName="high"))).body["spec"]
     assert (spec["priority"], spec["preemptionPolicy"]) == (7, "Never")
 
 
-async def test_a_default_class_is_for_pods_that_name_none(client):
+async def test_default_priority_class_applies_to_pods_without_class(client):
     await client.post(CLASSES, {"metadata": {"name": "usual"}, "value": 3, "globalDefault": True})
     spec = (await client.post(PODS, pod())).body["spec"]
     assert (spec["priorityClassName"], spec["priority"]) == ("usual", 3)
@@ -69,7 +69,7 @@ async def test_a_default_class_is_for_pods_that_name_none(client):
     )
 
 
-async def test_the_systems_classes_stay(client):
+async def test_system_priority_classes_cannot_be_deleted(client):
     await client.post(CLASSES, {"metadata": {"name": "system-node-critical"}, "value": 2_000_001_000})
     answer = await client.delete(f"{CLASSES}/system-node-critical")
     assert answer.status == 403
@@ -99,7 +99,7 @@ async def test_the_systems_classes_stay(client):
         ),
     ],
 )
-async def test_a_pod_does_not_choose_its_priority(client, spec, said):
+async def test_pod_with_differing_priority_is_refused(client, spec, said):
     assert await refusal(client, PODS, pod(**spec)) == said
 
 
@@ -118,12 +118,12 @@ async def test_a_pod_does_not_choose_its_priority(client, spec, said):
         ),
     ],
 )
-async def test_how_long_a_pod_stays(client, tolerations, expected):
+async def test_default_tolerations_are_added_to_pod(client, tolerations, expected):
     made = (await client.post(PODS, pod(tolerations=tolerations))).body["spec"]["tolerations"]
     assert [one.get("key", "").rpartition("/")[2] for one in made] == expected
 
 
-async def test_flags_say_how_long_a_pod_stays_by_default():
+async def test_default_toleration_seconds_follow_flags():
     settings = Settings(plugins=Switches(toleration_seconds=(5, 7)))
     async with apiserver.running(settings=settings) as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
@@ -134,7 +134,7 @@ async def test_flags_say_how_long_a_pod_stays_by_default():
     ]
 
 
-async def test_a_new_node_is_tainted(client):
+async def test_new_node_gets_not_ready_taint(client):
     made = await client.post("/api/v1/nodes", {"metadata": {"name": "n"}})
     assert made.body["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
 
@@ -158,7 +158,7 @@ def storage_class(name, *, default=False, **rest):
     return {"metadata": {"name": name, "annotations": annotations}, "provisioner": "x"} | rest
 
 
-async def test_a_claim_gets_the_default_class(client):
+async def test_claim_gets_default_storage_class(client):
     for one in (storage_class("a"), storage_class("c", default=True), storage_class("b", default=True)):
         await client.post(STORAGE, one)
     made = (await client.post(CLAIMS, claim())).body
@@ -167,7 +167,7 @@ async def test_a_claim_gets_the_default_class(client):
     assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
 
 
-async def test_a_claim_may_want_no_class(client):
+async def test_claim_with_empty_class_gets_none(client):
     await client.post(STORAGE, storage_class("a", default=True))
     made = (await client.post(CLAIMS, claim(storageClassName=""))).body
     assert made["spec"]["storageClassName"] == ""
@@ -176,7 +176,7 @@ async def test_a_claim_may_want_no_class(client):
 @pytest.mark.parametrize(
     ("grows", "status"), [pytest.param(False, 403, id="it cannot"), pytest.param(True, 200, id="it can")]
 )
-async def test_a_claim_grows_where_its_class_can(client, grows, status):
+async def test_claim_resize_needs_expandable_class(client, grows, status):
     await client.post(STORAGE, storage_class("a", allowVolumeExpansion=grows))
     await client.post(CLAIMS, claim(storageClassName="a", volumeName="v"))
     await client.patch(f"{CLAIMS}/c/status", {"status": {"phase": "Bound"}})
@@ -190,7 +190,7 @@ async def test_a_claim_grows_where_its_class_can(client, grows, status):
 INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
 
 
-async def test_an_ingress_gets_the_default_class(client):
+async def test_ingress_gets_default_class(client):
     annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
     ingress_class = {"metadata": {"name": "a", "annotations": annotations}, "spec": {"controller": "x.io/y"}}
     await client.post("/apis/networking.k8s.io/v1/ingressclasses", ingress_class)
@@ -212,7 +212,7 @@ RUNTIME = {
 }
 
 
-async def test_a_runtime_class_says_what_its_pods_cost_and_where_they_run(client):
+async def test_runtime_class_sets_overhead_and_scheduling(client):
     await client.post(RUNTIMES, RUNTIME)
     spec = (await client.post(PODS, pod(runtimeClassName="r"))).body["spec"]
     assert (spec["overhead"], spec["nodeSelector"]) == ({"cpu": "250m"}, {"a": "b"})
@@ -240,7 +240,7 @@ async def test_a_runtime_class_says_what_its_pods_cost_and_where_they_run(client
         ),
     ],
 )
-async def test_a_pod_cannot_contradict_its_runtime_class(client, spec, said):
+async def test_pod_contradicting_runtime_class_is_refused(client, spec, said):
     await client.post(RUNTIMES, RUNTIME)
     assert await refusal(client, PODS, pod(**spec)) == said
 
@@ -259,7 +259,7 @@ def signing_request(organization):
     return {"metadata": {"name": "r"}, "spec": spec}
 
 
-async def test_nobody_becomes_a_master_by_certificate(client):
+async def test_csr_for_system_masters_is_refused(client):
     assert await refusal(client, REQUESTS, signing_request("system:masters")) == (
         "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
     )
@@ -280,7 +280,7 @@ def container(name="c", requests=None, limits=None):
     return {"name": name, "image": "x", "resources": {"requests": requests or {}, "limits": limits or {}}}
 
 
-async def test_limits_fill_in_what_is_left_out_and_say_so(client):
+async def test_limit_range_defaults_are_applied_and_annotated(client):
     await client.post(LIMITS, limits(default={"cpu": "2", "memory": "1Gi"}, defaultRequest={"cpu": "1"}))
     containers = [container("a"), container("b", {"cpu": "500m"}, {"cpu": "1"})]
     made = (await client.post(PODS, pod(containers=containers))).body
@@ -323,13 +323,13 @@ async def test_limits_fill_in_what_is_left_out_and_say_so(client):
         ),
     ],
 )
-async def test_limits_refuse_what_is_beyond_them(client, limit, containers, said):
+async def test_request_beyond_limit_range_is_refused(client, limit, containers, said):
     await client.post(LIMITS, limit)
     found = await refusal(client, PODS, pod(containers=containers))
     assert found.strip("[]") == said.strip("[]")
 
 
-async def test_limits_are_for_claims_too(client):
+async def test_limit_range_applies_to_claims(client):
     await client.post(LIMITS, limits("PersistentVolumeClaim", max={"storage": "1Gi"}))
     assert await refusal(client, CLAIMS, claim("2Gi")) == (
         "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi"
@@ -358,7 +358,7 @@ def device_claim(**exactly):
         ),
     ],
 )
-async def test_administrative_access_to_devices_needs_a_label_of_the_namespace(client, path, body, field):
+async def test_device_admin_access_needs_namespace_label(client, path, body, field):
     refused = await client.post(path, body)
     (cause,) = refused.body["details"]["causes"]
     assert (refused.status, cause["field"]) == (422, field)
@@ -368,7 +368,7 @@ async def test_administrative_access_to_devices_needs_a_label_of_the_namespace(c
     assert (await client.post(path, body)).status == 201
 
 
-async def test_an_allocation_with_administrative_access_needs_the_label_too(client):
+async def test_allocation_with_admin_access_needs_namespace_label(client):
     await client.post(DEVICE_CLAIMS, device_claim())
     result = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d", "adminAccess": True}
     allocation = {"allocation": {"devices": {"results": [result]}}}

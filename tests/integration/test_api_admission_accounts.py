@@ -26,7 +26,7 @@ async def refusal(client, path, body):
     return answer.body["message"].partition(" is forbidden: ")[2]
 
 
-async def test_a_pod_runs_as_the_default_account_with_a_token(client):
+async def test_pod_gets_default_service_account_and_token(client):
     spec = (await client.post(PODS, pod(initContainers=[{"name": "i", "image": "x"}]))).body["spec"]
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
     (volume,) = spec["volumes"]
@@ -37,13 +37,13 @@ async def test_a_pod_runs_as_the_default_account_with_a_token(client):
         ]
 
 
-async def test_a_pod_needs_its_account(client):
+async def test_pod_with_missing_service_account_is_refused(client):
     assert await refusal(client, PODS, pod(serviceAccountName="none")) == (
         'error looking up service account default/none: serviceaccount "none" not found'
     )
 
 
-async def test_a_refusal_calls_a_pod_without_a_name_by_the_base_of_it(client):
+async def test_refusal_of_pod_without_name_uses_generate_name(client):
     nameless = pod(serviceAccountName="none") | {"metadata": {"generateName": "web-"}}
     answer = await client.post(PODS, nameless)
     assert answer.body["message"].startswith('pods "web-" is forbidden')
@@ -62,27 +62,27 @@ async def test_a_refusal_calls_a_pod_without_a_name_by_the_base_of_it(client):
         ),
     ],
 )
-async def test_who_is_given_a_token(client, account, spec, expected):
+async def test_token_automount_follows_account_and_pod(client, account, spec, expected):
     await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "a"}} | account)
     made = await client.post(PODS, pod(serviceAccountName="a", **spec))
     assert ("volumes" in made.body["spec"]) == expected
 
 
-async def test_a_place_that_is_taken_is_left_alone(client):
+async def test_existing_mount_path_gets_no_token(client):
     mount = {"name": "v", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
     containers = [{"name": "c", "image": "x", "volumeMounts": [mount]}]
     made = (await client.post(PODS, pod(containers=containers, volumes=[{"name": "v", "emptyDir": {}}]))).body
     assert [volume["name"] for volume in made["spec"]["volumes"]] == ["v"]
 
 
-async def test_an_account_brings_its_secrets_to_pull_images(client):
+async def test_image_pull_secrets_of_account_are_added(client):
     account = {"metadata": {"name": "a"}, "imagePullSecrets": [{"name": "s"}]}
     await client.post(f"{CORE}/serviceaccounts", account)
     made = await client.post(PODS, pod(serviceAccountName="a"))
     assert made.body["spec"]["imagePullSecrets"] == [{"name": "s"}]
 
 
-async def test_a_mirror_pod_is_left_alone_and_refers_to_nothing(client):
+async def test_mirror_pod_gets_no_token_and_no_references(client):
     watch_cache = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
     assert await refusal(client, PODS, pod(serviceAccountName="default") | {"metadata": watch_cache}) == (
         "a mirror pod may not reference service accounts"
@@ -93,7 +93,7 @@ async def test_a_mirror_pod_is_left_alone_and_refers_to_nothing(client):
     )
 
 
-async def test_an_account_may_keep_its_pods_to_its_own_secrets(client):
+async def test_account_enforces_mountable_secrets_of_volumes(client):
     enforced = {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
     await client.post(f"{CORE}/serviceaccounts", {"metadata": enforced, "secrets": [{"name": "mine"}]})
     volumes = [{"name": "v", "secret": {"secretName": "other"}}]
@@ -103,7 +103,7 @@ async def test_an_account_may_keep_its_pods_to_its_own_secrets(client):
     )
 
 
-async def test_an_account_keeps_environments_and_debuggers_to_its_own_secrets(client):
+async def test_account_enforces_mountable_secrets_of_environment_and_debuggers(client):
     enforced = {"name": "a", "annotations": {"kubernetes.io/enforce-mountable-secrets": "true"}}
     await client.post(f"{CORE}/serviceaccounts", {"metadata": enforced, "secrets": [{"name": "mine"}]})
     debugger = {"name": "d", "image": "x", "envFrom": [{"secretRef": {"name": "other"}}]}

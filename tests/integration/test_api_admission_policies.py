@@ -39,7 +39,7 @@ async def write(client, name="x", **data):
     return await client.post(CONFIG_MAPS, {"metadata": {"name": name}, "data": data})
 
 
-async def test_what_breaks_a_validation_is_refused(client):
+async def test_failed_policy_validation_refuses_write(client):
     validation = {"expression": "object.data.k == 'ok'", "reason": "Forbidden", "message": "not ok"}
     await policy(client, validation)
     assert (await write(client, "good", k="ok")).status == 201
@@ -48,7 +48,7 @@ async def test_what_breaks_a_validation_is_refused(client):
     assert answer.body["message"] == f'configmaps "bad" is forbidden: {NAMED}: not ok'
 
 
-async def test_a_message_is_computed_with_variables(client):
+async def test_message_expression_uses_variables(client):
     await policy(
         client,
         {
@@ -63,7 +63,7 @@ async def test_a_message_is_computed_with_variables(client):
 
 
 @pytest.mark.parametrize(("failure_policy", "status"), [("Fail", 422), ("Ignore", 201)])
-async def test_an_error_counts_as_the_failure_policy_says(client, failure_policy, status):
+async def test_evaluation_error_follows_failure_policy(client, failure_policy, status):
     await policy(client, {"expression": "object.data.k == 'ok'"}, failurePolicy=failure_policy)
     answer = await write(client, other="")
     assert answer.status == status
@@ -71,21 +71,21 @@ async def test_an_error_counts_as_the_failure_policy_says(client, failure_policy
         assert answer.body["message"].endswith("resulted in error: no such key: k")
 
 
-async def test_conditions_leave_writes_out(client):
+async def test_match_conditions_exclude_writes(client):
     condition = {"name": "some", "expression": "object.metadata.name.startsWith('checked')"}
     await policy(client, {"expression": "false"}, matchConditions=[condition])
     assert (await write(client, "free")).status == 201
     assert (await write(client, "checked")).status == 422
 
 
-async def test_a_warning_lets_a_write_pass(client):
+async def test_warn_action_allows_write_with_warning(client):
     await policy(client, {"expression": "false", "message": "better not"}, actions=["Warn"])
     answer = await write(client)
     assert answer.status == 201
     assert "better not" in answer.headers["Warning"]
 
 
-async def test_parameters_are_those_of_the_binding(client):
+async def test_parameters_are_those_of_binding(client):
     await write(client, "limits", most="1")
     reference = {"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"}
     await policy(
@@ -104,7 +104,7 @@ async def test_parameters_are_those_of_the_binding(client):
     assert "no params found" in (await write(client, "none")).body["message"]
 
 
-async def test_what_costs_too_much_is_refused(client):
+async def test_too_expensive_expression_is_refused(client):
     numbers = "[1,2,3,4,5,6,7,8,9,10]"
     loops = f"{numbers}.all(v%d, %s)"
     expression = "true"
@@ -116,7 +116,7 @@ async def test_what_costs_too_much_is_refused(client):
     assert "cost limit exceeded" in answer.body["message"]
 
 
-async def test_an_expression_asks_for_rights(client):
+async def test_expression_can_check_authorization(client):
     check = "authorizer.group('').resource('secrets').namespace('default').check('get').allowed()"
     await policy(client, {"expression": check})
     assert (await write(client)).status == 201
@@ -137,7 +137,7 @@ def event(name):
 
 
 @pytest.mark.parametrize(("match_policy", "status"), [("Equivalent", 422), ("Exact", 201)])
-async def test_rules_take_equivalent_resources_and_expressions_see_them(client, match_policy, status):
+async def test_policy_matches_equivalent_resources(client, match_policy, status):
     constraints = {"matchPolicy": match_policy, "resourceRules": [OLD_EVENTS]}
     await policy(client, SEES_ITS_VERSION, matchConstraints=constraints)
     answer = await client.post("/api/v1/namespaces/default/events", event("e"))
@@ -146,7 +146,7 @@ async def test_rules_take_equivalent_resources_and_expressions_see_them(client, 
         assert answer.body["message"].endswith(f"failed expression: {SEES_ITS_VERSION['expression']}")
 
 
-async def test_a_selector_of_namespaces_is_an_error_only_where_the_rest_matches(client):
+async def test_namespace_selector_error_needs_matching_rule(client):
     selector = {"matchLabels": {"a": "b"}}
     for resources, status in (("secrets", 201), ("configmaps", 422)):
         rule = {**RULE, "resources": [resources], "operations": ["*"]}
@@ -165,7 +165,7 @@ async def counted(client, name):
     return dict(line.removeprefix(name).rsplit(" ", 1) for line in lines)
 
 
-async def test_decisions_are_counted_under_upstreams_names(client):
+async def test_policy_decisions_are_counted_under_upstreams_names(client):
     await policy(client, {"expression": "false"}, actions=["Deny", "Audit"])
     await write(client)
     name = "apiserver_validating_admission_policy_check_total"
@@ -173,14 +173,14 @@ async def test_decisions_are_counted_under_upstreams_names(client):
     assert await counted(client, name) == {labels.format("deny"): "1", labels.format("audit"): "1"}
 
 
-async def test_an_ignored_failure_is_counted_as_allowed(client):
+async def test_ignored_policy_failure_is_counted_as_allow(client):
     await policy(client, {"expression": "object.data.k == 'ok'"}, failurePolicy="Ignore")
     await write(client)
     (labels,) = await counted(client, "apiserver_validating_admission_policy_check_total")
     assert 'enforcement_action="allow",error_type="invalid_error"' in labels
 
 
-async def test_the_time_of_each_plugin_and_step_is_observed(client):
+async def test_duration_of_plugins_and_steps_is_observed(client):
     await policy(client, {"expression": "false"})
     await write(client)
     steps = await counted(client, "apiserver_admission_step_admission_duration_seconds_count")

@@ -86,7 +86,7 @@ def header(answer, name):
 # --- availability
 
 
-async def test_what_keeps_a_server_from_being_available_is_told_step_by_step(client, server):
+async def test_unavailable_api_service_has_reason_at_each_step(client, server):
     server.is_broken = True
     await client.post(SERVICES, server.api_service())
     missing = 'service/agg in "default" is not present'
@@ -111,7 +111,7 @@ async def test_what_keeps_a_server_from_being_available_is_told_step_by_step(cli
     assert await condition(client, "Passed") == ("True", "all checks passed")
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(client, server):
+async def test_untrusted_aggregated_server_is_unavailable(client, server):
     await register(client, server, caBundle=None)
     _, message = await condition(client, "FailedDiscoveryCheck")
     assert message.endswith(
@@ -119,13 +119,13 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(client, server):
     )
 
 
-async def test_verification_may_be_left_out(client, server):
+async def test_insecure_skip_tls_verify_is_honoured(client, server):
     await register(client, server, caBundle=None, insecureSkipTLSVerify=True)
     assert await condition(client, "Passed") == ("True", "all checks passed")
     assert (await client.get(THINGS)).status == 200
 
 
-async def test_a_server_that_has_just_gone_is_told_of():
+async def test_request_to_stopped_aggregated_server_is_service_unavailable():
     """Nobody listens there, and it is not known yet."""
     remote = Remote(
         name=NAME, served=GroupVersion(GROUP, "v1"), service=("default", "agg", 443), is_available=True
@@ -141,7 +141,7 @@ async def test_a_server_that_has_just_gone_is_told_of():
 # --- requests
 
 
-async def test_a_request_is_passed_on_with_its_user(available, server):
+async def test_proxied_request_has_user_headers(available, server):
     answer = await available.get(
         f"{THINGS}?labelSelector=x%3Dy%20z&a=b", X_Remote_User="evil", X_Remote_Extra_A="b"
     )
@@ -156,7 +156,7 @@ async def test_a_request_is_passed_on_with_its_user(available, server):
     assert not header(answer, "authorization") + header(answer, "x-remote-extra-a")
 
 
-async def test_who_is_impersonated_is_named_with_all_that_is_known(available):
+async def test_proxied_request_has_impersonated_user_headers(available):
     given = {"Impersonate-User": "bob@x", "Impersonate-Uid": "u", "Impersonate-Extra-Some%2fKey": "v"}
     answer = await available.get(THINGS, **given)
     assert header(answer, "x-remote-user") == ["bob@x"]
@@ -164,26 +164,26 @@ async def test_who_is_impersonated_is_named_with_all_that_is_known(available):
     assert not [name for name, _ in answer.body["headers"] if name.startswith("impersonate")]
 
 
-async def test_a_body_is_passed_on_and_a_status_comes_back(available):
+async def test_proxied_body_and_status_are_passed_through(available):
     sent = await available.post(THINGS, {"a": 1})
     assert (sent.body["method"], sent.body["body"]) == ("POST", '{"a":1}')
     assert (await available.get(f"{THINGS}/missing")).status == 404
 
 
-async def test_a_redirect_is_refused(available):
+async def test_redirect_of_aggregated_server_is_refused(available):
     answer = await available.get(f"{THINGS}/redirect")
     problem = b"the backend attempted to redirect this request, which is not permitted"
     assert (answer.status, answer.data) == (502, problem)
 
 
-async def test_events_of_a_watch_come_as_they_happen(available, server):
+async def test_proxied_watch_is_streamed(available, server):
     async with available.watch(f"{THINGS}?watch=true") as events:
         first = await anext(events)
         server.more.set()
         assert [first, await anext(events)] == [{"type": "ADDED", "object": {"n": n}} for n in (1, 2)]
 
 
-async def test_a_user_needs_the_right_here_first(server):
+async def test_aggregated_request_is_authorized_first(server):
     settings = {"webhook_services": {"default/agg": ("127.0.0.1", server.port)}}
     async with apiserver.running(settings=Settings(**settings), modes=DEFAULT) as client:
         await register(client, server)
@@ -194,7 +194,7 @@ async def test_a_user_needs_the_right_here_first(server):
     assert (refused.status, refused.body["message"]) == (403, f"things.agg.test is forbidden: {problem}")
 
 
-async def test_the_server_shows_its_certificate(tmp_path):
+async def test_proxy_presents_client_certificate(tmp_path):
     random, now = SeededRandom(), RealClock().now()
     authority = make_authority("front-proxy-ca", now=now, random=random)
     pair = Issuer(authority, now=now, random=random).issue(Subject(name="front-proxy-client"))
@@ -210,7 +210,7 @@ async def test_the_server_shows_its_certificate(tmp_path):
 # --- discovery and OpenAPI
 
 
-async def test_discovery_names_the_group_among_the_others(available):
+async def test_aggregated_group_is_in_discovery(available):
     assert (await available.get(PATH)).body == RESOURCES
     groups = [group["name"] for group in (await available.get("/apis")).body["groups"]]
     assert groups[-1] == GROUP
@@ -223,14 +223,14 @@ async def test_discovery_names_the_group_among_the_others(available):
     assert version["resources"][0]["subresources"][0]["subresource"] == "status"
 
 
-async def test_a_group_of_a_high_priority_comes_first(client, server):
+async def test_group_priority_orders_discovery(client, server):
     await register(client, server, groupPriorityMinimum=17760)
     await condition(client, "Passed")
     groups = [group["name"] for group in (await client.get("/apis")).body["groups"]]
     assert groups[:4] == ["apiregistration.k8s.io", "apps", GROUP, "events.k8s.io"]
 
 
-async def test_discovery_of_a_server_that_does_not_answer_is_stale(client, server):
+async def test_discovery_of_unreachable_server_is_stale(client, server):
     server.is_broken = True
     await register(client, server)
     await condition(client, "FailedDiscoveryCheck")
@@ -239,7 +239,7 @@ async def test_discovery_of_a_server_that_does_not_answer_is_stale(client, serve
     assert (await client.get(PATH)).status == 503
 
 
-async def test_openapi_has_the_documents_of_both(available):
+async def test_openapi_includes_aggregated_documents(available):
     index = (await available.get("/openapi/v3")).body["paths"]
     assert index[PATH[1:]] == {"serverRelativeURL": f"/openapi/v3{PATH}?hash=ABC"}
     assert (await available.get(f"/openapi/v3{PATH}?hash=ABC")).body["openapi"] == "3.0.0"
@@ -249,7 +249,7 @@ async def test_openapi_has_the_documents_of_both(available):
     assert v2["definitions"]["test.Thing"] == {"type": "object"}
 
 
-async def test_what_was_served_is_gone_with_its_api_service(available):
+async def test_deleted_api_service_is_no_longer_served(available):
     await available.delete(f"{SERVICES}/{NAME}")
     await available.server.backend.watch_cache.fresh()
     assert (await available.get(THINGS)).data == b"404 page not found\n"
@@ -257,7 +257,7 @@ async def test_what_was_served_is_gone_with_its_api_service(available):
     assert GROUP not in groups
 
 
-async def test_another_server_takes_the_place_of_simulated_metrics(server):
+async def test_aggregated_metrics_server_replaces_simulated_metrics(server):
     """As metrics-server, an adapter or KEDA does, whichever version of a group it serves."""
     async with client_of(server, simulate_metrics=True) as client:
         assert (await client.get("/apis/custom.metrics.k8s.io/v1beta2")).status == 200
@@ -287,7 +287,7 @@ PROTOCOLS = ("v5.channel.k8s.io", "base64url.bearer.authorization.k8s.io.YWRtaW4
 """The second is the administrator's token."""
 
 
-async def test_a_websocket_leads_to_the_other_server(available):
+async def test_websocket_is_proxied(available):
     url = f"{available.url}{THINGS}/x/exec"
     async with available.session.ws_connect(url, protocols=PROTOCOLS) as socket:
         assert socket.protocol == "v5.channel.k8s.io"
@@ -296,7 +296,7 @@ async def test_a_websocket_leads_to_the_other_server(available):
         assert await socket.receive_bytes() == b"cba"
 
 
-async def test_a_server_that_stops_ends_what_it_passes_on(available):
+async def test_stopping_aggregated_server_ends_streams(available):
     url = f"{available.url}{THINGS}/x/exec"
     async with available.session.ws_connect(url, protocols=PROTOCOLS) as socket:
         await socket.receive_str()
@@ -304,7 +304,7 @@ async def test_a_server_that_stops_ends_what_it_passes_on(available):
         assert (await socket.receive()).type.name in ("CLOSED", "CLOSE", "ERROR")
 
 
-async def test_an_upgrade_that_is_refused_is_answered_as_the_other_server_did(available):
+async def test_refused_upgrade_is_passed_through(available):
     headers = {"Connection": "Upgrade", "Upgrade": "websocket"}
     answer = await available.get(f"{THINGS}/x/refuse", **headers)
     assert (answer.status, answer.data) == (403, b"no sockets")
@@ -313,7 +313,7 @@ async def test_an_upgrade_that_is_refused_is_answered_as_the_other_server_did(av
     assert "invalid upgrade response: status code 200" in plain.body["message"]
 
 
-async def test_an_upgrade_by_a_server_that_has_just_gone_is_an_internal_error(tmp_path):
+async def test_upgrade_to_stopped_aggregated_server_is_internal_error(tmp_path):
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(aggregated_server(tmp_path))
         async with client_of(server) as client:
@@ -327,12 +327,12 @@ async def test_an_upgrade_by_a_server_that_has_just_gone_is_an_internal_error(tm
 
 
 @pytest.mark.parametrize("size", [1, 3 << 20, 20 << 20])
-async def test_a_body_of_any_length_is_passed_on(available, size):
+async def test_large_body_is_proxied(available, size):
     answer = await available.send("PUT", f"{THINGS}/x/count", bytes(size))
     assert (answer.status, answer.body) == (200, {"size": size, "length": str(size)})
 
 
-async def test_a_body_of_unknown_length_is_passed_on_as_it_comes(available):
+async def test_chunked_body_is_streamed_to_aggregated_server(available):
     async def pieces():
         for _ in range(20):
             yield bytes(1 << 20)

@@ -144,20 +144,20 @@ REQUESTS = {
 }
 
 
-async def test_a_webhook_is_asked_about_what_nobody_else_decides(tmp_path, hook):
+async def test_authorization_webhook_is_called_for_undecided_requests(tmp_path, hook):
     async with server(tmp_path) as client:
         for name, (path, code, status) in REQUESTS.items():
             hook.reviews, hook.code, hook.status = [], code, status
             assert is_as_recorded(name, await client.get(path, **ALICE), hook)
 
 
-async def test_conditions_exclude_users_before_anybody_is_asked(tmp_path, hook):
+async def test_match_conditions_exclude_users_from_webhook(tmp_path, hook):
     async with server(tmp_path) as client:
         answer = await client.get("/api/v1/pods", Impersonate_User="skip")
         assert is_as_recorded("impersonated skip", answer, hook)
 
 
-async def test_reviews_ask_the_webhook_and_tell_of_its_failures(tmp_path, hook):
+async def test_access_review_calls_webhook_and_reports_its_failure(tmp_path, hook):
     async with server(tmp_path) as client:
         hook.code = 404
         spec = {"user": "bob", "groups": ["g"], "extra": {"k": ["v"]}, "uid": "1"}
@@ -167,7 +167,7 @@ async def test_reviews_ask_the_webhook_and_tell_of_its_failures(tmp_path, hook):
         assert answer.body["status"]["evaluationError"] == "the server could not find the requested resource"
 
 
-async def test_conditions_that_fail_count_as_the_policy_says(tmp_path, hook):
+async def test_failed_match_condition_follows_failure_policy(tmp_path, hook):
     options = {"policy": "Deny", "conditions": "request.resourceAttributes.namespace != 'skip'"}
     async with server(tmp_path, **options) as client:
         assert is_as_recorded("condition fails", await client.get("/foo/baz", **ALICE), hook)
@@ -175,7 +175,7 @@ async def test_conditions_that_fail_count_as_the_policy_says(tmp_path, hook):
         assert is_as_recorded("condition excludes", answer, hook)
 
 
-async def test_answers_are_known_for_a_while_and_counted(tmp_path, hook):
+async def test_webhook_decisions_are_cached_and_counted(tmp_path, hook):
     async with server(tmp_path, ttl="1h") as client:
         hook.status = {"allowed": True}
         for _ in range(3):
@@ -189,7 +189,7 @@ async def test_answers_are_known_for_a_while_and_counted(tmp_path, hook):
         )
 
 
-async def test_what_needs_a_decision_at_once_waits_for_the_webhook(tmp_path, hook):
+async def test_synchronous_decisions_wait_for_webhook(tmp_path, hook):
     """Of impersonation, of an owner that is to block, and of a role with more rights than its author has."""
     async with server(tmp_path, ttl="1h") as client:
         hook.status = {"allowed": True}
@@ -208,7 +208,7 @@ async def test_what_needs_a_decision_at_once_waits_for_the_webhook(tmp_path, hoo
         assert {"impersonate:user-info", "escalate", "create"} <= asked
 
 
-async def test_a_changed_file_is_taken_and_a_wrong_one_is_not(tmp_path, hook, caplog):
+async def test_valid_changed_file_applies_and_invalid_one_is_ignored(tmp_path, hook, caplog):
     async with server(tmp_path) as client:
         file, authorizers = tmp_path / "authorization.yaml", client.server.authorizers
         head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"
@@ -224,7 +224,7 @@ async def test_a_changed_file_is_taken_and_a_wrong_one_is_not(tmp_path, hook, ca
         assert (await client.get("/foo/bar", **ALICE)).status == 404
 
 
-async def test_tokens_are_reviewed_by_a_webhook(tmp_path, hook):
+async def test_token_webhook_reviews_tokens(tmp_path, hook):
     async with server(tmp_path) as client:
         user = {"username": "tok", "groups": ["a"], "uid": "9", "extra": {"x": ["y"]}}
         told = {
@@ -248,7 +248,7 @@ async def test_tokens_are_reviewed_by_a_webhook(tmp_path, hook):
             assert answer.body["status"] == expected[name]
 
 
-async def test_a_webhook_that_cannot_be_reached_opens_nothing(tmp_path, caplog):
+async def test_unreachable_webhook_grants_nothing(tmp_path, caplog):
     async with hook_server(tmp_path):
         pass
     async with server(tmp_path) as client:

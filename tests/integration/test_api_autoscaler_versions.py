@@ -36,7 +36,7 @@ def managers(answer):
     return {one["manager"]: one for one in answer.body["metadata"]["managedFields"]}
 
 
-async def test_each_version_has_its_owners(client):
+async def test_each_version_has_its_managed_fields(client):
     old = applied("v1", maxReplicas=3, targetCPUUtilizationPercentage=50)
     new = applied("v2", maxReplicas=4, metrics=[MEMORY])
     assert (await apply(client, V1, "one", old)).status == 201
@@ -52,7 +52,7 @@ async def test_each_version_has_its_owners(client):
     assert "- .spec.maxReplicas\n- .spec.metrics" in back.body["message"]
 
 
-async def test_what_annotations_of_v1_cannot_hold_is_no_fault(client):
+async def test_unreadable_v1_annotation_is_ignored(client):
     body = applied("v1", maxReplicas=3) | {
         "metadata": {"name": "b", "annotations": {"autoscaling.alpha.kubernetes.io/conditions": "[1]"}}
     }

@@ -25,19 +25,19 @@ async def judged(client, group, **spec):
                 return found
 
 
-async def test_what_the_server_serves_itself_is_available(client):
+async def test_local_api_service_is_available(client):
     found = await judged(client, "example.com")
     assert (found["status"], found["reason"]) == ("True", "Local")
 
 
-async def test_a_service_that_is_not_there_is_named(client):
+async def test_missing_service_is_named(client):
     service = {"name": "metrics", "namespace": "default"}
     found = await judged(client, "example.com", service=service, insecureSkipTLSVerify=True)
     assert (found["status"], found["reason"]) == ("False", "ServiceNotFound")
     assert found["message"] == 'service/metrics in "default" is not present'
 
 
-async def test_a_service_that_leads_nowhere_is_named(client):
+async def test_service_without_endpoints_is_named(client):
     spec = {"ports": [{"port": 443}]}
     await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "metrics"}, "spec": spec})
     service = {"name": "metrics", "namespace": "default"}

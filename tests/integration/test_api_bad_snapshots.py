@@ -51,7 +51,7 @@ GOOD = line(b"/registry/configmaps/default/a", text({"name": "a"}))
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_a_value_that_cannot_be_read_refuses_all(client, value):
+async def test_unreadable_value_refuses_whole_snapshot(client, value):
     message = await refusal(client, packed(GOOD, line(BAD, value)))
     assert message.startswith("x.gz is refused: /registry/configmaps/default/bad cannot be read: ")
     assert len(message) < 600
@@ -84,11 +84,11 @@ async def test_a_value_that_cannot_be_read_refuses_all(client, value):
         ),
     ],
 )
-async def test_a_file_that_is_wrong_is_refused_with_the_reason(client, data, reason):
+async def test_invalid_snapshot_is_refused_with_reason(client, data, reason):
     assert reason in await refusal(client, data)
 
 
-async def test_what_a_server_keeps_for_itself_needs_no_uid(client):
+async def test_internal_allocation_objects_need_no_uid(client):
     kept = line(b"/registry/ranges/serviceips", orjson.dumps({"kind": "RangeAllocation", "apiVersion": "v1"}))
     assert (await client.put(f"{PATH}?replace=true", packed(GOOD, kept))).status == 200
     assert (await client.get(f"{MAPS}/a")).status == 200

@@ -48,7 +48,7 @@ async def client():
         ("PATCH", "/a?fieldManager=m", APPLY, "1", (400, NO_MAP.format("number"))),
     ],
 )
-async def test_bodies_that_are_no_objects(client, method, path, kind, data, expected):
+async def test_bodies_that_are_no_objects_are_refused(client, method, path, kind, data, expected):
     answer = await client.send(method, MAPS + path, data.encode(), Content_Type=f"application/{kind}")
     message = answer.body["message"]
     assert (answer.status, message) == (expected[0], expected[1] or message)
@@ -61,7 +61,7 @@ async def test_bodies_that_are_no_objects(client, method, path, kind, data, expe
         ({"containers": [], "volumes": [{"emptyDir": {}}]}, "volumes[0].name"),
     ],
 )
-async def test_an_element_without_its_key_is_judged_as_if_the_key_were_empty(client, spec, field):
+async def test_list_element_without_key_is_validated_as_empty_key(client, spec, field):
     """Upstream's definitions declare the zero of each field that Go always writes as its default."""
     body = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "p"}, "template": {"spec": spec}}
     path = "/api/v1/namespaces/default/podtemplates/p?fieldManager=m"

@@ -19,14 +19,14 @@ def names(answer):
     return [item["metadata"]["name"] for item in answer.body["items"]]
 
 
-async def test_all_components_are_listed_though_nothing_of_them_is_stored(client):
+async def test_all_component_statuses_are_listed(client):
     answer = await client.get(STATUSES)
     assert (answer.body["kind"], answer.body["metadata"]) == ("ComponentStatusList", {})
     assert names(answer) == ["controller-manager", "scheduler", "etcd-0"]
     assert answer.headers["Warning"] == '299 - "v1 ComponentStatus is deprecated in v1.19+"'
 
 
-async def test_the_store_is_well_when_it_answers(client):
+async def test_etcd_component_is_healthy_when_store_responds(client):
     assert (await client.get(f"{STATUSES}/etcd-0")).body == {
         "kind": "ComponentStatus",
         "apiVersion": "v1",
@@ -35,7 +35,7 @@ async def test_the_store_is_well_when_it_answers(client):
     }
 
 
-async def test_a_component_that_nobody_knows_is_not_found(client):
+async def test_unknown_component_is_not_found(client):
     answer = await client.get(f"{STATUSES}/x")
     assert (answer.status, answer.body["message"]) == (404, 'componentstatus "x" not found')
 
@@ -48,11 +48,11 @@ async def test_a_component_that_nobody_knows_is_not_found(client):
         ("labelSelector=a", []),
     ],
 )
-async def test_they_can_be_selected(client, selector, found):
+async def test_component_statuses_support_selectors(client, selector, found):
     assert names(await client.get(f"{STATUSES}?{selector}")) == found
 
 
-async def test_a_table_has_their_conditions(client):
+async def test_component_status_table_has_conditions(client):
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     answer = await client.get(f"{STATUSES}?fieldSelector=metadata.name=etcd-0", Accept=accept)
     assert [row["cells"] for row in answer.body["rows"]] == [["etcd-0", "Healthy", "ok", ""]]
@@ -66,7 +66,7 @@ async def test_a_table_has_their_conditions(client):
         (Health(is_good=False, error="lost"), {"status": "False", "error": "lost"}),
     ],
 )
-async def test_a_condition_tells_what_a_component_answers(client, health, condition):
+async def test_component_condition_has_probe_message(client, health, condition):
     asked = []
 
     async def probe(url):

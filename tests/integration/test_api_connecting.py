@@ -88,11 +88,11 @@ LOGS = [
 ]
 
 
-async def test_logs_are_refused(client):
+async def test_logs_request_is_refused(client):
     assert await answers(client, "GET", LOGS) == LOGS
 
 
-async def test_a_pod_without_a_node_has_no_log(client):
+async def test_pod_without_node_has_no_log(client):
     for query in ("", "?dryRun=All", "?follow=abc"):
         assert (await client.get(f"{BASE}/pods/unbound/log{query}")).status == 204
 
@@ -116,17 +116,17 @@ STREAMS = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_streams_are_refused(client, method):
+async def test_stream_requests_without_upgrade_are_refused(client, method):
     assert await answers(client, method, STREAMS) == STREAMS
 
 
-async def test_streams_take_two_methods(client):
+async def test_streams_accept_get_and_post(client):
     for method in ("PUT", "PATCH", "DELETE", "OPTIONS"):
         answer = await client.send(method, f"{BASE}/pods/dial/exec")
         assert (answer.status, answer.body["reason"]) == (405, "MethodNotAllowed")
 
 
-async def test_an_upgrade_that_reaches_no_kubelet_is_an_error(client):
+async def test_upgrade_to_unreachable_kubelet_is_an_error(client):
     upgrade = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
     answer = await client.send("POST", f"{BASE}/pods/dial/exec?command=ls", **upgrade)
     assert (answer.status, answer.body["message"]) == (500, f"error dialing backend: {REFUSED}")
@@ -154,12 +154,12 @@ PROXIES = [
 ]
 
 
-async def test_proxies_are_refused(client):
+async def test_proxy_requests_are_refused(client):
     assert await answers(client, "GET", PROXIES) == PROXIES
     assert await answers(client, "POST", PROXIES) == PROXIES
 
 
-async def test_a_proxy_without_a_path_leads_to_its_root(client):
+async def test_proxy_without_path_is_redirected_to_root(client):
     await client.patch(
         f"{BASE}/pods/two/status", {"status": {"podIP": "10.9.9.9", "podIPs": [{"ip": "10.9.9.9"}]}}
     )

@@ -78,14 +78,14 @@ async def metrics(client):
 @pytest.mark.parametrize(
     "path", ["/version", "/healthz", "/nosuch", "/metrics", MAPS, f"{MAPS}?watch=1&timeoutSeconds=1"]
 )
-async def test_nothing_is_said_of_the_software(client, connect, path):
+async def test_responses_have_no_server_header(client, connect, path):
     raw = await connect()
     await raw.send("GET", path)
     status, headers = await raw.head()
     assert "server" not in headers, status
 
 
-async def test_nor_to_who_speaks_no_http_or_websocket(client, connect):
+async def test_error_responses_of_parser_have_no_server_header(client, connect):
     raw = await connect()
     raw.writer.write(b"no\r\n\r\n")
     assert "server" not in (await raw.head())[1]
@@ -98,7 +98,7 @@ async def test_nor_to_who_speaks_no_http_or_websocket(client, connect):
     assert (status, "server" in headers) == ("HTTP/1.1 101 Switching Protocols", False)
 
 
-async def test_who_waits_to_be_allowed_to_send_his_body_is_allowed(client, connect):
+async def test_expect_100_continue_is_answered(client, connect):
     raw, body = await connect(), orjson.dumps({"metadata": {"name": "patient"}})
     sized = f"Content-Length: {len(body)}"
     await raw.send("POST", MAPS, "Expect: 100-Continue", sized, "Content-Type: application/json")
@@ -107,14 +107,14 @@ async def test_who_waits_to_be_allowed_to_send_his_body_is_allowed(client, conne
     assert (await raw.head())[0] == "HTTP/1.1 201 Created"
 
 
-async def test_who_may_not_is_not_asked_for_his_body(client, connect):
+async def test_unauthorized_request_gets_no_100_continue(client, connect):
     raw = await connect()
     await raw.send("POST", MAPS, "Expect: 100-continue", "Content-Length: 100", user="nobody")
     status, headers = await raw.head()
     assert (status, headers["connection"]) == ("HTTP/1.1 401 Unauthorized", "close")
 
 
-async def test_what_else_is_expected_fails(client, connect):
+async def test_unknown_expectation_fails(client, connect):
     raw = await connect()
     await raw.send("GET", "/version", "Expect: miracles")
     status, headers = await raw.head()
@@ -123,7 +123,7 @@ async def test_what_else_is_expected_fails(client, connect):
     assert await raw.reader.read() == b""
 
 
-async def test_a_large_answer_takes_its_place_until_it_is_read(client, connect):
+async def test_large_response_counts_as_in_flight_until_read(client, connect):
     await filled(client)
     raw = await connect(limit=1 << 16)
     await raw.send("GET", MAPS, user="alice")
@@ -134,7 +134,7 @@ async def test_a_large_answer_takes_its_place_until_it_is_read(client, connect):
     assert (await client.get(MAPS, Authorization="Bearer alice")).status == 200
 
 
-async def test_it_is_given_up_when_its_time_is_over(client, connect, clock):
+async def test_unread_response_is_dropped_at_deadline(client, connect, clock):
     await filled(client)
     raw = await connect(limit=1 << 16)
     await raw.send("GET", MAPS, user="alice")
@@ -147,7 +147,7 @@ async def test_it_is_given_up_when_its_time_is_over(client, connect, clock):
 
 
 @pytest.mark.parametrize("upgrade", [False, True], ids=["stream", "websocket"])
-async def test_a_watch_that_is_not_read_is_cut_off_and_counted(client, connect, upgrade):
+async def test_unread_watch_is_closed_and_counted(client, connect, upgrade):
     await filled(client)
     raw = await connect(limit=1 << 16)
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
@@ -164,7 +164,7 @@ async def test_a_watch_that_is_not_read_is_cut_off_and_counted(client, connect, 
     assert 'apiserver_terminated_watchers_total{group="",resource="configmaps"} 1' in found
 
 
-async def test_pings_whose_pongs_are_not_read_take_bounded_memory(client, connect):
+async def test_unread_pongs_take_bounded_memory(client, connect):
     server = client.server.http
     before = {*server.connections}
     raw = await connect(limit=1 << 16)
@@ -184,7 +184,7 @@ async def test_pings_whose_pongs_are_not_read_take_bounded_memory(client, connec
     await until(lambda: not client.server.handler.watching._streams)
 
 
-async def test_a_watch_that_is_read_slowly_is_not(client, connect):
+async def test_slowly_read_watch_is_kept(client, connect):
     await filled(client, 40)
     raw = await connect(limit=1 << 16)
     await raw.send("GET", f"{MAPS}?watch=1")
@@ -201,7 +201,7 @@ async def test_a_watch_that_is_read_slowly_is_not(client, connect):
     assert "apiserver_terminated_watchers_total{" not in await metrics(client)
 
 
-async def test_a_client_that_does_not_read_small_answers_is_cut_off_as_well(clock):
+async def test_client_that_reads_no_small_responses_is_disconnected(clock):
     answered = 0
 
     async def handle(_request):

@@ -39,7 +39,9 @@ async def patch(client, body, content):
         pytest.param(rb'{"a":"\u0061"}', 200, 422, 200, 422, id="a letter that is escaped"),
     ],
 )
-async def test_each_way_of_a_write_has_its_own_text(client, data, merge, strategic, json, applied):
+async def test_controller_revision_write_errors_have_their_messages(
+    client, data, merge, strategic, json, applied
+):
     assert (await client.post(PATH, revision(data))).status == 201
     assert await patch(client, LABEL % 1, MERGE) == merge
     assert await patch(client, LABEL % 2, STRATEGIC) == strategic
@@ -50,7 +52,7 @@ async def test_each_way_of_a_write_has_its_own_text(client, data, merge, strateg
     assert (await client.get(ONE)).body["data"] == orjson.loads(data)
 
 
-async def test_an_application_that_changes_nothing_is_accepted(client):
+async def test_unchanged_apply_is_accepted(client):
     await client.post(PATH, revision(b'{ "a" : 1 }'))
     assert await patch(client, revision(b'{"a": 1}'), APPLY) == 200
 
@@ -63,7 +65,7 @@ async def test_an_application_that_changes_nothing_is_accepted(client):
         (b"null", "null"),
     ],
 )
-async def test_other_data_are_refused_and_shown_as_they_were_written(client, data, shown):
+async def test_changed_data_is_refused_with_original_data(client, data, shown):
     await client.post(PATH, revision(b'{ "a" : 1 }'))
     refused = await client.put(ONE, revision(data, -1))
     assert refused.body["message"] == (

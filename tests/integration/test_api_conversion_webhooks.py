@@ -59,7 +59,7 @@ async def change(client, **spec):
 # --- reads and writes
 
 
-async def test_each_version_has_its_own_fields_and_defaults(client, hooks):
+async def test_each_version_has_its_fields_and_defaults(client, hooks):
     made = (await client.post(V1, hook("a", host="h"))).body
     assert made["spec"] == {"host": "h", "size": 3}
     shown = (await client.get(f"{V2}/a")).body
@@ -69,7 +69,7 @@ async def test_each_version_has_its_own_fields_and_defaults(client, hooks):
     assert hooks.requests == [(f"{GROUP}/v2", ["a"]), (f"{GROUP}/v1", ["a"])]
 
 
-async def test_what_was_converted_once_is_listed_without_the_webhook(client, hooks):
+async def test_converted_objects_are_cached_for_lists(client, hooks):
     for name in "abc":
         await client.post(V2, hook(name, "v2", endpoint={"host": name}))
     assert hooks.requests == []
@@ -82,7 +82,7 @@ async def test_what_was_converted_once_is_listed_without_the_webhook(client, hoo
     assert hooks.requests == [(f"{GROUP}/v1", ["a", "b", "c"])]
 
 
-async def test_an_object_is_patched_in_the_version_of_the_request(client):
+async def test_patch_applies_in_version_of_request(client):
     await client.post(V1, hook("a", host="h"))
     patched = (await client.patch(f"{V1}/a", {"spec": {"host": "i"}})).body
     assert (patched["spec"], patched["metadata"]["generation"]) == ({"host": "i", "size": 3}, 2)
@@ -91,7 +91,7 @@ async def test_an_object_is_patched_in_the_version_of_the_request(client):
     assert status.body["metadata"]["generation"] == 2
 
 
-async def test_managers_of_other_versions_keep_their_fields(client):
+async def test_managers_of_other_versions_keep_fields(client):
     await client.patch(f"{V1}/a?fieldManager=one", hook("a", host="h"), kind=APPLY)
     taken = hook("a", "v2", endpoint={"host": "i"})
     refused = await client.patch(f"{V2}/a?fieldManager=two", taken, kind=APPLY)
@@ -102,7 +102,7 @@ async def test_managers_of_other_versions_keep_their_fields(client):
     assert owners == {"two": {"f:spec": {"f:endpoint": {"f:host": {}}}}}
 
 
-async def test_a_webhook_may_change_labels_and_annotations_and_nothing_else(client, hooks):
+async def test_conversion_may_change_labels_and_annotations_only(client, hooks):
     hooks.mode = "labels"
     metadata = (await client.post(V1, hook("a", host="h"))).body["metadata"]
     assert metadata["labels"] == {"converted": "yes"}
@@ -110,7 +110,7 @@ async def test_a_webhook_may_change_labels_and_annotations_and_nothing_else(clie
     assert "finalizers" not in metadata
 
 
-async def test_an_older_review_needs_no_uid(client, hooks):
+async def test_v1beta1_conversion_response_needs_no_uid(client, hooks):
     conversion = hooks.definition(versions=["v1beta1"])["spec"]["conversion"]
     await change(client, conversion=conversion)
     hooks.mode = "uid"
@@ -121,7 +121,7 @@ async def test_an_older_review_needs_no_uid(client, hooks):
 
 
 @pytest.mark.parametrize("mode", MESSAGES)
-async def test_what_a_webhook_may_not_answer(client, hooks, mode):
+async def test_invalid_conversion_response_is_an_error(client, hooks, mode):
     await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
     hooks.mode = mode
     answer = await client.get(f"{V1}/a")
@@ -130,7 +130,7 @@ async def test_what_a_webhook_may_not_answer(client, hooks, mode):
     assert (await client.get(f"{V2}/a")).status == 200
 
 
-async def test_a_response_must_be_about_the_request(client, hooks):
+async def test_conversion_response_needs_request_uid(client, hooks):
     hooks.mode = "uid"
     answer = await client.post(V1, hook("a", host="h"))
     begin = "conversion webhook for versions.test/v1, Kind=Hook failed: expected response.uid="
@@ -139,7 +139,7 @@ async def test_a_response_must_be_about_the_request(client, hooks):
     assert answer.body["message"].endswith(', got "other"')
 
 
-async def test_a_webhook_that_fails_fails_the_request_and_changes_nothing(client, hooks):
+async def test_failed_conversion_fails_request_and_changes_nothing(client, hooks):
     await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
     before = (await client.get(f"{V2}/a")).body
     hooks.mode = "failed"
@@ -155,7 +155,7 @@ async def test_a_webhook_that_fails_fails_the_request_and_changes_nothing(client
     assert (await client.delete(f"{V2}/a")).status == 200
 
 
-async def test_a_scale_is_read_from_the_converted_object(client, hooks):
+async def test_scale_is_read_from_converted_object(client, hooks):
     versions = [dict(version) for version in hooks.definition()["spec"]["versions"]]
     for version, path in zip(versions, (".spec.size", ".spec.endpoint.port"), strict=True):
         scale = {"specReplicasPath": path, "statusReplicasPath": ".status.replicas"}
@@ -170,7 +170,7 @@ async def test_a_scale_is_read_from_the_converted_object(client, hooks):
     assert (answer.status, answer.body["message"]) == (500, FAILED + MESSAGES["failed"])
 
 
-async def test_a_webhook_that_is_not_there_is_said_to_be_down(client, hooks):
+async def test_unreachable_conversion_webhook_is_connection_refused(client, hooks):
     await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
     conversion = hooks.definition(url="https://127.0.0.1:1/convert")["spec"]["conversion"]
     await change(client, conversion=conversion)
@@ -179,7 +179,7 @@ async def test_a_webhook_that_is_not_there_is_said_to_be_down(client, hooks):
     assert answer.body["message"] == f"{FAILED}{post}connection refused"
 
 
-async def test_a_service_that_is_not_there(client, hooks):
+async def test_missing_conversion_service_is_an_error(client, hooks):
     await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))
     conversion = hooks.definition()["spec"]["conversion"]
     conversion["webhook"]["clientConfig"] = {"service": {"namespace": "default", "name": "no", "path": "/x"}}
@@ -192,7 +192,7 @@ async def test_a_service_that_is_not_there(client, hooks):
 # --- the storage version
 
 
-async def test_an_object_is_stored_in_the_new_version_when_it_is_written(client, hooks):
+async def test_written_object_is_stored_in_new_storage_version(client, hooks):
     await client.post(V1, hook("a", host="h"))
     versions = [
         version | {"storage": version["name"] == "v1"} for version in hooks.definition()["spec"]["versions"]
@@ -211,7 +211,7 @@ async def test_an_object_is_stored_in_the_new_version_when_it_is_written(client,
 # --- admission
 
 
-async def test_policies_of_another_version_see_that_version(client):
+async def test_policies_see_object_in_their_version(client):
     policies = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [GROUP], "apiVersions": ["v1"], "operations": ["*"], "resources": ["hooks"]}
     constraints = {"resourceRules": [rule], "matchPolicy": "Equivalent"}
@@ -231,7 +231,7 @@ async def test_policies_of_another_version_see_that_version(client):
 # --- watches
 
 
-async def test_watches_see_their_version_and_select_in_it(client, hooks):
+async def test_watches_see_and_select_in_their_version(client, hooks):
     await client.post(V1, hook("a", host="h"))
     hooks.requests.clear()
     query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion=0"
@@ -246,7 +246,7 @@ async def test_watches_see_their_version_and_select_in_it(client, hooks):
     assert hooks.requests == [(f"{GROUP}/v1", ["a"])] * 3
 
 
-async def test_metrics_count_requests_and_failures(client, hooks):
+async def test_conversion_requests_and_failures_are_counted(client, hooks):
     await client.post(V1, hook("a", host="h"))
     hooks.mode = "failed"
     await client.get(f"{V1}/a")
@@ -257,7 +257,7 @@ async def test_metrics_count_requests_and_failures(client, hooks):
     assert "apiserver_crd_conversion_webhook_duration_seconds_count" in text
 
 
-async def test_a_review_takes_a_bounded_number_of_objects(client, hooks):
+async def test_conversion_reviews_are_limited_in_objects(client, hooks):
     for number in range(120):
         await client.post(V2, hook(f"a{number}", "v2", endpoint={"host": "h"}))
     assert len((await client.get(V1)).body["items"]) == 120

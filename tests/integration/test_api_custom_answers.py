@@ -14,7 +14,7 @@ async def client():
         yield client
 
 
-async def test_whole_numbers_of_metadata_may_have_a_fraction(client):
+async def test_integral_float_in_metadata_is_accepted(client):
     made = await client.post(
         WIDGETS, b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}'
     )
@@ -27,7 +27,7 @@ async def test_whole_numbers_of_metadata_may_have_a_fraction(client):
     assert (await client.put(f"{WIDGETS}/w", put % version)).status == 200
 
 
-async def test_a_refused_patch_shows_fields_in_the_order_of_the_alphabet(client):
+async def test_refused_patch_shows_sorted_fields(client):
     await client.post(WIDGETS, widget({"s": "x", "l": ["y"]}))
     patch = b'[{"op":"add","path":"/kind","value":{}}]'
     refused = await client.send("PATCH", f"{WIDGETS}/w", patch, Content_Type="application/json-patch+json")
@@ -39,7 +39,7 @@ async def test_a_refused_patch_shows_fields_in_the_order_of_the_alphabet(client)
     assert places == sorted(places)
 
 
-async def test_a_subresource_names_the_verb_that_it_does_not_take(client):
+async def test_subresource_with_wrong_method_names_verb(client):
     await client.post(WIDGETS, widget())
     refused = await client.send("DELETE", f"{WIDGETS}/w/status")
     assert (refused.status, refused.body["message"]) == (
@@ -48,7 +48,7 @@ async def test_a_subresource_names_the_verb_that_it_does_not_take(client):
     )
 
 
-async def test_a_definition_that_is_deleted_has_no_new_generation_and_no_grace_period(client):
+async def test_deleted_definition_keeps_generation_and_has_no_grace_period(client):
     answer = await client.send("DELETE", f"{DEFINITIONS}/widgets.example.com")
     metadata = answer.body["metadata"]
     assert (metadata["generation"], metadata.get("deletionGracePeriodSeconds")) == (1, None)
@@ -56,7 +56,7 @@ async def test_a_definition_that_is_deleted_has_no_new_generation_and_no_grace_p
     assert ("kube-apiserver", "status") in managers
 
 
-async def test_a_version_that_a_patch_makes_null_is_shown(client):
+async def test_version_set_to_null_by_patch_is_shown(client):
     await client.post(WIDGETS, widget())
     patch = [{"op": "copy", "path": "/apiVersion", "from": "/spec"}]
     refused = await client.send("PATCH", f"{WIDGETS}/w", patch, Content_Type="application/json-patch+json")
@@ -66,7 +66,7 @@ async def test_a_version_that_a_patch_makes_null_is_shown(client):
     )
 
 
-async def test_rules_are_not_checked_of_an_object_without_a_name():
+async def test_rules_are_skipped_for_object_without_name():
     async with apiserver.running() as client:
         ruled = SCHEMA | {"x-kubernetes-validations": [{"rule": "has(self.spec)"}]}
         await define(client, definition(version(schema=ruled)))

@@ -113,7 +113,7 @@ def warnings(answer):
         ),
     ],
 )
-async def test_refused_at_creation(client, spec, message):
+async def test_invalid_custom_object_is_refused_on_create(client, spec, message):
     answer = await client.post(WIDGETS, widget(spec))
     assert (answer.status, answer.body["reason"]) == (422, "Invalid")
     assert answer.body["message"] == f'Widget.example.com "w" is invalid: {message}'
@@ -132,13 +132,13 @@ async def test_refused_at_creation(client, spec, message):
         pytest.param({"zz": 1}, {}, ["spec.zz"], id="an unknown field"),
     ],
 )
-async def test_pruned_at_creation(client, spec, kept, dropped):
+async def test_unknown_fields_are_pruned_on_create(client, spec, kept, dropped):
     answer = await client.post(WIDGETS, widget(spec))
     assert (answer.status, answer.body["spec"]) == (201, kept)
     assert warnings(answer) == [f'299 - "unknown field \\"{path}\\""' for path in dropped]
 
 
-async def test_an_object_in_place_of_a_text_is_pruned_and_refused(client):
+async def test_object_in_place_of_string_is_pruned_and_refused(client):
     answer = await client.post(WIDGETS, widget({"s": {"a": 1}, "l": [{"b": 1}]}))
     assert answer.body["message"] == (
         'Widget.example.com "w" is invalid: ['
@@ -163,7 +163,7 @@ async def test_an_object_in_place_of_a_text_is_pruned_and_refused(client):
         ),
     ],
 )
-async def test_finalizers_without_a_domain_are_warned_of(client, finalizers, expected):
+async def test_finalizers_without_domain_are_warned_of(client, finalizers, expected):
     quoted = [f"metadata.finalizers: {one}".replace('"', '\\"') for one in expected]
     answer = await client.post(WIDGETS, widget(finalizers=finalizers))
     assert answer.status == 201, answer.body
@@ -177,7 +177,7 @@ async def test_only_new_finalizers_are_warned_of(client):
     assert (len(warnings(same)), len(warnings(more))) == (0, 1)
 
 
-async def test_labels_are_found_wrong_three_times_in_an_update(client):
+async def test_invalid_labels_are_reported_three_times_on_update(client):
     await client.post(WIDGETS, widget())
     answer = await client.patch(f"{WIDGETS}/w", {"metadata": {"labels": {"a b": "c"}}})
     assert answer.status == 422
@@ -201,7 +201,7 @@ async def test_labels_are_found_wrong_three_times_in_an_update(client):
         ),
     ],
 )
-async def test_a_body_must_be_of_the_kind(client, tree, status, message):
+async def test_body_of_other_kind_is_refused(client, tree, status, message):
     answer = await client.post(WIDGETS, tree)
     assert (answer.status, answer.body["message"]) == (status, message)
 
@@ -219,9 +219,7 @@ async def test_a_body_must_be_of_the_kind(client, tree, status, message):
     ],
 )
 @pytest.mark.parametrize("subresource", ["", "/status"])
-async def test_an_update_needs_the_current_resource_version(
-    client, subresource, resource_version, status, message
-):
+async def test_update_needs_current_resource_version(client, subresource, resource_version, status, message):
     tree = (await client.post(WIDGETS, widget({"size": 2}))).body
     tree["metadata"] |= {"resourceVersion": resource_version}
     answer = await client.put(f"{WIDGETS}/w{subresource}", tree)
@@ -229,7 +227,7 @@ async def test_an_update_needs_the_current_resource_version(
 
 
 @pytest.mark.parametrize(("resource_version", "status"), [(None, 200), ("0", 422), ("1", 409)])
-async def test_a_scale_is_updated_without_a_resource_version(client, resource_version, status):
+async def test_scale_update_needs_no_resource_version(client, resource_version, status):
     await client.post(WIDGETS, widget({"size": 2}))
     scale = (await client.get(f"{WIDGETS}/w/scale")).body
     scale["metadata"] |= {"resourceVersion": resource_version}
@@ -237,7 +235,7 @@ async def test_a_scale_is_updated_without_a_resource_version(client, resource_ve
     assert (await client.put(f"{WIDGETS}/w/scale", scale)).status == status
 
 
-async def test_a_negative_scale_is_refused_as_the_object_would_be(client):
+async def test_negative_scale_is_refused_like_object(client):
     await client.post(WIDGETS, widget({"size": 2}))
     answer = await client.patch(f"{WIDGETS}/w/scale", {"spec": {"replicas": -3}})
     assert answer.body["message"] == (
@@ -271,7 +269,7 @@ async def test_a_negative_scale_is_refused_as_the_object_would_be(client):
         ),
     ],
 )  # fmt: skip
-async def test_a_status_is_checked_as_a_value_of_its_own(client, written, causes):
+async def test_status_is_validated_alone(client, written, causes):
     await client.post(WIDGETS, widget())
     answer = await client.patch(f"{WIDGETS}/w/status", {"status": written})
     assert answer.status == 422
@@ -306,7 +304,7 @@ def gadgets(api_version):
     return f"/apis/{GROUP}/{api_version}/namespaces/default/gadgets"
 
 
-async def test_an_object_is_validated_by_the_schema_of_its_version_alone(versions):
+async def test_object_is_validated_by_schema_of_its_version_only(versions):
     """An old client knows nothing of what a new version requires."""
     assert (await versions.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))).status == 201
     labelled = await versions.patch(f"{gadgets('v1')}/g", {"metadata": {"labels": {"a": "b"}}})
@@ -315,21 +313,21 @@ async def test_an_object_is_validated_by_the_schema_of_its_version_alone(version
     assert refused.body["message"] == 'Gadget.example.com "g" is invalid: spec.new: Required value'
 
 
-async def test_a_read_shows_the_fields_of_the_version_that_is_read(versions):
+async def test_read_shows_fields_of_requested_version(versions):
     await versions.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))
     new = (await versions.get(f"{gadgets('v2')}/g")).body
     old = (await versions.get(f"{gadgets('v1')}/g")).body
     assert (old["spec"], new["spec"]) == ({"a": "x", "old": "o", "d": "one"}, {"a": "x"})
 
 
-async def test_what_the_stored_version_has_no_field_for_is_not_stored(versions):
+async def test_field_missing_in_storage_version_is_not_stored(versions):
     made = await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
     assert (made.status, made.body["spec"]) == (201, {"a": "x"})
     listed = (await versions.get(gadgets("v1"))).body["items"]
     assert [one["spec"] for one in listed] == [{"a": "x", "d": "one"}]
 
 
-async def test_who_applies_in_another_version_needs_an_object_of_that_version(versions):
+async def test_apply_in_other_version_needs_that_version_in_body(versions):
     await versions.patch(f"{gadgets('v1')}/g?fieldManager=a", gadget({"a": "x"}), kind="apply-patch+yaml")
     taken = gadget({"a": "x", "new": "n"}, "v2")
     refused = await versions.patch(f"{gadgets('v2')}/g?fieldManager=b", taken, kind="apply-patch+yaml")
@@ -337,7 +335,7 @@ async def test_who_applies_in_another_version_needs_an_object_of_that_version(ve
     assert (refused.status, refused.body["message"]) == (500, problem)
 
 
-async def test_a_dry_run_shows_what_would_be_stored(versions):
+async def test_dry_run_returns_object_as_stored(versions):
     made = await versions.post(f"{gadgets('v2')}?dryRun=All", gadget({"a": "x", "new": "n"}, "v2"))
     await versions.post(gadgets("v2"), gadget({"a": "x", "new": "n"}, "v2"))
     changed = await versions.patch(f"{gadgets('v2')}/g?dryRun=All", {"spec": {"a": "z", "new": "k"}})
@@ -355,7 +353,7 @@ async def change_schema(client, schema):
     assert answer.status == 200, answer.body
 
 
-async def test_objects_that_were_stored_before_a_change_are_shown_as_the_definition_is_now(client):
+async def test_stored_objects_follow_changed_definition(client):
     await define(client, definition(version(schema=OLD), plural="gadgets", kind="Gadget"))
     await client.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))
     await change_schema(client, NEW)
@@ -377,7 +375,7 @@ async def until_shown(client, spec):
                 return shown
 
 
-async def test_what_a_custom_group_does_not_have_is_no_page(client):
+async def test_missing_resource_of_custom_group_is_404_page(client):
     """Of a built-in group it is a resource that is missing."""
     for path in (f"/apis/{GROUP}/v1/odds", f"/apis/{GROUP}/v9/namespaces/default/odds"):
         answer = await client.get(path)

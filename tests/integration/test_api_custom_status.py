@@ -34,7 +34,7 @@ async def client():
         yield client
 
 
-async def test_a_default_stands_for_the_status_that_a_new_object_cannot_be_given(client):
+async def test_default_replaces_status_of_new_object(client):
     """Rules do not see it, since upstream fills it in when it reads what is stored."""
     one, sent = f"{WIDGETS}/w", widget() | {"status": {"phase": "no"}}
     tried = await client.post(f"{WIDGETS}?dryRun=All", sent)
@@ -47,6 +47,6 @@ async def test_a_default_stands_for_the_status_that_a_new_object_cannot_be_given
     assert read.body["metadata"]["generation"] == 2
 
 
-async def test_an_applied_object_that_is_new_has_the_default_status(client):
+async def test_newly_applied_object_gets_default_status(client):
     made = await client.patch(f"{WIDGETS}/w?fieldManager=m", widget(), kind="apply-patch+yaml")
     assert (made.status, made.body["status"], made.body["spec"]) == (201, PENDING, {"a": "x"})

@@ -12,7 +12,7 @@ async def client():
         yield client
 
 
-async def test_watches_end_when_the_definition_changes(client):
+async def test_definition_change_ends_watches(client):
     await define(client, definition())
     async with client.watch(f"{WIDGETS}?watch=1") as events:
         versions = [version(), version("v2", storage=False)]
@@ -21,7 +21,7 @@ async def test_watches_end_when_the_definition_changes(client):
         assert [event async for event in events] == []
 
 
-async def test_who_managed_nothing_but_the_replicas_of_a_version_without_that_path(client):
+async def test_manager_of_replicas_only_is_kept_across_versions(client):
     """As a real server: each version says where its replicas are, and what is managed itself stays managed."""
     scales = {
         name: {"scale": {"specReplicasPath": path, "statusReplicasPath": ".status.replicas"}}
@@ -55,7 +55,7 @@ async def test_who_managed_nothing_but_the_replicas_of_a_version_without_that_pa
         pytest.param("PATCH", "apply-patch+yaml", id="an apply"),
     ],
 )
-async def test_a_write_without_changes_migrates_an_object_to_the_storage_version(client, method, kind):
+async def test_unchanged_write_migrates_object_to_storage_version(client, method, kind):
     await define(client, definition(version("v1")))
     sent = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
     created = await client.post(WIDGETS, sent)

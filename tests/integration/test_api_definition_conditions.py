@@ -73,12 +73,12 @@ async def names(client, name):
     return (await client.get(f"{DEFINITIONS}/{name}")).body["status"]["acceptedNames"]
 
 
-async def test_names_are_accepted_before_a_definition_is_established(client):
+async def test_names_are_accepted_before_definition_is_established(client):
     found = await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     assert found == [[ACCEPTED, INSTALLING], [ACCEPTED, ESTABLISHED]]
 
 
-async def test_the_last_name_that_is_in_use_is_told_of_and_none_of_the_short_names_is_given(client):
+async def test_last_conflicting_name_is_reported_and_no_short_name_accepted(client):
     taken = named("widgets", "Widget", shortNames=["wi", "wj"])
     await create(client, taken, [ACCEPTED, ESTABLISHED])
     asked = named("gadgets", "Widget", shortNames=["wi", "wj", "widgets"])
@@ -86,7 +86,7 @@ async def test_the_last_name_that_is_in_use_is_told_of_and_none_of_the_short_nam
     assert await names(client, GADGETS_NAME) == {"plural": "gadgets", "kind": ""}
 
 
-async def test_names_that_are_let_go_are_given_to_who_waits_while_own_names_may_be_in_ones_way(client):
+async def test_released_names_are_given_to_waiting_definition(client):
     await create(client, named("widgets", "Widget", shortNames=["wi", "wj"]), [ACCEPTED, ESTABLISHED])
     await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
     present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
@@ -110,7 +110,7 @@ def approved(status, reason, message):
     return ("KubernetesAPIApprovalPolicyConformant", status, reason, message)
 
 
-async def test_who_approved_a_definition_of_a_group_of_kubernetes_is_told(client):
+async def test_api_approval_condition_of_kubernetes_groups(client):
     tree = named("things", "Thing", "test.k8s.io")
     tree["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://github.com/x/y/pull/1"}
     in_order = approved("True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1")
@@ -129,14 +129,14 @@ async def deleted(client, name, *, last=None):
     return await seen(client, name, since, last)
 
 
-async def test_a_definition_that_ends_tells_how_far_it_is(client):
+async def test_terminating_definition_reports_progress(client):
     await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     assert (await client.post(WIDGETS, WIDGET)).status == 201
     before = [ACCEPTED, ESTABLISHED]
     assert await deleted(client, WIDGETS_NAME) == [[*before, PENDING], [*before, IN_PROGRESS], None]
 
 
-async def test_a_definition_whose_names_were_never_accepted_ends_at_once(client):
+async def test_definition_with_unaccepted_names_is_deleted_at_once(client):
     await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
@@ -145,7 +145,7 @@ async def test_a_definition_whose_names_were_never_accepted_ends_at_once(client)
     assert (await deleted(client, GADGETS_NAME, last=last))[-1] == last
 
 
-async def test_a_definition_with_another_finalizer_is_served_until_that_is_gone(client):
+async def test_definition_with_other_finalizer_is_served_until_removed(client):
     await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
     await client.patch(f"{DEFINITIONS}/{WIDGETS_NAME}", held)
@@ -191,14 +191,14 @@ def converted(bundle, plural="widgets", kind="Widget"):
 
 
 @pytest.mark.parametrize("bundle", BUNDLES)
-async def test_a_definition_whose_webhook_cannot_be_known_is_not_established(client, bundle):
+async def test_definition_with_invalid_ca_bundle_is_not_established(client, bundle):
     last = [ACCEPTED, INVALID if BUNDLES[bundle] else ESTABLISHED]
     assert (await create(client, converted(bundle), last))[-1] == last
     answer = await client.get(f"/apis/{GROUP}/v1")
     assert answer.status == (404 if BUNDLES[bundle] else 200)
 
 
-async def test_it_is_established_once_its_certificates_are_mended(client):
+async def test_definition_is_established_after_ca_bundle_is_repaired(client):
     await create(client, converted(b"bad"), [ACCEPTED, INVALID])
     path = f"{DEFINITIONS}/{WIDGETS_NAME}"
     tree = (await client.patch(path, {"metadata": {"labels": {"a": "b"}}})).body
@@ -209,7 +209,7 @@ async def test_it_is_established_once_its_certificates_are_mended(client):
     await seen(client, WIDGETS_NAME, version, [ACCEPTED, ESTABLISHED])
 
 
-async def test_an_established_definition_takes_no_wrong_certificates(client):
+async def test_established_definition_refuses_invalid_ca_bundle(client):
     await create(client, converted(CERTIFICATE), [ACCEPTED, ESTABLISHED])
     path = f"{DEFINITIONS}/{WIDGETS_NAME}"
     for bundle, problem in BUNDLES.items():

@@ -110,7 +110,7 @@ async def refusal(client, *versions):
         ),
     ],
 )
-async def test_schemas_that_are_refused(client, schema, message):
+async def test_invalid_schemas_are_refused(client, schema, message):
     assert await refusal(client, version(schema=schema)) == message
 
 
@@ -144,7 +144,7 @@ OBJECT_TYPE = (
         ("id", "x", '"ID":"x"'),
     ],
 )  # fmt: skip
-async def test_a_status_must_be_separable_from_its_schema(client, name, value, internal_value):
+async def test_status_needs_separate_schema(client, name, value, internal_value):
     schema = obj(a=TEXT, l={"type": "array", "items": TEXT}) | {name: value}
     refused = await refusal(client, version(schema=schema, subresources={"status": {}}))
     refused = refused.removeprefix("[")
@@ -155,7 +155,7 @@ async def test_a_status_must_be_separable_from_its_schema(client, name, value, i
 
 
 @pytest.mark.parametrize("status_version", [0, 1])
-async def test_the_schema_of_a_version_is_separable_where_it_has_a_status(client, status_version):
+async def test_version_schema_with_status_is_validated_separately(client, status_version):
     schemas = [obj(a=TEXT) | {"maxProperties": 3}, {"type": "object"}]
     versions = [
         version(f"v{index}", schema=schema, storage=index == 0) for index, schema in enumerate(schemas)
@@ -167,7 +167,7 @@ async def test_the_schema_of_a_version_is_separable_where_it_has_a_status(client
         assert answer.body["details"]["causes"][0]["field"] == "spec.versions[0].schema.openAPIV3Schema"
 
 
-async def test_a_status_needs_an_object_around_it(client):
+async def test_status_subresource_needs_object_schema(client):
     schema = {"type": "array", "items": TEXT, "anyOf": [{}]}
     refused = await refusal(client, version(schema=schema, subresources={"status": {}}))
     assert refused == (
@@ -176,7 +176,7 @@ async def test_a_status_needs_an_object_around_it(client):
     )
 
 
-async def test_defaults_of_values_of_a_map_are_not_checked(client):
+async def test_defaults_of_map_values_are_not_validated(client):
     values = obj(a=TEXT) | {"default": {"q": 1}}
     schema = obj(m={"type": "object", "additionalProperties": values})
     answer = await client.post(f"{DEFINITIONS}?dryRun=All", definition(version(schema=schema)))
@@ -196,20 +196,20 @@ async def test_defaults_of_values_of_a_map_are_not_checked(client):
         ([""], "[0].jsonPath: Required value"),
     ],
 )  # fmt: skip
-async def test_selectable_fields_that_are_refused(client, paths, message):
+async def test_invalid_selectable_fields_are_refused(client, paths, message):
     schema = obj(spec=obj(a=TEXT, l={"type": "array", "items": TEXT}))
     selectable = [{"jsonPath": path} for path in paths]
     refused = await refusal(client, version(schema=schema, selectableFields=selectable))
     assert refused == f"spec.selectableFields{message}"
 
 
-async def test_the_first_version_is_named_twice(client):
+async def test_first_version_is_reported_twice(client):
     assert await refusal(client, version("V1")) == (
         f'[spec.versions[0].name: Invalid value: "V1": {LABEL}, spec.version: Invalid value: "V1": {LABEL}]'
     )
 
 
-async def test_formats_that_are_ignored_are_warned_of(client):
+async def test_ignored_formats_are_warned_of(client):
     schema = obj(a=TEXT | {"format": "colour"}, b=TEXT | {"format": "date"}, c=NUMBER | {"format": "int32"})
     answer = await client.post(f"{DEFINITIONS}?dryRun=All", definition(version(schema=schema)))
     assert answer.headers.getall("Warning") == ['299 - "unrecognized format \\"colour\\""']

@@ -85,13 +85,13 @@ async def widgets(client):
 # --- what comes with a definition
 
 
-async def test_a_definition_is_told_that_its_names_are_accepted(client):
+async def test_new_definition_has_accepted_names(client):
     tree = await define(client, WIDGET)
     assert conditions(tree) == {"NamesAccepted": "True", "Established": "True"}
     assert tree["status"]["acceptedNames"]["plural"] == "widgets"
 
 
-async def test_discovery_tells_of_it(widgets):
+async def test_custom_kind_is_in_discovery(widgets):
     group = (await widgets.get(f"/apis/{GROUP}")).body
     assert group["preferredVersion"]["version"] == "v1"
     listed = (await widgets.get(f"/apis/{GROUP}/v1")).body["resources"]
@@ -99,7 +99,7 @@ async def test_discovery_tells_of_it(widgets):
     assert GROUP in [one["name"] for one in (await widgets.get("/apis")).body["groups"]]
 
 
-async def test_openapi_tells_what_it_is_made_of(widgets):
+async def test_custom_kind_is_in_openapi(widgets):
     document = (await widgets.get(f"/openapi/v3/apis/{GROUP}/v1")).body
     schema = document["components"]["schemas"]["com.example.v1.Widget"]
     assert schema["properties"]["spec"]["properties"]["color"]["description"] == "What it looks like."
@@ -107,7 +107,7 @@ async def test_openapi_tells_what_it_is_made_of(widgets):
     assert f"apis/{GROUP}/v1" in index
 
 
-async def test_a_second_definition_does_not_get_the_names_of_the_first(widgets):
+async def test_second_definition_does_not_get_names_in_use(widgets):
     other = definition(plural="gadgets", kind="Widget")
     await widgets.post(DEFINITIONS, other)
     tree = await until(widgets, f"gadgets.{GROUP}", lambda seen: "NamesAccepted" in conditions(seen))
@@ -115,7 +115,7 @@ async def test_a_second_definition_does_not_get_the_names_of_the_first(widgets):
     assert (await widgets.get(f"/apis/{GROUP}/v1/gadgets")).status == 404
 
 
-async def test_names_that_become_free_are_given_to_who_waits_for_them(widgets):
+async def test_released_names_are_given_to_waiting_definition(widgets):
     await widgets.post(DEFINITIONS, definition(plural="gadgets", kind="Widget"))
     await until(widgets, f"gadgets.{GROUP}", lambda seen: "NamesAccepted" in conditions(seen))
     await widgets.delete(f"{DEFINITIONS}/widgets.{GROUP}")
@@ -126,14 +126,14 @@ async def test_names_that_become_free_are_given_to_who_waits_for_them(widgets):
 # --- its objects
 
 
-async def test_objects_are_filled_in_and_pruned(widgets):
+async def test_custom_objects_are_defaulted_and_pruned(widgets):
     answer = await widgets.post(WIDGETS, widget(color="red", unknown=1))
     assert answer.status == 201
     assert answer.body["spec"] == {"size": 3, "color": "red"}
     assert 'unknown field "spec.unknown"' in answer.headers["Warning"].replace("\\", "")
 
 
-async def test_objects_that_break_the_schema_are_refused(widgets):
+async def test_custom_object_violating_schema_is_refused(widgets):
     answer = await widgets.post(WIDGETS, widget(size=0))
     assert answer.status == 422
     assert answer.body["message"] == (
@@ -157,13 +157,13 @@ async def test_objects_that_break_the_schema_are_refused(widgets):
         pytest.param(widget("UP"), 422, "a lowercase RFC 1123 subdomain", id="name"),
     ],
 )
-async def test_objects_of_another_kind_are_refused(widgets, sent, code, problem):
+async def test_custom_object_of_other_kind_is_refused(widgets, sent, code, problem):
     answer = await widgets.post(WIDGETS, sent)
     assert answer.status == code
     assert problem in answer.body["message"]
 
 
-async def test_generations_count_changes_of_everything_but_status(widgets):
+async def test_generation_counts_changes_except_status(widgets):
     assert (await widgets.post(WIDGETS, widget())).body["metadata"]["generation"] == 1
     changed = await widgets.patch(f"{WIDGETS}/w", {"spec": {"size": 4}, "status": {"replicas": 9}})
     assert changed.body["metadata"]["generation"] == 2
@@ -173,7 +173,7 @@ async def test_generations_count_changes_of_everything_but_status(widgets):
     assert (told.body["status"], told.body["spec"]["size"]) == ({"replicas": 4}, 4)
 
 
-async def test_a_scale_is_shown_and_taken_where_the_definition_says(widgets):
+async def test_scale_subresource_uses_paths_of_definition(widgets):
     await widgets.post(WIDGETS, widget(size=2))
     await widgets.patch(f"{WIDGETS}/w/status", {"status": {"replicas": 1, "selector": "a=b"}})
     scale = (await widgets.get(f"{WIDGETS}/w/scale")).body
@@ -183,7 +183,7 @@ async def test_a_scale_is_shown_and_taken_where_the_definition_says(widgets):
     assert (shown["spec"]["size"], shown["metadata"]["generation"]) == (7, 2)
 
 
-async def test_lists_are_merged_by_their_keys_when_they_are_applied(widgets):
+async def test_applied_map_lists_are_merged_by_key(widgets):
     await widgets.post(WIDGETS, widget(items=[{"k": "a", "v": "1"}]))
     applied = await widgets.patch(
         f"{WIDGETS}/w?fieldManager=m&force=true",
@@ -193,21 +193,21 @@ async def test_lists_are_merged_by_their_keys_when_they_are_applied(widgets):
     assert applied.body["spec"]["items"] == [{"k": "a", "v": "1"}, {"k": "b", "v": "2"}]
 
 
-async def test_nobody_knows_how_to_merge_strategically(widgets):
+async def test_strategic_merge_patch_is_unsupported(widgets):
     await widgets.post(WIDGETS, widget())
     answer = await widgets.patch(f"{WIDGETS}/w", {"spec": {}}, kind="strategic-merge-patch+json")
     assert answer.status == 415
     assert "application/json-patch+json, application/merge-patch+json" in answer.body["message"]
 
 
-async def test_tables_have_the_columns_of_the_definition(widgets):
+async def test_table_has_columns_of_definition(widgets):
     await widgets.post(WIDGETS, widget(size=5))
     table = (await widgets.get(WIDGETS, Accept="application/json;as=Table;v=v1;g=meta.k8s.io")).body
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]
     assert table["rows"][0]["cells"] == ["w", 5]
 
 
-async def test_fields_select_if_the_definition_says_so(widgets):
+async def test_field_selectors_use_selectable_fields(widgets):
     await widgets.post(WIDGETS, widget("r", color="red"))
     await widgets.post(WIDGETS, widget("b", color="blue"))
     found = (await widgets.get(f"{WIDGETS}?fieldSelector=spec.color%3Dblue")).body["items"]
@@ -219,7 +219,7 @@ async def test_fields_select_if_the_definition_says_so(widgets):
 # --- versions
 
 
-async def test_objects_are_shown_in_every_version_and_stored_in_one(client):
+async def test_objects_are_served_in_every_version(client):
     old = version("v1beta1", storage=False, deprecated=True, deprecationWarning="old widget")
     await define(client, definition(old, version("v1")))
     path = WIDGETS.replace("/v1/", "/v1beta1/")
@@ -244,7 +244,7 @@ async def test_fields_have_owners_across_versions(client):
     assert owners["two"] == f"{GROUP}/v1"
 
 
-async def test_versions_that_a_webhook_converts_are_all_served(client):
+async def test_webhook_converted_versions_are_served(client):
     webhook = {"clientConfig": {"url": "https://example.com"}, "conversionReviewVersions": ["v1"]}
     conversion = {"strategy": "Webhook", "webhook": webhook}
     await define(client, definition(version("v1beta1", storage=False), version("v1"), conversion=conversion))
@@ -252,7 +252,7 @@ async def test_versions_that_a_webhook_converts_are_all_served(client):
     assert [one["version"] for one in group["versions"]] == ["v1", "v1beta1"]
 
 
-async def test_rules_are_evaluated_and_name_what_breaks_them(client):
+async def test_rules_are_evaluated_and_reported(client):
     size = {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 1"}]}
     spec = {"type": "object", "properties": {"size": size}}
     schema = {"type": "object", "properties": {"spec": spec}}
@@ -266,7 +266,7 @@ async def test_rules_are_evaluated_and_name_what_breaks_them(client):
 # --- changes and ends
 
 
-async def test_a_new_schema_holds_as_soon_as_it_is_served(widgets):
+async def test_new_schema_applies_when_served(widgets):
     served = asyncio.Event()
     widgets.server.catalog.on_change.append(served.set)
     stored = (await widgets.get(f"{DEFINITIONS}/widgets.{GROUP}")).body
@@ -278,7 +278,7 @@ async def test_a_new_schema_holds_as_soon_as_it_is_served(widgets):
     assert (await widgets.post(WIDGETS, widget())).body["spec"] == {"size": 3, "weight": 7}
 
 
-async def test_a_definition_takes_its_objects_with_it(widgets):
+async def test_deleted_definition_deletes_its_objects(widgets):
     await widgets.post(WIDGETS, widget())
     deleted = await widgets.delete(f"{DEFINITIONS}/widgets.{GROUP}")
     assert "deletionTimestamp" in deleted.body["metadata"]
@@ -295,7 +295,7 @@ async def test_a_definition_takes_its_objects_with_it(widgets):
 # --- how they are sent
 
 
-async def test_a_definition_goes_that_was_stored_in_a_version_it_no_longer_has(client):
+async def test_definition_without_its_stored_version_can_be_deleted(client):
     await define(client, WIDGET)
     name = WIDGET["metadata"]["name"]
     stored = (await client.get(f"{DEFINITIONS}/{name}")).body
@@ -318,7 +318,7 @@ async def test_a_definition_goes_that_was_stored_in_a_version_it_no_longer_has(c
         pytest.param("null", 201, b'"size":3', id="null, for which there is a default"),
     ],
 )
-async def test_numbers_are_written_as_upstream_writes_them(client, field, value, stored):
+async def test_numbers_are_written_as_upstream_does(client, field, value, stored):
     await define(client, definition(version(schema=SCHEMA)))  # one that has a scale takes no floats there
     body = f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"size":{field}}}}}'
     answer = await client.post(WIDGETS, body.encode())
@@ -328,7 +328,7 @@ async def test_numbers_are_written_as_upstream_writes_them(client, field, value,
 
 @pytest.mark.parametrize("items", ["5", "[5]", '"x"', "{}", "[null]", '[{"k":2.0}]', '[{"k":1e3},{"k":1e3}]'])
 @pytest.mark.parametrize("is_applied", [False, True])
-async def test_what_is_no_list_is_refused_where_a_list_is_a_map(widgets, items, is_applied):
+async def test_non_list_in_place_of_map_list_is_refused(widgets, items, is_applied):
     body = f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"items":{items}}}}}'
     if is_applied:
         answer = await widgets.patch(f"{WIDGETS}/a?fieldManager=m", body.encode(), kind="apply-patch+yaml")
@@ -338,7 +338,7 @@ async def test_what_is_no_list_is_refused_where_a_list_is_a_map(widgets, items, 
     assert b"fault of the server" not in answer.data
 
 
-async def test_each_item_of_a_list_says_what_it_is(widgets):
+async def test_each_list_item_has_kind(widgets):
     await widgets.post(WIDGETS, widget("a"))
     await widgets.post(WIDGETS, widget("b"))
     for accept in ("application/json", "application/yaml"):
@@ -358,13 +358,13 @@ async def test_each_item_of_a_list_says_what_it_is(widgets):
         ),
     ],
 )
-async def test_there_are_no_messages_of_what_users_define(widgets, accept, status, form):
+async def test_custom_objects_have_no_protobuf(widgets, accept, status, form):
     await widgets.post(WIDGETS, widget())
     answer = await widgets.get(f"{WIDGETS}/w", Accept=accept)
     assert (answer.status, answer.headers["Content-Type"]) == (status, form)
 
 
-async def test_a_scale_has_a_message(widgets):
+async def test_scale_of_custom_object_has_protobuf(widgets):
     await widgets.post(WIDGETS, widget())
     answer = await widgets.get(f"{WIDGETS}/w/scale", Accept=PROTOBUF)
     assert answer.data.startswith(b"k8s\x00")

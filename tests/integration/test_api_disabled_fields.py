@@ -78,7 +78,7 @@ def within(tree, *keys):
         ),
     ],
 )
-async def test_pods_and_their_templates(client, path, keys, more):
+async def test_disabled_fields_of_pods_and_templates_are_dropped(client, path, keys, more):
     spec = SPEC | {"restartPolicy": "Never"} if path.startswith(BATCH) else SPEC
     tree = nested(spec, *keys)
     if len(keys) > 1:
@@ -101,7 +101,7 @@ async def test_pods_and_their_templates(client, path, keys, more):
     assert b"f:schedulingGroup" in changed.data  # whoever sends a field manages it, dropped or not
 
 
-async def test_the_status_of_pods(client):
+async def test_disabled_fields_of_pod_status_are_dropped(client):
     await client.post(
         f"{CORE}/pods", {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
     )
@@ -122,7 +122,7 @@ async def test_the_status_of_pods(client):
     assert shown["containerStatuses"][0]["volumeMounts"] == [mount]
 
 
-async def test_leases(client):
+async def test_disabled_fields_of_leases_are_dropped(client):
     spec = {"holderIdentity": "x", "strategy": "Bad Strategy", "preferredHolder": "y"}
     made = await client.post(LEASES, {"metadata": {"name": "x"}, "spec": spec})
     assert (made.status, made.body["spec"]) == (201, {"holderIdentity": "x"})
@@ -130,7 +130,7 @@ async def test_leases(client):
     assert (changed.status, changed.body["spec"]) == (200, {"holderIdentity": "x"})
 
 
-async def test_drivers(client):
+async def test_disabled_fields_of_csi_drivers_are_dropped(client):
     spec = {"preventPodSchedulingIfMissing": True}
     made = await client.post(DRIVERS, {"metadata": {"name": "x"}, "spec": spec})
     assert made.status == 201
@@ -140,7 +140,7 @@ async def test_drivers(client):
         assert "preventPodSchedulingIfMissing" not in answer.body["spec"]
 
 
-async def test_resource_slices(client):
+async def test_disabled_fields_of_resource_slices_are_dropped(client):
     device = {
         "name": "d",
         "nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "x"}},
@@ -173,7 +173,7 @@ SHOWN = {"apiGroup": None} | REFERENCE
         ({"dataSource": REFERENCE | {"kind": "Other", "apiGroup": "a.b"}}, {}),
     ],
 )
-async def test_sources_of_claims(client, sources, shown):
+async def test_disabled_sources_of_claims_are_dropped(client, sources, shown):
     asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     answer = await client.post(
         f"{CORE}/persistentvolumeclaims", {"metadata": {"name": "x"}, "spec": asked | sources}

@@ -37,7 +37,7 @@ async def deleted(client, clock, path, seconds):
         return (await anext(events))["type"]
 
 
-async def test_an_event_is_deleted_at_its_time(client, clock):
+async def test_event_expires_at_its_ttl(client, clock):
     await client.post(MAPS, {"metadata": {"name": "m"}})
     assert (await client.post(CORE, EVENT)).status == 201
     clock.advance(TTL - 1)
@@ -47,7 +47,7 @@ async def test_an_event_is_deleted_at_its_time(client, clock):
     assert (await client.get(f"{MAPS}/m")).status == 200
 
 
-async def test_an_event_that_is_written_again_has_all_its_time_again(client, clock):
+async def test_updated_event_gets_new_ttl(client, clock):
     await client.post(CORE, EVENT)
     clock.advance(TTL)
     assert (await client.patch(f"{CORE}/e", {"count": 2})).status == 200

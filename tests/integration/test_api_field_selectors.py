@@ -64,7 +64,7 @@ async def names(client, path, selector):
         ),
     ],
 )
-async def test_an_absent_value_counts_as_zero(client, path, body, selector):
+async def test_absent_value_matches_zero_in_field_selector(client, path, body, selector):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
     made = await client.post(path, {"metadata": {"name": "x"}} | body)
     assert made.status == 201, made.data
@@ -91,12 +91,12 @@ async def test_an_absent_value_counts_as_zero(client, path, body, selector):
         ("/api/v1/events", "regarding.name", UNSUPPORTED),
     ],
 )
-async def test_a_label_that_a_version_does_not_know_is_refused(client, path, label, message):
+async def test_unsupported_field_label_is_refused(client, path, label, message):
     answer = await client.get(f"{path}?fieldSelector={label}%3Dx")
     assert (answer.status, answer.body["message"]) == (400, message.format(label))
 
 
-async def test_both_versions_of_events_select_by_their_own_labels(client):
+async def test_events_of_both_versions_have_their_field_labels(client):
     event = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
@@ -115,7 +115,7 @@ async def test_both_versions_of_events_select_by_their_own_labels(client):
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nodes", "/apis/rbac.authorization.k8s.io/v1/clusterroles"])
-async def test_a_namespace_of_an_object_of_the_cluster_is_cleared(client, path):
+async def test_namespace_of_cluster_scoped_object_is_cleared(client, path):
     body = {"metadata": {"name": "x", "namespace": "other"}}
     made = await client.post(path, body)
     assert (made.status, "namespace" in made.body["metadata"]) == (201, False)

@@ -38,15 +38,15 @@ async def exchanged(client, *lines, version=b"1.1", path=b"/version"):
         pytest.param([], 400, id="none"),
     ],
 )
-async def test_which_hosts_are_served(client, lines, status):
+async def test_allowed_hosts_are_served(client, lines, status):
     assert (await exchanged(client, *lines)).status == status
 
 
-async def test_http_1_0_needs_none_as_checks_of_proxies_have_none(client):
+async def test_http_1_0_request_needs_no_host(client):
     assert (await exchanged(client, version=b"1.0", path=b"/readyz")).status == 200
 
 
-async def test_the_refusal_is_a_status_that_says_what_to_do(client):
+async def test_host_refusal_has_advice(client):
     answer = await client.get("/api", Host="evil.example")
     assert answer.status == 421
     assert answer.body["message"] == (

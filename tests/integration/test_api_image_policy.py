@@ -103,21 +103,21 @@ async def answers(client, requests):
             yield one["name"], answer.status, said
 
 
-async def test_pods_are_taken_or_refused_as_the_webhook_says(hook):
+async def test_image_policy_webhook_decides_on_pods(hook):
     async with server(hook) as client:
         recorded = [one for one in REQUESTS if not one["default_allow"]]
         assert [one async for one in answers(client, recorded)] == []
         assert hook.reviews == REVIEWS
 
 
-async def test_pods_are_taken_where_the_webhook_fails_if_that_is_the_default(hook):
+async def test_image_policy_failure_allows_with_default_allow(hook):
     async with server(hook, default_allow=True) as client:
         recorded = [one for one in REQUESTS if one["default_allow"]]
         assert recorded
         assert [one async for one in answers(client, recorded)] == []
 
 
-async def test_what_was_answered_is_forgotten_in_time(hook):
+async def test_image_policy_decisions_expire(hook):
     async def sent(request):
         hook.reviews.append(request)
         return SimpleNamespace(code=200, body=b'{"status":{"allowed":true}}')

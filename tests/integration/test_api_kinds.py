@@ -24,7 +24,7 @@ def template(image="nginx", **spec):
     return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers} | spec}
 
 
-async def test_an_update_may_make_a_lease_but_not_replace_one_that_it_has_not_seen(client):
+async def test_update_creates_lease_but_does_not_overwrite_unseen_one(client):
     lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 5}}
     created = await client.put(f"{LEASES}/l", lease)
     assert created.status == 201
@@ -38,7 +38,7 @@ async def test_an_update_may_make_a_lease_but_not_replace_one_that_it_has_not_se
     assert (await client.put(f"{LEASES}/l", seen)).status == 200
 
 
-async def test_patches_of_one_object_do_not_lose_each_other(client):
+async def test_concurrent_patches_do_not_lose_changes(client):
     await client.post(f"{CORE}/configmaps", {"metadata": {"name": "a"}, "data": {}})
     answers = await asyncio.gather(
         *(client.patch(f"{CORE}/configmaps/a", {"data": {f"k{number}": "v"}}) for number in range(20))
@@ -47,7 +47,7 @@ async def test_patches_of_one_object_do_not_lose_each_other(client):
     assert len((await client.get(f"{CORE}/configmaps/a")).body["data"]) == 20
 
 
-async def test_a_job_leaves_its_pods_and_says_so(client):
+async def test_deleted_job_orphans_pods_with_warning(client):
     await client.post(
         JOBS, {"metadata": {"name": "j"}, "spec": {"template": template(restartPolicy="Never")}}
     )
@@ -56,7 +56,7 @@ async def test_a_job_leaves_its_pods_and_says_so(client):
     assert "child pods are preserved by default when jobs are deleted" in deleted.headers["Warning"]
 
 
-async def test_who_says_what_becomes_of_the_pods_is_not_warned(client):
+async def test_explicit_propagation_policy_is_not_warned_of(client):
     await client.post(
         JOBS, {"metadata": {"name": "j"}, "spec": {"template": template(restartPolicy="Never")}}
     )
@@ -65,7 +65,7 @@ async def test_who_says_what_becomes_of_the_pods_is_not_warned(client):
     assert "Warning" not in deleted.headers
 
 
-async def test_an_object_that_waits_to_be_deleted_keeps_its_time():
+async def test_terminating_object_keeps_deletion_time():
     clock = SteppedClock()
     async with apiserver.running(clock=clock) as client:
         held = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}}
@@ -76,7 +76,7 @@ async def test_an_object_that_waits_to_be_deleted_keeps_its_time():
         assert second["metadata"]["deletionTimestamp"] == first["metadata"]["deletionTimestamp"]
 
 
-async def test_a_policy_can_be_changed_while_an_object_waits(client):
+async def test_propagation_policy_of_terminating_object_can_change(client):
     deployment = {
         "metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template()},
@@ -97,7 +97,7 @@ async def test_a_policy_can_be_changed_while_an_object_waits(client):
         pytest.param({"status": {"replicas": 3}}, 1, id="the status cannot be changed this way"),
     ],
 )
-async def test_generations_of_a_deployment(client, change, generation):
+async def test_deployment_generation_follows_spec(client, change, generation):
     deployment = {
         "metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template()},
@@ -108,13 +108,13 @@ async def test_generations_of_a_deployment(client, change, generation):
     assert changed["status"] == {}
 
 
-async def test_texts_of_a_secret_are_stored_as_data(client):
+async def test_secret_string_data_is_stored_as_data(client):
     made = (await client.post(f"{CORE}/secrets", {"metadata": {"name": "s"}, "stringData": {"a": "1"}})).body
     assert made["data"] == {"a": "MQ=="}
     assert "stringData" not in made
 
 
-async def test_every_client_of_endpoints_is_warned(client):
+async def test_endpoints_are_warned_of(client):
     assert "v1 Endpoints is deprecated" in (await client.get(f"{CORE}/endpoints")).headers["Warning"]
     refused = await client.post(f"{CORE}/endpoints", {"metadata": {}})
     assert refused.status == 422
@@ -135,7 +135,7 @@ EVENT = {
 }
 
 
-async def test_one_event_has_two_faces(client):
+async def test_event_is_served_in_both_groups(client):
     made = (await client.post(EVENTS, EVENT)).body
     assert (made["apiVersion"], made["note"]) == ("events.k8s.io/v1", "hello")
     core = (await client.get(f"{CORE}/events/e")).body
@@ -147,7 +147,7 @@ async def test_one_event_has_two_faces(client):
     assert (await client.get(f"{EVENTS}/e")).body["deprecatedCount"] == 2
 
 
-async def test_a_watch_shows_the_face_that_it_asked_for(client):
+async def test_event_watch_has_group_of_request(client):
     async with (
         client.watch(f"{EVENTS}?watch=true") as events,
         client.watch(f"{CORE}/events?watch=true") as core,
@@ -158,7 +158,7 @@ async def test_a_watch_shows_the_face_that_it_asked_for(client):
     assert (stored["object"]["apiVersion"], stored["object"]["message"]) == ("v1", "hello")
 
 
-async def test_an_autoscaler_of_v1_is_stored_as_v2(client):
+async def test_v1_autoscaler_is_stored_as_v2(client):
     v1, v2 = (
         f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2")
     )
@@ -173,7 +173,7 @@ async def test_an_autoscaler_of_v1_is_stored_as_v2(client):
     assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
 
 
-async def test_who_writes_what_will_not_do_is_told_so(client):
+async def test_deprecated_values_are_warned_of(client):
     odd = {"name": "a.b", "annotations": {"service.kubernetes.io/topology-aware-hints": "auto"}}
     service = {"metadata": odd | {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
     answer = await client.post(f"{CORE}/services", service)
@@ -210,7 +210,7 @@ SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
         ),
     ],
 )
-async def test_a_list_that_is_always_there_and_empty_is_null(client, path, body, way):
+async def test_always_present_empty_list_is_null(client, path, body, way):
     made = await client.post(path, {"metadata": {"name": "a"}} | body)
     assert made.status == 201
     found = made.body

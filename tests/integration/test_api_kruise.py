@@ -33,7 +33,7 @@ async def refusal(client, path, tree):
 # --- what is filled in
 
 
-async def test_a_clone_set_is_filled_in(client):
+async def test_clone_set_is_defaulted(client):
     spec = (await client.post(CLONES, clone_set())).body["spec"]
     assert spec["template"]["spec"]["restartPolicy"] == "Always"
     assert spec["template"]["spec"]["containers"][0]["imagePullPolicy"] == "Always"
@@ -46,13 +46,13 @@ async def test_a_clone_set_is_filled_in(client):
     }
 
 
-async def test_a_clone_set_that_is_updated_in_place_says_how(client):
+async def test_in_place_clone_set_gets_in_place_strategy(client):
     tree = clone_set(updateStrategy={"type": "InPlaceIfPossible"})
     spec = (await client.post(CLONES, tree)).body["spec"]
     assert spec["updateStrategy"]["inPlaceUpdateStrategy"] == {}
 
 
-async def test_a_stateful_set_is_filled_in(client):
+async def test_advanced_stateful_set_is_defaulted(client):
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
     spec = (await client.post(STATEFUL, stateful_set(volumeClaimTemplates=[claim]))).body["spec"]
     assert spec["volumeClaimTemplates"][0]["spec"]["volumeMode"] == "Filesystem"
@@ -69,7 +69,7 @@ async def test_a_stateful_set_is_filled_in(client):
     assert (spec["podManagementPolicy"], spec["replicas"]) == ("OrderedReady", 1)
 
 
-async def test_a_united_deployment_is_filled_in(client):
+async def test_united_deployment_is_defaulted(client):
     tree = united_deployment(subset("a", maxReplicas=2), subset("b"))
     spec = (await client.post(UNITED, tree)).body["spec"]
     assert spec["updateStrategy"] == {"type": "Manual", "manualUpdate": {}}
@@ -86,13 +86,13 @@ async def test_a_united_deployment_is_filled_in(client):
         pytest.param("cloneSetTemplate", False, id="a CloneSet's"),
     ],
 )
-async def test_only_one_kind_of_template_is_filled_in(client, template, filled):
+async def test_only_first_template_kind_is_defaulted(client, template, filled):
     spec = (await client.post(UNITED, united_deployment(subset("a"), template=template))).body["spec"]
     pod = spec["template"][template]["spec"]["template"]["spec"]
     assert ("restartPolicy" in pod) is filled
 
 
-async def test_the_replicas_of_a_united_deployment_may_be_left_to_its_subsets(client):
+async def test_united_deployment_may_omit_replicas(client):
     tree = united_deployment(subset("a", replicas=1))
     del tree["spec"]["replicas"]
     made = await client.post(UNITED, tree)
@@ -102,7 +102,7 @@ async def test_the_replicas_of_a_united_deployment_may_be_left_to_its_subsets(cl
     assert 'the spec replicas field ".spec.replicas" does not exist' in scale.body["message"]
 
 
-async def test_the_same_again_is_no_change(client):
+async def test_reapplied_object_is_unchanged(client):
     made = (await client.post(CLONES, clone_set())).body
     again = clone_set()
     again["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
@@ -207,7 +207,7 @@ NO_TEMPLATE = "statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplat
         ),
     ],
 )  # fmt: skip
-async def test_a_united_deployment_is_refused(client, tree, problem):
+async def test_invalid_united_deployment_is_refused(client, tree, problem):
     tree["spec"] = {name: value for name, value in tree["spec"].items() if value is not None}
     message = await refusal(client, UNITED, tree)
     assert message.startswith('admission webhook "vuniteddeployment.kb.io" denied the request: ')
@@ -221,7 +221,7 @@ async def test_a_united_deployment_is_refused(client, tree, problem):
         pytest.param(CLONES, "CloneSet", clone_set(replicas=-1), id="CloneSet"),
     ],
 )
-async def test_negative_replicas_are_refused_before_webhooks_are_asked(client, path, kind, tree):
+async def test_negative_replicas_are_refused_before_webhooks(client, path, kind, tree):
     message = await refusal(client, path, tree)
     assert message == (
         f'{kind}.apps.kruise.io "{tree["metadata"]["name"]}" is invalid: '
@@ -249,14 +249,14 @@ async def test_negative_replicas_are_refused_before_webhooks_are_asked(client, p
         ),
     ],
 )  # fmt: skip
-async def test_a_change_of_a_united_deployment_is_refused(client, changed, problem):
+async def test_forbidden_united_deployment_change_is_refused(client, changed, problem):
     await client.post(UNITED, united_deployment(subset("a"), template="statefulSetTemplate"))
     answer = await client.patch(f"{UNITED}/foo", {"spec": changed})
     assert answer.status == 422
     assert problem in answer.body["message"]
 
 
-async def test_a_template_may_give_way_to_one_of_another_kind(client):
+async def test_template_may_change_its_kind(client):
     await client.post(UNITED, united_deployment(subset("a")))
     change = {"spec": {"template": {"deploymentTemplate": None, "cloneSetTemplate": workload()}}}
     assert (await client.patch(f"{UNITED}/foo", change)).status == 200
@@ -290,11 +290,11 @@ async def test_a_template_may_give_way_to_one_of_another_kind(client):
         ),
     ],
 )  # fmt: skip
-async def test_a_clone_set_is_refused(client, spec, problem):
+async def test_invalid_clone_set_is_refused(client, spec, problem):
     assert problem in await refusal(client, CLONES, clone_set(**spec))
 
 
-async def test_images_alone_may_change_in_place(client):
+async def test_only_images_may_change_in_place(client):
     await client.post(CLONES, clone_set(updateStrategy={"type": "InPlaceOnly"}))
     image = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "nginx:2"}]
     assert (await client.patch(f"{CLONES}/foo", image, kind="json-patch+json")).status == 200
@@ -303,13 +303,13 @@ async def test_images_alone_may_change_in_place(client):
     assert "InPlaceOnly, but found replace /containers/0/name" in answer.body["message"]
 
 
-async def test_the_selector_of_a_clone_set_stays(client):
+async def test_clone_set_selector_is_immutable(client):
     await client.post(CLONES, clone_set())
     change = {"spec": {"selector": {"matchLabels": {"app": "foo", "more": None}, "matchExpressions": []}}}
     assert (await client.patch(f"{CLONES}/foo", change)).status == 422
 
 
-async def test_a_template_that_no_pod_can_be_made_of_is_refused_at_once(client):
+async def test_invalid_pod_template_is_refused(client):
     answer = await client.post(CLONES, clone_set(template={"spec": {"containers": "none"}}))
     assert answer.status == 400
     assert answer.body["message"].startswith(
@@ -342,11 +342,11 @@ async def test_a_template_that_no_pod_can_be_made_of_is_refused_at_once(client):
         pytest.param({"template": pod_template() | {"metadata": {}}}, "`selector` does not match template `labels`", id="labels"),
     ],
 )  # fmt: skip
-async def test_a_stateful_set_is_refused(client, spec, problem):
+async def test_invalid_advanced_stateful_set_is_refused(client, spec, problem):
     assert problem in await refusal(client, STATEFUL, stateful_set(**spec))
 
 
-async def test_most_of_a_stateful_set_stays(client):
+async def test_advanced_stateful_set_fields_are_immutable(client):
     await client.post(STATEFUL, stateful_set())
     answer = await client.patch(f"{STATEFUL}/foo", {"spec": {"serviceName": "x"}})
     assert answer.status == 422

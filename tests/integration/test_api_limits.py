@@ -52,7 +52,7 @@ async def occupied(client):
     return body, answer
 
 
-async def test_one_too_many_is_sent_away_for_a_second(client):
+async def test_request_beyond_limit_is_429_with_retry_after(client):
     body, answer = await occupied(client)
     refused = await client.post(MAPS, {"metadata": {"name": "a"}}, **ALICE)
     assert (refused.status, refused.data) == (429, b"Too many requests, please try again later.\n")
@@ -64,7 +64,7 @@ async def test_one_too_many_is_sent_away_for_a_second(client):
     assert (await client.post(MAPS, {"metadata": {"name": "a"}}, **ALICE)).status == 201
 
 
-async def test_a_request_that_takes_too_long_is_given_up(client, clock):
+async def test_request_beyond_deadline_times_out(client, clock):
     body, answer = await occupied(client)
     clock.advance(60)
     late = await answer
@@ -73,7 +73,7 @@ async def test_a_request_that_takes_too_long_is_given_up(client, clock):
     body.going.set()
 
 
-async def test_watches_take_neither_place_nor_time(client, clock):
+async def test_watches_have_no_limit_and_no_deadline(client, clock):
     watch = f"{MAPS}?watch=true"
     async with client.watch(watch, **ALICE) as first, client.watch(watch, **ALICE) as second:
         clock.advance(120)

@@ -31,7 +31,7 @@ async def pages(client, query):
             return found
 
 
-async def test_pages_together_are_the_whole(client):
+async def test_pages_together_are_the_whole_list(client):
     answers = await pages(client, "")
     assert [len(names(answer)) for answer in answers] == [3, 3, 3, 1]
     assert [name for answer in answers for name in names(answer)] == [f"c{number}" for number in range(10)]
@@ -39,7 +39,7 @@ async def test_pages_together_are_the_whole(client):
     assert left == [7, 4, 1, None]
 
 
-async def test_pages_show_one_moment_whatever_happens_between(client):
+async def test_pages_show_one_revision_despite_writes(client):
     first = await client.get(f"{MAPS}?limit=3")
     await client.delete(f"{MAPS}/c5")
     await client.post(MAPS, {"metadata": {"name": "c55"}})
@@ -49,7 +49,7 @@ async def test_pages_show_one_moment_whatever_happens_between(client):
     assert rest.body["metadata"]["resourceVersion"] == first.body["metadata"]["resourceVersion"]
 
 
-async def test_pages_of_a_selector_are_full(client):
+async def test_pages_with_selector_are_full(client):
     answers = await pages(client, "labelSelector=odd%3D1")
     assert [len(names(answer)) for answer in answers] == [3, 2]
     assert all("remainingItemCount" not in answer.body["metadata"] for answer in answers)
@@ -67,11 +67,11 @@ async def test_pages_of_a_selector_are_full(client):
         pytest.param("fieldSelector=metadata.namespace%3Dother", [], id="another namespace"),
     ],
 )
-async def test_selectors(client, query, expected):
+async def test_selectors_select_objects(client, query, expected):
     assert names(await client.get(f"{MAPS}?{query}")) == expected
 
 
-async def test_an_exact_version_shows_what_was_then(client):
+async def test_exact_resource_version_lists_past_state(client):
     then = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
     await client.delete(f"{MAPS}/c0")
     exact = await client.get(f"{MAPS}?resourceVersion={then}&resourceVersionMatch=Exact")
@@ -79,7 +79,7 @@ async def test_an_exact_version_shows_what_was_then(client):
     assert len(names(await client.get(MAPS))) == 9
 
 
-async def test_a_label_that_changes_is_found_by_its_new_value_only(client):
+async def test_changed_label_is_selected_by_new_value_only(client):
     query = f"{MAPS}?labelSelector=n%3D"
     assert names(await client.get(f"{query}7")) == ["c7"]
     for number in range(100, 140):  # enough that labels are looked up, not looked at
@@ -91,7 +91,7 @@ async def test_a_label_that_changes_is_found_by_its_new_value_only(client):
     assert names(await client.get(f"{query}7")) == []
 
 
-async def test_a_bad_token_is_told_before_a_bad_version(client):
+async def test_invalid_continue_token_is_reported_before_resource_version(client):
     answer = await client.get(f"{MAPS}?limit=3&continue=x&resourceVersion=y")
     assert (answer.status, answer.body["message"].split(":")[0]) == (400, "invalid continue token")
     token = (await pages(client, ""))[0].body["metadata"]["continue"]
@@ -100,7 +100,7 @@ async def test_a_bad_token_is_told_before_a_bad_version(client):
     assert (answer.status, answer.body["message"]) == (400, problem)
 
 
-async def test_a_collection_of_priority_classes_is_deleted_with_those_of_the_system(client):
+async def test_deletecollection_includes_system_priority_classes(client):
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
     answer = await client.delete(f"{path}/system-node-critical")
     assert (answer.status, "cannot be deleted" in answer.body["message"]) == (403, True)

@@ -61,7 +61,7 @@ def path_of(row):
 
 
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row.kind)
-async def test_every_verb_on_it_is_the_error_of_a_corrupt_object(client, caplog, row):
+async def test_every_verb_on_corrupt_object_is_an_error(client, caplog, row):
     await write(client, row.folder, "bad", malformed(row), "default" if row.namespaced else "")
     path = f"{path_of(row)}/bad"
     answers = [
@@ -83,7 +83,7 @@ async def test_every_verb_on_it_is_the_error_of_a_corrupt_object(client, caplog,
     assert (await client.get(path)).status == 404
 
 
-async def test_updates_of_it_and_of_its_status_are_that_error_too(client):
+async def test_updates_of_corrupt_object_and_status_are_errors(client):
     await write(client, b"pods/", "bad", {"kind": "Pod", "apiVersion": "v1", "spec": []}, "default")
     path = "/api/v1/namespaces/default/pods/bad"
     pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "bad", "namespace": "default"}}
@@ -160,7 +160,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-async def test_it_fails_nobody_elses_write(client, caplog, body):
+async def test_corrupt_object_does_not_fail_other_writes(client, caplog, body):
     assert (
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     ).status in (201, 409)
@@ -193,13 +193,13 @@ async def test_it_fails_nobody_elses_write(client, caplog, body):
     assert (await client.get("/readyz")).status == 200
 
 
-async def test_what_lacks_fields_is_served_as_go_would_complete_it(client):
+async def test_missing_fields_are_completed_as_in_go(client):
     await write(client, b"limitranges/", "bare", {"kind": "LimitRange", "apiVersion": "v1"}, "default")
     answer = await client.get("/api/v1/namespaces/default/limitranges/bare")
     assert (answer.status, answer.body["spec"]) == (200, {"limits": None})
 
 
-async def test_what_this_server_writes_is_read_again_as_it_is(client):
+async def test_written_objects_are_read_back_unchanged(client):
     await client.post(
         "/api/v1/namespaces/default/services", {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
     )

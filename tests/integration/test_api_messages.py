@@ -104,13 +104,13 @@ def named(spec):
         ),
     ],
 )
-async def test_a_new_object_is_refused(client, path, spec, message):
+async def test_invalid_new_object_is_refused(client, path, spec, message):
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     refused = await client.post(path, named(spec))
     assert (refused.status, refused.body["message"]) == (422, message)
 
 
-async def test_a_definition_without_versions_shows_none_and_an_empty_list_of_them_as_that(client):
+async def test_definition_without_versions_keeps_absent_or_empty_list(client):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     for given, shown in (({}, "null"), ({"versions": []}, "[]")):
         refused = await client.post(path, named({"group": "example.com", **given}))
@@ -120,7 +120,7 @@ async def test_a_definition_without_versions_shows_none_and_an_empty_list_of_the
         assert expected in refused.body["message"]
 
 
-async def test_an_empty_list_that_a_patch_leaves_is_shown(client):
+async def test_empty_list_left_by_patch_is_shown(client):
     resources = {"requests": {"storage": "1Gi"}}
     await client.post(CLAIMS, named({"accessModes": ["ReadWriteOnce"], "resources": resources}))
     refused = await client.send("PATCH", f"{CLAIMS}/x", {"spec": {"accessModes": []}}, Content_Type=STRATEGIC)
@@ -148,7 +148,7 @@ async def test_an_empty_list_that_a_patch_leaves_is_shown(client):
         ),
     ],
 )
-async def test_a_refused_patch_shows_the_object_as_it_was_written(client, patch, shown, problem):
+async def test_refused_patch_shows_object_as_written(client, patch, shown, problem):
     await client.post(SERVICES, named({"ports": [{"port": 80}]}))
     refused = await client.send("PATCH", f"{SERVICES}/x", patch, Content_Type=MERGE)
     message = refused.body["details"]["causes"][0]["message"]
@@ -174,7 +174,7 @@ async def test_a_refused_patch_shows_the_object_as_it_was_written(client, patch,
         ),
     ],
 )
-async def test_a_list_that_go_always_shows_is_null_where_it_was_empty(client, path, spec, place):
+async def test_always_present_list_is_null_when_empty(client, path, spec, place):
     made = await client.post(path, named(spec))
     again = await client.put(f"{path}/x", made.body | {"spec": made.body["spec"]})
     dry = await client.post(f"{path}?dryRun=All", named(spec) | {"metadata": {"name": "y"}})
@@ -186,7 +186,7 @@ async def test_a_list_that_go_always_shows_is_null_where_it_was_empty(client, pa
     assert again.body["metadata"]["resourceVersion"] == made.body["metadata"]["resourceVersion"]
 
 
-async def test_a_binding_tells_of_its_metadata_last(client):
+async def test_binding_errors_list_metadata_last(client):
     path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
     await client.post(path, {"metadata": {"name": "x"}, "roleRef": role})
@@ -199,7 +199,7 @@ async def test_a_binding_tells_of_its_metadata_last(client):
 @pytest.mark.parametrize(
     ("query", "key"), [("", "/registry/leases/default/x"), ("?dryRun=All", "/leases/default/x")]
 )
-async def test_a_wrong_uid_names_the_key_and_a_dry_run_the_end_of_it(client, query, key):
+async def test_uid_precondition_error_names_key_or_dry_run_suffix(client, query, key):
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     made = await client.post(path, {"metadata": {"name": "x"}})
     refused = await client.put(f"{path}/x{query}", {"metadata": {"name": "x", "uid": "y"}})
@@ -210,7 +210,7 @@ async def test_a_wrong_uid_names_the_key_and_a_dry_run_the_end_of_it(client, que
     )
 
 
-async def test_a_namespace_compares_preconditions_in_its_own_words(client):
+async def test_namespace_precondition_errors_have_own_messages(client):
     made = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
     for name, field, shown in (("UID", "uid", "y"), ("ResourceVersion", "resourceVersion", "1")):
         refused = await client.send("DELETE", "/api/v1/namespaces/x", {"preconditions": {field: shown}})
@@ -220,7 +220,7 @@ async def test_a_namespace_compares_preconditions_in_its_own_words(client):
         )
 
 
-async def test_a_pod_whose_time_is_over_takes_another_policy_of_deletion(client):
+async def test_expired_pod_accepts_other_deletion_policy(client):
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     path = "/api/v1/namespaces/default/pods"
     made = await client.post(path, named(pods()["spec"]) | {"metadata": {"name": "x", "finalizers": ["a/b"]}})
@@ -230,7 +230,7 @@ async def test_a_pod_whose_time_is_over_takes_another_policy_of_deletion(client)
     assert answer.body["metadata"]["finalizers"] == ["a/b", "foregroundDeletion"]
 
 
-async def test_a_scale_is_checked_whole_and_a_patch_of_it_shows_who_manages_it(client):
+async def test_scale_is_validated_whole_and_patch_shows_managers(client):
     path = f"{APPS}/deployments"
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pods()}
     await client.post(path, named(spec))
@@ -244,13 +244,13 @@ async def test_a_scale_is_checked_whole_and_a_patch_of_it_shows_who_manages_it(c
     assert r'"managedFields\":[{' in refused.body["details"]["causes"][0]["message"]
 
 
-async def test_a_template_of_claims_sets_no_time_to_end(client):
+async def test_claim_template_cannot_set_deletion_grace_period(client):
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
     refused = await client.post(path, named({"metadata": {"deletionGracePeriodSeconds": 0}}))
     assert refused.body["details"]["causes"][0]["field"] == "spec.metadata.deletionGracePeriodSeconds"
 
 
-async def test_selectors_of_an_aggregated_role_are_told_of_twice(client):
+async def test_aggregation_rule_selector_errors_are_reported_twice(client):
     path, selector = (
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         "aggregationRule.clusterRoleSelectors[0]",
@@ -266,7 +266,7 @@ async def test_selectors_of_an_aggregated_role_are_told_of_twice(client):
 @pytest.mark.parametrize(
     ("name", "types"), [("map", '"atomic", "granular"'), ("list", '"atomic", "set", "map"')]
 )
-async def test_the_type_of_a_map_or_list_is_not_empty(client, name, types):
+async def test_list_type_and_map_type_are_not_empty(client, name, types):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     kind = {"map": "object", "list": "array"}[name]
     schema = {
@@ -283,7 +283,7 @@ async def test_the_type_of_a_map_or_list_is_not_empty(client, name, types):
     )
 
 
-async def test_a_request_for_a_token_has_a_manager_and_keeps_its_labels(client):
+async def test_token_request_has_manager_and_keeps_labels(client):
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     await client.post(accounts, {"metadata": {"name": "x"}})
     asked = {"metadata": {"labels": {"a": "b"}}, "spec": {"audiences": ["y"]}}

@@ -31,7 +31,7 @@ async def codes(client, path):
 
 
 @pytest.mark.parametrize("path", GET_ONLY)
-async def test_discovery_takes_get_alone(client, path):
+async def test_discovery_accepts_get_only(client, path):
     assert (await client.get(path)).status == 200
     assert await codes(client, path) == dict.fromkeys(METHODS, 405)
     refused = await client.post(path, {})
@@ -40,16 +40,16 @@ async def test_discovery_takes_get_alone(client, path):
 
 
 @pytest.mark.parametrize("path", [*ANY, *ANY_DOCUMENT])
-async def test_what_is_only_read_takes_any_method(client, path):
+async def test_read_only_pages_accept_any_method(client, path):
     assert await codes(client, path) == dict.fromkeys(METHODS, 200)
 
 
-async def test_what_is_not_there_is_not_there_for_any_method(client):
+async def test_unknown_paths_are_404_for_any_method(client):
     for path in ("/nosuch", "/apis/nosuch.io/v1", "/api/v1/nosuch"):
         assert await codes(client, path) == dict.fromkeys(METHODS, 404)
 
 
-async def test_resources_take_the_methods_of_their_verbs(client):
+async def test_resources_accept_methods_of_their_verbs(client):
     of_all = await codes(client, MAPS)
     assert of_all == {**dict.fromkeys(METHODS, 405), "POST": 400, "DELETE": 200} | {"POST": of_all["POST"]}
     of_one = await codes(client, f"{MAPS}/none")
@@ -89,7 +89,7 @@ OBJECT = {"metadata": {"name": "x"}}
         ("PUT", "/api/v1/nodes/x/nope", 404),
     ],
 )
-async def test_a_path_is_there_if_any_method_is(client, method, path, code):
+async def test_path_exists_if_any_method_exists(client, method, path, code):
     answer = await client.send(method, path, OBJECT if method in ("POST", "PUT") else None)
     assert (answer.status, answer.body["code"]) == (code, code)
 
@@ -117,18 +117,18 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
         ("GET", "/openapi/v3/apis/nope", 404),
     ],
 )
-async def test_what_follows_a_subresource_or_the_verb_of_a_path(client, method, path, code):
+async def test_paths_behind_subresource_are_404(client, method, path, code):
     answer = await client.send(method, path)
     assert (answer.status, "Warning" in answer.headers) == (code, False)
 
 
-async def test_openapi_of_an_unknown_group_has_no_text(client):
+async def test_openapi_of_unknown_group_has_empty_body(client):
     answer = await client.get("/openapi/v3/apis/nope")
     assert (answer.status, answer.data) == (404, b"")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/watch", "/apis/apps/v1/proxy?a=<b>"])
-async def test_a_path_that_ends_with_its_verb(client, path):
+async def test_path_ending_with_verb_is_routed(client, path):
     answer = await client.get(path, Authorization="")
     shown = path.replace("<", "&lt;").replace(">", "&gt;")
     problem = f"unable to determine kind and namespace from url, {shown}"
@@ -137,14 +137,14 @@ async def test_a_path_that_ends_with_its_verb(client, path):
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_routes_that_are_not_there_warn_of_nothing(client):
+async def test_unknown_routes_send_no_warnings(client):
     refused = await client.patch("/api/v1/componentstatuses", {})
     assert (refused.status, "Warning" in refused.headers) == (405, False)
     by_code = await client.get("/api/v1/componentstatuses?watch=1")
     assert (by_code.status, "Warning" in by_code.headers) == (405, True)
 
 
-async def test_custom_objects_take_methods_by_their_verbs_alone(client):
+async def test_custom_objects_accept_methods_of_their_verbs(client):
     await define(client, definition(version(subresources={"status": {}})))
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     assert (await client.post(f"{WIDGETS}/of-no-meaning", widget)).body["metadata"]["name"] == "w"

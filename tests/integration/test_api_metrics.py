@@ -41,7 +41,7 @@ async def run_pod(server, name, node="n1", phase="Running", cpu="200m", **metada
     assert answer.status == 200, answer.body
 
 
-async def test_a_pod(server):
+async def test_pod_metrics_are_served(server):
     await run_pod(server, "p")
     now = format_time(server.clock.now())
     metrics = (await server.get(f"{PODS}/p")).body
@@ -60,7 +60,7 @@ async def test_a_pod(server):
     }
 
 
-async def test_lists_and_selectors(server):
+async def test_pod_metrics_support_lists_and_selectors(server):
     for name in ("a", "b"):
         await run_pod(server, name)
     found = (await server.get(f"{ROOT}/pods")).body
@@ -77,7 +77,7 @@ async def test_lists_and_selectors(server):
     assert (await server.get(f"{ROOT}/namespaces/other/pods")).body["items"] == []
 
 
-async def test_what_does_not_run_has_no_metrics(server):
+async def test_pod_without_running_container_has_no_metrics(server):
     await run_pod(server, "pending", phase="Pending")
     await run_pod(server, "lost", node="n2")
     await run_pod(server, "nowhere", node="n3")
@@ -92,7 +92,7 @@ async def test_what_does_not_run_has_no_metrics(server):
         assert (answer.status, answer.body["message"]) == (404, message)
 
 
-async def test_nodes(server):
+async def test_node_metrics_are_served(server):
     await run_pod(server, "a")
     await run_pod(server, "b", cpu="1")
     found = (await server.get(f"{ROOT}/nodes")).body["items"]
@@ -109,7 +109,7 @@ async def test_nodes(server):
         assert (answer.status, answer.body["message"]) == (404, message)
 
 
-async def test_tables(server):
+async def test_metrics_tables_have_columns(server):
     await run_pod(server, "a")
     table = (await server.get(PODS, Accept=TABLE)).body
     assert [(one["name"], one["format"]) for one in table["columnDefinitions"]] == [
@@ -123,7 +123,7 @@ async def test_tables(server):
     assert [row["cells"] for row in table["rows"]] == [["n1", "100m", "32Mi", "15s"]]
 
 
-async def test_discovery(server):
+async def test_metrics_group_is_in_discovery(server):
     group = (await server.get(ROOT)).body
     assert group["resources"] == [
         {
@@ -140,7 +140,7 @@ async def test_discovery(server):
     assert "metrics.k8s.io" in [one["metadata"]["name"] for one in items]
 
 
-async def test_what_cannot_be_done(server):
+async def test_metrics_are_read_only(server):
     await run_pod(server, "p")
     for method in ("PUT", "PATCH", "DELETE"):
         answer = await server.send(method, f"{PODS}/p", {})
@@ -178,7 +178,7 @@ async def kwok(server):
     return make
 
 
-async def test_kwoks_objects_say_what_is_used(server, kwok):
+async def test_kwok_usage_objects_determine_metrics(server, kwok):
     for name in ("a", "b"):
         await run_pod(server, name)
     ramp = {"expression": 'Quantity("10m") * (pod.SinceSecond() / 60.0)'}
@@ -198,7 +198,7 @@ async def values(server, path):
     return {one["describedObject"]["name"]: one["value"] for one in answer.body["items"]}
 
 
-async def test_custom_metrics_of_pods(server, kwok):
+async def test_custom_metrics_of_pods_are_served(server, kwok):
     for name in ("a", "b"):
         await run_pod(server, name)
     await kwok("resourceusages", "a", {"usages": [{"usage": {"rps": {"value": "12.5"}}}]})
@@ -243,7 +243,7 @@ async def test_custom_metrics_of_pods(server, kwok):
     assert found["resources"] == [{**resource, "kind": "MetricValueList"}]
 
 
-async def test_custom_metrics_of_other_objects(server, kwok):
+async def test_custom_metrics_of_other_objects_are_served(server, kwok):
     for group, kind in (("apps/v1", "Deployment"), ("v1", "Namespace")):
         reference = {"apiGroup": group, "kind": kind}
         metrics = [{"name": "load", "value": "7"}]
@@ -260,7 +260,7 @@ async def test_custom_metrics_of_other_objects(server, kwok):
         assert (await server.get(f"{CUSTOM}/v1beta2/{path}")).status == 404
 
 
-async def test_external_metrics(server, kwok):
+async def test_external_metrics_are_served(server, kwok):
     spec = {"name": "queue", "metrics": [{"value": "5"}, {"value": "500m"}]}
     await kwok("externalmetrics", "m", spec, labels={"q": "a"})
     root = "/apis/external.metrics.k8s.io/v1beta1"
@@ -281,7 +281,7 @@ async def test_external_metrics(server, kwok):
     assert (await server.send("POST", f"{root}/namespaces/default/queue", {})).status == 405
 
 
-async def test_autoscalers_use_them(server, kwok):
+async def test_autoscaler_uses_served_metrics(server, kwok):
     await kwok("externalmetrics", "m", {"name": "queue", "metrics": [{"value": "30"}]})
     await kwok("resourceusages", "p", {"usages": [{"usage": {"rps": {"value": "100"}}}]})
     await run_pod(server, "p")
@@ -306,6 +306,6 @@ async def test_autoscalers_use_them(server, kwok):
     assert (await server.get(f"{deployments}/d")).body["spec"]["replicas"] == 3
 
 
-async def test_without_the_flag_there_is_no_such_group():
+async def test_metrics_group_is_absent_without_flag():
     async with running() as server:
         assert (await server.get(ROOT)).status == 404

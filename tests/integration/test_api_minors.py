@@ -32,19 +32,19 @@ def pod(name, **spec):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-async def test_fields_of_later_minors_are_warned_of_and_dropped(client):
+async def test_fields_of_later_minors_are_dropped_with_warning(client):
     answer = await client.post(f"{CORE}/pods", pod("a", hostnameOverride="b"))
     assert "hostnameOverride" not in answer.body["spec"]
     assert "spec.hostnameOverride" in answer.headers["Warning"]
 
 
-async def test_strict_validation_refuses_them(client):
+async def test_fields_of_later_minors_are_refused_by_strict_validation(client):
     answer = await client.post(f"{CORE}/pods?fieldValidation=Strict", pod("a", hostnameOverride="b"))
     assert answer.status == 400
     assert 'strict decoding error: unknown field "spec.hostnameOverride"' in answer.body["message"]
 
 
-async def test_protobuf_passes_over_them(client):
+async def test_fields_of_later_minors_are_ignored_in_protobuf(client):
     body = envelope.encode(pod("a", hostnameOverride="b"))
     answer = await client.send(
         "POST", f"{CORE}/pods?fieldValidation=Strict", body, **{"Content-Type": PROTOBUF}
@@ -53,19 +53,19 @@ async def test_protobuf_passes_over_them(client):
     assert "hostnameOverride" not in answer.body["spec"]
 
 
-async def test_fields_behind_gates_are_dropped_without_a_word(client):
+async def test_gated_fields_are_dropped_silently(client):
     answer = await client.post(f"{CORE}/pods?fieldValidation=Strict", pod("a", hostUsers=False))
     assert (answer.status, "hostUsers" in answer.body["spec"]) == (201, False)
 
 
-async def test_versions_and_subresources_of_later_minors_are_not_found(client):
+async def test_versions_and_subresources_of_later_minors_are_404(client):
     for path in ("/apis/resource.k8s.io/v1/deviceclasses", "/apis/networking.k8s.io/v1/servicecidrs"):
         assert (await client.get(path)).status == 404
     await client.post(f"{CORE}/pods", pod("a"))
     assert (await client.get(f"{CORE}/pods/a/resize")).status == 404
 
 
-async def test_services_have_addresses_where_these_are_not_served(client):
+async def test_services_are_allocated_without_ip_address_api(client):
     made = [
         (
             await client.post(
@@ -78,14 +78,14 @@ async def test_services_have_addresses_where_these_are_not_served(client):
     assert (await client.get("/apis/networking.k8s.io/v1/ipaddresses")).status == 404
 
 
-async def test_times_that_are_not_set_are_null(client):
+async def test_unset_times_are_null(client):
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("a")["spec"]}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     answer = await client.post(f"{APPS}/deployments", {"metadata": {"name": "a"}, "spec": spec})
     assert answer.body["spec"]["template"]["metadata"] == {"creationTimestamp": None, "labels": {"a": "b"}}
 
 
-async def test_levels_are_served_in_the_version_that_is_gone(client):
+async def test_flow_control_v1beta3_is_served_until_its_removal(client):
     limited = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
     old, new = LEVELS.format("v1beta3"), LEVELS.format("v1")
     answer = await client.post(old, {"metadata": {"name": "a"}, "spec": limited})
@@ -100,7 +100,7 @@ async def test_levels_are_served_in_the_version_that_is_gone(client):
 
 
 @of_minor("1.32")
-async def test_it_is_gone_after_that(client):
+async def test_removed_version_is_not_found(client):
     assert (await client.get(LEVELS.format("v1beta3"))).status == 404
 
 
@@ -109,7 +109,7 @@ async def test_it_is_gone_after_that(client):
     [("1.29", ["v2beta1"]), ("1.30", ["v2", "v2beta1"]), ("1.33", ["v2"])],
     indirect=["client"],
 )
-async def test_discovery_at_once_has_the_versions_of_the_minor(client, found):
+async def test_aggregated_discovery_has_versions_of_minor(client, found):
     shown = [
         version
         for version in ("v2", "v2beta1")
@@ -119,7 +119,7 @@ async def test_discovery_at_once_has_the_versions_of_the_minor(client, found):
     assert shown == found
 
 
-async def test_the_version_is_that_of_the_minor(client):
+async def test_version_is_that_of_minor(client):
     version = (await client.get("/version")).body
     assert (version["major"], version["minor"]) == ("1", "31")
     assert version["gitVersion"].startswith("v1.31.")

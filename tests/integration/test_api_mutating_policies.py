@@ -80,7 +80,7 @@ MADE = {
 
 
 @pytest.mark.parametrize(("mutation", "data"), MADE.values(), ids=MADE)
-async def test_a_mutation_changes_the_object(client, mutation, data):
+async def test_mutating_policy_changes_object(client, mutation, data):
     await policy(client, mutation, variables=[{"name": "size", "expression": "string(size(object.data))"}])
     made = await write(client)
     assert (made.status, made.body.get("data")) == (201, data)
@@ -139,7 +139,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize(("mutation", "problem"), MISFITS.values(), ids=MISFITS)
-async def test_a_mutation_has_the_patch_of_its_type_alone(client, mutation, problem):
+async def test_mutation_uses_patch_of_its_type(client, mutation, problem):
     spec = {
         "reinvocationPolicy": "Never",
         "matchConstraints": {"resourceRules": [RULE]},
@@ -155,9 +155,7 @@ async def test_a_mutation_has_the_patch_of_its_type_alone(client, mutation, prob
 
 @pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
 @pytest.mark.parametrize(("mutation", "problem"), FAILED.values(), ids=FAILED)
-async def test_what_cannot_be_carried_out_is_treated_as_the_policy_says(
-    client, mutation, problem, failure_policy
-):
+async def test_failed_mutation_follows_failure_policy(client, mutation, problem, failure_policy):
     await policy(client, mutation, failurePolicy=failure_policy)
     answer = await write(client)
     if failure_policy == "Ignore":
@@ -186,7 +184,7 @@ async def test_what_cannot_be_carried_out_is_treated_as_the_policy_says(
         ),
     ],
 )
-async def test_what_is_no_object_is_an_error_whatever_the_policy_says(
+async def test_non_object_mutation_is_an_error_despite_failure_policy(
     client, expression, message, failure_policy
 ):
     await policy(client, patch(expression), failurePolicy=failure_policy)
@@ -194,7 +192,7 @@ async def test_what_is_no_object_is_an_error_whatever_the_policy_says(
     assert (answer.status, answer.body["reason"], answer.body["message"]) == (500, "InternalError", message)
 
 
-async def test_every_mutation_that_fails_is_a_cause(client):
+async def test_every_failed_mutation_is_a_cause(client):
     await policy(
         client, patch("[JSONPatch{op: 'twist', path: '/data'}]"), apply("Object{data: {'k': object.data.n}}")
     )
@@ -202,7 +200,7 @@ async def test_every_mutation_that_fails_is_a_cause(client):
     assert [one["message"].removeprefix(REFUSED)[:10] for one in causes] == ["JSON Patch", "expression"]
 
 
-async def test_what_others_do_is_done_though_one_is_ignored(client):
+async def test_other_mutations_apply_despite_ignored_failure(client):
     await policy(
         client,
         patch("[JSONPatch{op: 'twist', path: '/data'}]"),
@@ -213,7 +211,7 @@ async def test_what_others_do_is_done_though_one_is_ignored(client):
     assert (await write(client)).body["data"] == {"k": "v", "z": "1", "y": "12"}
 
 
-async def test_atomic_lists_are_not_applied(client):
+async def test_atomic_lists_cannot_be_applied(client):
     expression = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'main', args: ['x']}]}}"
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     await policy(
@@ -228,12 +226,12 @@ async def test_atomic_lists_are_not_applied(client):
 
 
 @pytest.mark.parametrize(("condition", "data"), [("true", {"k": "v", "n": "x"}), ("false", {"k": "v"})])
-async def test_conditions_say_whether_a_policy_counts(client, condition, data):
+async def test_match_conditions_select_policies(client, condition, data):
     await policy(client, add("/data/n", "'x'"), matchConditions=[{"name": "c", "expression": condition}])
     assert (await write(client)).body["data"] == data
 
 
-async def test_parameters_are_those_of_the_binding(client):
+async def test_parameters_are_those_of_binding(client):
     await client.post(CONFIG_MAPS, {"metadata": {"name": "limits"}, "data": {"max": "3"}})
     reference = {"name": "limits", "parameterNotFoundAction": "Deny"}
     await policy(
@@ -250,7 +248,7 @@ async def test_parameters_are_those_of_the_binding(client):
     assert answer.body["message"] == f"{REFUSED}failed to configure binding: {problem}"
 
 
-async def test_an_update_is_changed_and_a_deletion_is_not(client):
+async def test_update_is_mutated_and_delete_is_not(client):
     await policy(client, add("/data/n", "'x'"))
     assert (await write(client)).body["data"] == {"k": "v", "n": "x"}
     updated = await client.put(f"{CONFIG_MAPS}/a", {"metadata": {"name": "a"}, "data": {"j": "1"}})
@@ -259,13 +257,13 @@ async def test_an_update_is_changed_and_a_deletion_is_not(client):
 
 
 @pytest.mark.parametrize(("again", "seen"), [("IfNeeded", "yes"), ("Never", "no")])
-async def test_a_policy_is_asked_again_if_others_changed_the_object(client, again, seen):
+async def test_policy_is_reinvoked_after_other_changes(client, again, seen):
     await policy(client, add("/data/seen", "'q' in object.data ? 'yes' : 'no'"), reinvocationPolicy=again)
     await policy(client, add("/data/q", "'x'"), name="q", binding_name="c")
     assert (await write(client)).body["data"] == {"k": "v", "q": "x", "seen": seen}
 
 
-async def test_webhooks_are_asked_after_policies(client, tmp_path):
+async def test_webhooks_run_after_mutating_policies(client, tmp_path):
     await policy(client, add("/data/n", "'x'"))
     async with webhook_server(tmp_path, "hooks.default.svc") as hooks:
         await client.post(MUTATING, {"metadata": {"name": "c"}, "webhooks": [hooks.hook("ok")]})
@@ -273,7 +271,7 @@ async def test_webhooks_are_asked_after_policies(client, tmp_path):
     assert [asked["object"]["data"] for _, asked in hooks.requests] == [{"k": "v", "n": "x"}]
 
 
-async def test_an_equivalent_resource_is_changed_in_the_version_of_the_rule(client):
+async def test_equivalent_resource_is_mutated_in_version_of_rule(client):
     rule = {
         "apiGroups": ["events.k8s.io"],
         "apiVersions": ["v1"],

@@ -32,7 +32,7 @@ async def current(client):
 
 
 @pytest.mark.parametrize("bookmarks", ["false", "true"])
-async def test_a_watch_is_told_to_list_anew(client, clock, bookmarks):
+async def test_watch_from_former_store_is_expired(client, clock, bookmarks):
     begun = int(clock.now().timestamp()) * 1_000_000
     query = f"watch=1&resourceVersion={OLD}&allowWatchBookmarks={bookmarks}"
     async with client.watch(f"{MAPS}?{query}") as events:
@@ -49,7 +49,7 @@ async def test_a_watch_is_told_to_list_anew(client, clock, bookmarks):
     }
 
 
-async def test_what_may_be_newer_is_answered(client):
+async def test_not_older_than_former_revision_is_served(client):
     for query in (f"resourceVersion={OLD}", f"resourceVersion={OLD}&resourceVersionMatch=NotOlderThan"):
         answer = await client.get(f"{MAPS}?{query}")
         assert answer.status == 200
@@ -60,13 +60,13 @@ async def test_what_may_be_newer_is_answered(client):
         assert [(await anext(events))["type"] for _ in range(2)] == ["ADDED", "BOOKMARK"]
 
 
-async def test_what_must_be_of_then_is_gone(client):
+async def test_exact_former_revision_is_expired(client):
     answer = await client.get(f"{MAPS}?resourceVersion={OLD}&resourceVersionMatch=Exact")
     assert (answer.status, answer.body["reason"]) == (410, "Expired")
     assert answer.body["message"] == "The resourceVersion for the provided list is too old."
 
 
-async def test_a_page_of_then_is_gone_but_the_rest_can_be_had(client):
+async def test_former_continue_token_expires_with_inconsistent_token(client):
     for name in ("a", "b"):
         await client.post(MAPS, {"metadata": {"name": name}})
     answer = await client.get(f"{MAPS}?limit=1&continue={encode(Continuation(OLD, 'b'))}")
@@ -76,7 +76,7 @@ async def test_a_page_of_then_is_gone_but_the_rest_can_be_had(client):
 
 
 @pytest.mark.parametrize("path", [MAPS, "/api/v1/namespaces/default"])
-async def test_a_version_to_come_is_waited_for_and_then_refused(client, clock, path):
+async def test_future_revision_is_awaited_then_refused(client, clock, path):
     future = await current(client) + 1_000
     asked = asyncio.create_task(client.get(f"{path}?resourceVersion={future}"))
     await until(lambda: asked.done() or clock.advance(0.01))
@@ -86,7 +86,7 @@ async def test_a_version_to_come_is_waited_for_and_then_refused(client, clock, p
     assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
-async def test_a_watch_from_a_version_to_come_is_open_and_shows_nothing_before_it(client):
+async def test_watch_from_future_revision_waits(client):
     begun = await current(client)
     async with client.watch(f"{MAPS}?watch=1&resourceVersion={begun + 2}") as events:
         for name in ("first", "second", "third"):
@@ -94,7 +94,7 @@ async def test_a_watch_from_a_version_to_come_is_open_and_shows_nothing_before_i
         assert (await anext(events))["object"]["metadata"]["name"] == "third"
 
 
-async def test_an_object_of_then_is_in_conflict(client):
+async def test_update_with_former_resource_version_conflicts(client):
     made = (await client.post(MAPS, {"metadata": {"name": "a"}})).body
     made["metadata"]["resourceVersion"] = str(OLD)
     assert (await client.put(f"{MAPS}/a", made)).status == 409

@@ -45,7 +45,7 @@ def deployment(name, number):
         ("100000000000000000000", 400, 400, 0, 0),
     ],
 )
-async def test_a_number_of_replicas(client, number, json, yaml, strategic, apply):
+async def test_replicas_number_formats(client, number, json, yaml, strategic, apply):
     def outcome(answer):
         return answer.body["spec"]["replicas"] if answer.status in (200, 201) else answer.status
 

@@ -19,7 +19,7 @@ def config(name, **data):
     return {"metadata": {"name": name}, "data": data}
 
 
-async def test_a_created_object_is_read_as_it_was_answered(client):
+async def test_created_object_is_read_as_returned(client):
     created = await client.post(MAPS, config("a", k="v"))
     assert created.status == 201
     read = await client.get(f"{MAPS}/a")
@@ -33,7 +33,7 @@ async def test_a_created_object_is_read_as_it_was_answered(client):
     )
 
 
-async def test_versions_are_the_stores_revisions_and_rise(client):
+async def test_resource_versions_are_increasing_store_revisions(client):
     versions = [
         int((await client.post(MAPS, config(name))).body["metadata"]["resourceVersion"]) for name in "abc"
     ]
@@ -47,12 +47,12 @@ async def test_versions_are_the_stores_revisions_and_rise(client):
 @pytest.mark.parametrize(
     ("version", "code"), [("5", 500), ("0", 201), ("", 201), ("cpu", 201), ("-1", 201), ("9" * 20, 201)]
 )
-async def test_a_version_is_refused_at_create_if_it_is_one(client, version, code):
+async def test_resource_version_on_create_is_refused(client, version, code):
     answer = await client.post(MAPS, {"metadata": {"name": "a", "resourceVersion": version}})
     assert answer.status == code
 
 
-async def test_a_change_of_a_runtime_class_is_held_to_the_rules_of_a_new_one(client):
+async def test_runtime_class_update_is_validated_like_create(client):
     classes = "/apis/node.k8s.io/v1/runtimeclasses"
     made = {"metadata": {"name": "a"}, "handler": "kata", "scheduling": {"nodeSelector": {"a": "b"}}}
     assert (await client.post(classes, made)).status == 201
@@ -63,7 +63,7 @@ async def test_a_change_of_a_runtime_class_is_held_to_the_rules_of_a_new_one(cli
     )
 
 
-async def test_the_second_of_two_that_read_the_same_version_is_told_of_the_conflict(client):
+async def test_second_update_from_same_version_conflicts(client):
     first = (await client.post(MAPS, config("a", k="1"))).body
     assert (await client.put(f"{MAPS}/a", first | {"data": {"k": "2"}})).status == 200
     second = await client.put(f"{MAPS}/a", first | {"data": {"k": "3"}})
@@ -71,13 +71,13 @@ async def test_the_second_of_two_that_read_the_same_version_is_told_of_the_confl
     assert (await client.get(f"{MAPS}/a")).body["data"] == {"k": "2"}
 
 
-async def test_what_changes_nothing_is_not_written(client):
+async def test_unchanged_update_is_not_written(client):
     before = (await client.post(MAPS, config("a", k="1"))).body
     same = await client.put(f"{MAPS}/a", config("a", k="1"))
     assert same.body["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
 
 
-async def test_patches_at_the_same_time_lose_no_change(client):
+async def test_concurrent_patches_lose_no_change(client):
     await client.post(MAPS, config("a"))
     answers = await asyncio.gather(
         *(client.patch(f"{MAPS}/a", {"data": {f"k{number}": "v"}}) for number in range(20))
@@ -98,7 +98,7 @@ async def test_patches_at_the_same_time_lose_no_change(client):
         pytest.param("/apis/apps/v1/namespaces/default/configmaps", 404, id="another group's"),
     ],
 )
-async def test_paths_that_lead_nowhere(client, path, status):
+async def test_unknown_paths_are_not_found(client, path, status):
     answer = await client.get(path)
     assert answer.status == status
 
@@ -115,13 +115,13 @@ async def test_paths_that_lead_nowhere(client, path, status):
         pytest.param("/nothing", "text/plain", id="a page"),
     ],
 )
-async def test_what_is_not_there_is_told_in_the_words_of_who_would_have_it(client, path, answers):
+async def test_not_found_response_format_depends_on_path(client, path, answers):
     """Clients make an error of their own, which names the resource, of what is no Status."""
     answer = await client.get(path)
     assert (answer.status, answer.headers["Content-Type"].split(";")[0]) == (404, answers)
 
 
-async def test_generated_names_differ(client):
+async def test_generated_names_are_unique(client):
     names = {
         (await client.post(MAPS, {"metadata": {"generateName": "x-"}})).body["metadata"]["name"]
         for _ in range(10)
@@ -130,7 +130,7 @@ async def test_generated_names_differ(client):
     assert all(name.startswith("x-") and len(name) == 7 for name in names)
 
 
-async def test_a_dry_run_leaves_nothing(client):
+async def test_dry_run_stores_nothing(client):
     assert (await client.post(f"{MAPS}?dryRun=All", config("a"))).status == 201
     assert (await client.get(f"{MAPS}/a")).status == 404
     await client.post(MAPS, config("a", k="1"))
@@ -139,7 +139,7 @@ async def test_a_dry_run_leaves_nothing(client):
     assert (await client.get(f"{MAPS}/a")).body["data"] == {"k": "1"}
 
 
-async def test_an_object_with_a_finalizer_ends_when_it_is_gone(client):
+async def test_object_is_deleted_after_last_finalizer(client):
     await client.post(MAPS, {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}})
     deleted = await client.delete(f"{MAPS}/a")
     assert "deletionTimestamp" in deleted.body["metadata"]
@@ -148,7 +148,7 @@ async def test_an_object_with_a_finalizer_ends_when_it_is_gone(client):
     assert (await client.get(f"{MAPS}/a")).status == 404
 
 
-async def test_nothing_is_created_in_a_namespace_that_ends(client):
+async def test_create_in_terminating_namespace_is_forbidden(client):
     await client.delete("/api/v1/namespaces/default")
     await client.post("/api/v1/namespaces", {"metadata": {"name": "ending"}})
     await client.delete("/api/v1/namespaces/ending")
@@ -168,18 +168,18 @@ async def test_nothing_is_created_in_a_namespace_that_ends(client):
         pytest.param(b'"\xff"', 400, id="not UTF-8"),
     ],
 )
-async def test_bodies_that_are_no_object(client, body, status):
+async def test_body_that_is_no_object_is_refused(client, body, status):
     answer = await client.post(MAPS, body)
     assert (answer.status, answer.body["kind"]) == (status, "Status")
 
 
-async def test_who_shows_no_token_is_not_let_in(client):
+async def test_request_without_valid_token_is_unauthorized(client):
     assert (await client.get(MAPS, Authorization="Bearer wrong")).status == 401
     assert (await client.get(MAPS, Authorization="")).status == 401
 
 
 @pytest.mark.parametrize("kind", ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"])
-async def test_finalizers_of_a_namespace_are_kept_and_managed_by_who_sends_them(client, kind):
+async def test_namespace_finalizers_are_owned_by_their_writer(client, kind):
     tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     path = "/api/v1/namespaces/default?fieldManager=x"
     answer = await client.patch(path, tree | {"spec": {"finalizers": ["a-b"]}}, kind=kind)

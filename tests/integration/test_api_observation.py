@@ -30,7 +30,7 @@ async def metric(client, name, **labels):
     return sum(s.value for s in samples if s.name in names and labels.items() <= s.labels.items())
 
 
-async def test_requests_are_counted_by_what_they_were_and_how_they_ended(client):
+async def test_requests_are_counted_by_verb_resource_and_code(client):
     for name in ("a", "a"):
         await client.post(MAPS, {"metadata": {"name": name}})
     await client.get("/no/such/path")
@@ -43,7 +43,7 @@ async def test_requests_are_counted_by_what_they_were_and_how_they_ended(client)
     assert await metric(client, "apiserver_storage_objects", resource="configmaps") == 1
 
 
-async def test_objects_are_counted_by_group_and_resource(client):
+async def test_stored_objects_are_counted(client):
     await client.post("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "a"}})
     resource, group = "leases", "coordination.k8s.io"
     assert await metric(client, "apiserver_storage_objects", resource=f"{resource}.{group}") == 1
@@ -51,7 +51,7 @@ async def test_objects_are_counted_by_group_and_resource(client):
     assert await metric(client, "apiserver_storage_size_bytes", storage_cluster_id="etcd-0") > 0
 
 
-async def test_responses_to_reads_are_measured(client):
+async def test_response_sizes_are_observed(client):
     length = len((await client.get(MAPS)).data)
     await client.post(MAPS, {"metadata": {"name": "a"}})
     about = {"verb": "LIST", "resource": "configmaps", "scope": "namespace", "version": "v1"}
@@ -85,7 +85,7 @@ async def test_requests_of_deprecated_apis_are_counted(path, labels):
         assert await metric(client, "apiserver_requested_deprecated_apis", **labels) == 1
 
 
-async def test_what_clients_send_makes_no_labels(client):
+async def test_client_texts_do_not_become_metric_labels(client):
     for number in range(20):
         await client.get(f"/apis/group-{number}/v1/things")
         await client.send(f"VERB{number}", "/api/v1/nodes")
@@ -94,7 +94,7 @@ async def test_what_clients_send_makes_no_labels(client):
     assert "VERB" not in text
 
 
-async def test_an_open_watch_is_counted_while_it_is_open(client):
+async def test_open_watch_is_counted(client):
     async with client.watch(f"{MAPS}?watch=1") as events:
         await client.post(MAPS, {"metadata": {"name": "a"}})
         await anext(events)
@@ -102,7 +102,7 @@ async def test_an_open_watch_is_counted_while_it_is_open(client):
     assert await metric(client, "apiserver_current_inflight_requests", request_kind="mutating") == 0
 
 
-async def test_a_watch_cache_that_missed_something_is_counted_and_its_clients_list_anew():
+async def test_cache_inconsistency_is_counted_and_watches_expire():
     store = Deaf(MemoryStore(clock=RealClock()))
     async with apiserver.running(kv=store) as client, client.watch(f"{MAPS}?watch=1") as events:
         store.lost = {b"/registry/configmaps/default/lost"}
@@ -116,7 +116,7 @@ async def test_a_watch_cache_that_missed_something_is_counted_and_its_clients_li
         assert await metric(client, checks, group="apps", resource="deployments", status="success") == 1
 
 
-async def test_the_audit_log_tells_who_did_what(tmp_path):
+async def test_audit_log_records_requests(tmp_path):
     path = tmp_path / "audit.log"
     async with apiserver.running(settings=Settings(audit_log=path)) as client:
         await client.post(MAPS, {"metadata": {"name": "a"}})
@@ -130,7 +130,7 @@ async def test_the_audit_log_tells_who_did_what(tmp_path):
     assert events[-1]["responseStatus"]["message"] == 'configmaps "none" not found'
 
 
-async def test_who_was_authenticated_and_what_was_authorized_is_counted():
+async def test_authentication_and_authorization_are_counted():
     async with apiserver.running_with_roles() as client:
         before = await metric(client, "authentication_attempts", result="success")
         await client.get("/api/v1/nodes", Impersonate_User="alice@example.com")
@@ -152,7 +152,7 @@ async def test_who_was_authenticated_and_what_was_authorized_is_counted():
         assert await metric(client, decided, decision="denied") == 0
 
 
-async def test_tokens_that_are_remembered_are_counted_apart_from_those_that_are_looked_at(client):
+async def test_token_cache_hits_and_misses_are_counted(client):
     for _ in range(3):
         await client.get("/api/v1/nodes")
     await client.get("/api/v1/nodes", Authorization="Bearer nobody")
@@ -165,7 +165,7 @@ async def test_tokens_that_are_remembered_are_counted_apart_from_those_that_are_
     )
 
 
-async def test_the_audit_log_counts_its_lines_and_the_levels_of_requests(tmp_path):
+async def test_audit_lines_and_levels_are_counted(tmp_path):
     path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
     policy.write_text(
         "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, nonResourceURLs: [/metrics]}, {level: Metadata}]\n"
@@ -183,7 +183,7 @@ async def test_the_audit_log_counts_its_lines_and_the_levels_of_requests(tmp_pat
     ("level", "omits"),
     [("Metadata", False), ("Request", False), ("RequestResponse", False), ("RequestResponse", True)],
 )
-async def test_the_audit_log_has_the_objects_that_its_policy_asks_for(tmp_path, level, omits):
+async def test_audit_policy_selects_request_objects(tmp_path, level, omits):
     path, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
     rules = [{"level": level, "omitManagedFields": omits}]
     policy.write_bytes(orjson.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": rules}))
@@ -214,7 +214,7 @@ async def test_the_audit_log_has_the_objects_that_its_policy_asks_for(tmp_path, 
         assert (item["data"], "managedFields" in item["metadata"]) == ({"b": "c"}, not omits)
 
 
-async def test_a_token_that_was_made_for_an_account_is_told_to_its_user_and_to_the_audit_log(tmp_path):
+async def test_legacy_token_use_is_warned_of_and_audited(tmp_path):
     path, keys = tmp_path / "audit.log", load(pem(EC))
     async with apiserver.running(settings=Settings(audit_log=path), keys=keys) as client:
         accounts, secrets = (f"/api/v1/namespaces/default/{each}" for each in ("serviceaccounts", "secrets"))

@@ -40,7 +40,7 @@ async def issuer(folder, key):
         await runner.cleanup()
 
 
-async def test_a_user_of_an_issuer_is_known_and_one_with_a_wrong_token_is_not(tmp_path, caplog):
+async def test_oidc_user_is_authenticated_and_invalid_token_refused(tmp_path, caplog):
     key, other = (rsa.generate_private_key(65537, 2048) for _ in range(2))
     async with issuer(tmp_path, key) as url:
         flags = OpenIDConnect(

@@ -83,7 +83,7 @@ async def with_uids(client, request):
     return orjson.loads(text)
 
 
-async def test_every_answer_is_that_of_the_real_server(client):
+async def test_optional_plugin_responses_match_recording(client):
     wrong = []
     for recorded in REQUESTS:
         request = await with_uids(client, recorded)
@@ -98,7 +98,7 @@ async def test_every_answer_is_that_of_the_real_server(client):
     assert not wrong
 
 
-async def test_always_deny_denies():
+async def test_always_deny_plugin_refuses_everything():
     async with running_with_roles(plugins=Switches(enabled=("AlwaysDeny",))) as client:
         answer = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
         assert answer.status == 403
@@ -121,7 +121,7 @@ RESIZE = "/api/v1/namespaces/default/pods/p/resize"
         (None, "1500m", 'node "n" not found'),
     ],
 )
-async def test_a_resize_has_to_fit_onto_the_node(labels, cpu, problem):
+async def test_resize_must_fit_node(labels, cpu, problem):
     async with running_with_roles() as client:
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         if labels is not None:
@@ -163,7 +163,7 @@ POD_FEATURE, INIT_FEATURE = (
         ([], {"containers": [{"name": "c", "resources": of_cpu("500m")}]}, ""),
     ],
 )
-async def test_a_resize_needs_what_the_nodes_kubelet_declares(declared, change, lacking):
+async def test_resize_needs_declared_node_features(declared, change, lacking):
     one = of_cpu("1")
     containers = [{"name": "c", "image": "x", "resources": one}]
     init = [

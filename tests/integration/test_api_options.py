@@ -57,12 +57,12 @@ def told(answer):
         ("continue=x&resourceVersion=1", (400, NO_TOKEN.format("illegal base64 data at input byte 0"))),
     ],
 )
-async def test_parameters_of_lists(client, query, expected):
+async def test_list_parameters_are_validated(client, query, expected):
     assert told(await client.get(f"{MAPS}?{query}")) == expected
 
 
 @pytest.mark.parametrize("value", ["true", "", "x"])
-async def test_nothing_is_exported(client, value):
+async def test_export_parameter_is_refused(client, value):
     refused = await client.get(f"{HERE}?export={value}")
     assert told(refused) == (400, "the export parameter, deprecated since v1.14, is no longer supported")
     assert (await client.get(f"{HERE}?export=0")).status == 200
@@ -80,7 +80,7 @@ async def test_nothing_is_exported(client, value):
         ("dryRun=All&dryRun=", (422, INVALID.format("DeleteOptions", NO_DRY_RUN.format('"All",""')))),
     ],
 )
-async def test_parameters_of_deletions(client, path, query, expected):
+async def test_delete_parameters_are_validated(client, path, query, expected):
     assert told(await client.delete(f"{path}?{query}")) == expected
 
 
@@ -106,7 +106,7 @@ async def test_parameters_of_deletions(client, path, query, expected):
         ),
     ],
 )
-async def test_options_are_judged_before_what_was_sent(client, query, wrong):
+async def test_options_are_validated_before_body(client, query, wrong):
     refused = await client.post(f"{MAPS}?{query}", {"metadata": {"labels": True}})
     assert told(refused) == (422, INVALID.format("CreateOptions", wrong))
     refused = await client.put(f"{MAPS}/nope?{query}", {"metadata": {"labels": True}})
@@ -116,13 +116,13 @@ async def test_options_are_judged_before_what_was_sent(client, query, wrong):
 
 
 @pytest.mark.parametrize("value", ["true", "false", ""])
-async def test_only_an_apply_may_force(client, value):
+async def test_force_is_only_for_apply(client, value):
     refused = await client.patch(f"{HERE}?force={value}", {})
     problem = "force: Forbidden: may not be specified for non-apply patch"
     assert told(refused) == (422, INVALID.format("PatchOptions", problem))
 
 
-async def test_an_apply_needs_a_manager_besides_all_else(client):
+async def test_apply_without_field_manager_is_one_of_several_errors(client):
     refused = await client.patch(f"{HERE}?dryRun=x", {}, kind="apply-patch+yaml")
     no_dry_run = NO_DRY_RUN.format('"x"')
     problems = f"[fieldManager: Required value: is required for apply patch, {no_dry_run}]"
@@ -136,7 +136,7 @@ OF_JSON = 'line 1: key "a" already set in map'
 
 
 @pytest.mark.parametrize(("body", "problem"), [(TWICE, OF_BLOCK), (APPLIED_JSON, OF_JSON)])
-async def test_an_apply_of_keys_that_come_twice(client, body, problem):
+async def test_apply_with_duplicate_keys_is_refused(client, body, problem):
     path = f"{MAPS}/twice?fieldManager=a"
     decoder = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
     refused = await client.patch(f"{path}&fieldValidation=Strict", body, kind="apply-patch+yaml")
@@ -148,7 +148,7 @@ async def test_an_apply_of_keys_that_come_twice(client, body, problem):
     assert [text.replace("\\", "") for text in applied.headers.getall("Warning")] == [f'299 - "{problem}"']
 
 
-async def test_a_conflict_comes_before_keys_that_come_twice(client):
+async def test_conflict_is_reported_before_duplicate_keys(client):
     await client.patch(f"{MAPS}/twice?fieldManager=a", TWICE, kind="apply-patch+yaml")
     other = TWICE.replace(b"'2'", b"'3'")
     path = f"{MAPS}/twice?fieldManager=b&fieldValidation=Strict"
@@ -161,7 +161,7 @@ IN_RECORD = "(x) does not match the {} in record ("
 
 @pytest.mark.parametrize(("query", "name"), [("resourceVersion=x", "ResourceVersion"), ("uid=x", "UID")])
 @pytest.mark.parametrize("path", [f"{MAPS}/m", f"{MAPS}?labelSelector=a%3Db&"])
-async def test_a_deletion_has_its_preconditions_in_the_query(client, path, query, name):
+async def test_delete_preconditions_may_be_in_query(client, path, query, name):
     await client.post(MAPS, MAP)
     path += query if "&" in path else f"?{query}"
     refused = await client.delete(path)
@@ -174,7 +174,7 @@ async def test_a_deletion_has_its_preconditions_in_the_query(client, path, query
     assert in_body.status == 200  # whose options are its own
 
 
-async def test_a_collection_has_the_version_of_the_query_as_precondition(client):
+async def test_deletecollection_resource_version_is_precondition(client):
     made = await client.post(MAPS, MAP)
     version = made.body["metadata"]["resourceVersion"]
     refused = await client.delete(f"{MAPS}?labelSelector=a%3Db&resourceVersion=0")
@@ -195,24 +195,24 @@ async def test_a_collection_has_the_version_of_the_query_as_precondition(client)
         ),
     ],
 )
-async def test_what_is_deleted_is_judged_before_how(client, query, problem):
+async def test_deletecollection_query_is_validated_before_body(client, query, problem):
     assert told(await client.delete(f"{MAPS}?{query}", {"gracePeriodSeconds": "1"})) == (400, problem)
 
 
-async def test_the_format_of_a_new_object_is_judged_before_the_options(client):
+async def test_body_format_is_checked_before_options(client):
     wrong = {"Content_Type": "application/x"}
     assert (await client.post(f"{MAPS}?fieldValidation=x", MAP, **wrong)).status == 415
     assert (await client.put(f"{MAPS}/m?fieldValidation=x", MAP, **wrong)).status == 422
 
 
-async def test_a_watch_is_refused_for_its_options_before_its_format_and_warns(client):
+async def test_watch_options_are_validated_before_format(client):
     path = f"{HERE}/endpoints?watch=1&continue=x"
     refused = await client.get(path, Accept="application/yaml")
     assert refused.status == 422
     assert "v1 Endpoints is deprecated" in refused.headers["Warning"]
 
 
-async def test_events_of_any_age_come_in_pages(client):
+async def test_events_are_paged_at_any_age(client):
     for name in ("a", "b"):
         event = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}
         assert (await client.post(f"{HERE}/events", event)).status == 201

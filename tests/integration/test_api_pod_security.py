@@ -44,7 +44,7 @@ async def client():
         yield client
 
 
-async def test_a_pod_that_violates_the_enforced_level_is_refused(client):
+async def test_pod_violating_enforced_level_is_refused(client):
     await make_namespace(client, enforce="baseline")
     answer = await client.post(PODS, pod(hostNetwork=True))
     assert answer.status == 403
@@ -52,7 +52,7 @@ async def test_a_pod_that_violates_the_enforced_level_is_refused(client):
     assert (await client.get(f"{PODS}/p")).status == 404
 
 
-async def test_a_nameless_pod_is_refused_by_the_name_that_it_was_given(client):
+async def test_violation_of_nameless_pod_uses_generate_name(client):
     await make_namespace(client, enforce="baseline")
     nameless = pod(hostNetwork=True) | {"metadata": {"generateName": "p-"}}
     answer = await client.post(PODS, nameless)
@@ -61,13 +61,13 @@ async def test_a_nameless_pod_is_refused_by_the_name_that_it_was_given(client):
     assert answer.body["message"] == f'pods "{name}" is forbidden: violates {DETAIL}'
 
 
-async def test_without_labels_everything_passes(client):
+async def test_namespace_without_labels_allows_everything(client):
     await make_namespace(client)
     answer = await client.post(PODS, pod(hostNetwork=True, hostPID=True))
     assert (answer.status, warnings(answer)) == (201, [])
 
 
-async def test_a_workload_is_warned_of_what_its_pods_would_be_refused_for(client):
+async def test_workload_template_violation_is_a_warning(client):
     await make_namespace(client, enforce="baseline")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostNetwork=True)["spec"]}
     deployment = {
@@ -79,7 +79,7 @@ async def test_a_workload_is_warned_of_what_its_pods_would_be_refused_for(client
     assert warnings(answer) == [f"would violate {DETAIL}"]
 
 
-async def test_only_new_containers_and_images_count_in_an_update(client):
+async def test_update_is_checked_for_new_containers_and_images_only(client):
     await make_namespace(client)
     await client.post(PODS, pod(hostNetwork=True))
     await relabel(client, enforce="baseline")
@@ -94,7 +94,7 @@ async def test_only_new_containers_and_images_count_in_an_update(client):
     assert added.body["message"] == f'pods "p" is forbidden: violates {DETAIL}'
 
 
-async def test_labels_that_are_wrong_are_refused_unless_they_were_there(client):
+async def test_invalid_pod_security_labels_are_refused_unless_unchanged(client):
     refused = await make_namespace(client, enforce="strict", warn_version="1.2")
     assert refused.status == 422
     assert refused.body["message"] == (
@@ -105,7 +105,7 @@ async def test_labels_that_are_wrong_are_refused_unless_they_were_there(client):
     )
 
 
-async def test_a_level_that_rises_warns_of_the_pods_that_are_there(client):
+async def test_raised_level_warns_of_existing_pods(client):
     await make_namespace(client)
     host = {"name": "h", "hostPath": {"path": "/x"}}
     for name, spec in {
@@ -122,7 +122,7 @@ async def test_a_level_that_rises_warns_of_the_pods_that_are_there(client):
     ]
 
 
-async def test_a_level_that_falls_warns_of_nothing(client):
+async def test_lowered_level_does_not_warn(client):
     await make_namespace(client, enforce="restricted")
     assert warnings(await relabel(client, enforce="baseline")) == []
 
@@ -137,7 +137,7 @@ class LeapingClock(RealClock):
         return float(next(self._times))
 
 
-async def test_existing_pods_are_looked_at_for_a_second():
+async def test_existing_pods_are_checked_for_one_second():
     async with apiserver.running(clock=LeapingClock()) as client:
         await make_namespace(client)
         for name in "ab":
@@ -147,7 +147,7 @@ async def test_existing_pods_are_looked_at_for_a_second():
         ]
 
 
-async def test_the_audit_log_has_what_was_evaluated(tmp_path):
+async def test_audit_annotations_have_pod_security_result(tmp_path):
     log = tmp_path / "audit.log"
     async with apiserver.running(settings=Settings(audit_log=log)) as client:
         await make_namespace(client, audit="baseline")

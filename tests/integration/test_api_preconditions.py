@@ -46,11 +46,11 @@ def named(name, **fields):
         ("?dryRun=All", {"name": "y", "resourceVersion": "abc"}, (201, "")),
     ],
 )
-async def test_a_new_object_has_no_version(client, query, metadata, expected):
+async def test_new_object_has_no_resource_version(client, query, metadata, expected):
     assert told(await client.post(MAPS + query, {"metadata": metadata})) == expected
 
 
-async def test_what_is_wrong_with_a_new_object_is_said_before_its_version(client):
+async def test_invalid_new_object_is_reported_before_resource_version(client):
     refused = await client.post(MAPS, named("-bad", resourceVersion="77"))
     assert (refused.status, refused.body["reason"]) == (422, "Invalid")
 
@@ -76,11 +76,11 @@ async def test_what_is_wrong_with_a_new_object_is_said_before_its_version(client
         ({"name": "x", "creationTimestamp": LONG_AGO, "generation": 7, "selfLink": "/x"}, (200, "")),
     ],
 )
-async def test_an_update_says_which_object_it_is_about(client, metadata, expected):
+async def test_update_body_must_match_path(client, metadata, expected):
     assert told(await client.put(f"{MAPS}/x", {"metadata": metadata})) == expected
 
 
-async def test_an_update_of_another_uid_is_a_conflict(client):
+async def test_update_with_other_uid_conflicts(client):
     refused = await client.put(f"{MAPS}/x", named("x", uid="abc"))
     assert refused.status == 409
     assert "Precondition failed: UID in precondition: abc, UID in object meta: " in refused.body["message"]
@@ -89,12 +89,12 @@ async def test_an_update_of_another_uid_is_a_conflict(client):
 @pytest.mark.parametrize(
     "path", ["namespaces/default", "namespaces/default/status", "namespaces/default/finalize"]
 )
-async def test_an_update_needs_a_name_at_every_path(client, path):
+async def test_update_needs_name_in_every_resource(client, path):
     refused = await client.put(f"/api/v1/{path}", {})
     assert told(refused) == (400, NO_NAME.replace("(x ", "(default "))
 
 
-async def test_a_missing_name_is_said_before_a_missing_object(client):
+async def test_missing_name_is_reported_before_missing_object(client):
     refused = await client.put(f"{MAPS}/nope", {})
     assert told(refused) == (400, NO_NAME.replace("(x ", "(nope "))
 
@@ -113,11 +113,11 @@ async def test_a_missing_name_is_said_before_a_missing_object(client):
         ("merge-patch+json", {"apiVersion": None}, (400, NO_NAME)),
     ],
 )
-async def test_what_a_patch_makes_is_the_same_object(client, kind, patch, expected):
+async def test_patch_cannot_change_identity(client, kind, patch, expected):
     assert told(await client.patch(f"{MAPS}/x", patch, kind=kind)) == expected
 
 
-async def test_a_patched_object_without_apiversion_is_read_as_upstreams_own_type(client):
+async def test_patched_object_without_api_version_is_decoded_as_upstream_type(client):
     answer = await client.patch(f"{MAPS}/x", {"apiVersion": None})
     assert answer.headers["Warning"] == '299 - "unknown field \\"metadata\\""'
 
@@ -144,7 +144,7 @@ async def test_a_patched_object_without_apiversion_is_read_as_upstreams_own_type
         ),
     ],
 )
-async def test_what_a_patch_makes_is_of_the_same_kind(client, patch, problem):
+async def test_patch_cannot_change_kind(client, patch, problem):
     refused = await client.patch(f"{MAPS}/x", patch)
     (cause,) = refused.body["details"]["causes"]
     assert (refused.status, cause["field"]) == (422, "patch")
@@ -169,13 +169,13 @@ async def test_what_a_patch_makes_is_of_the_same_kind(client, patch, problem):
         ({}, (400, NO_NAME.replace("(x ", "(n "))),
     ],
 )
-async def test_what_is_applied_anew_was_not_there(client, metadata, expected):
+async def test_apply_with_uid_of_missing_object_conflicts(client, metadata, expected):
     wanted = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
     answer = await client.patch(f"{MAPS}/n?fieldManager=a", wanted, kind="apply-patch+yaml")
     assert told(answer) == expected
 
 
-async def test_what_an_update_makes_was_not_there(client):
+async def test_update_with_uid_of_missing_object_conflicts(client):
     refused = await client.put(f"{LEASES}/l", named("l", uid="u"))
     assert (refused.status, refused.body["message"]) == (
         409,
@@ -221,7 +221,7 @@ UNCONVERTED = "converting (v1.{}) to (v1.DeleteOptions): unknown conversion"
         (True, NO_TYPE.format("bool", TYPE_META)),
     ],
 )
-async def test_the_body_of_a_deletion_is_its_options(client, path, body, message):
+async def test_delete_body_is_delete_options(client, path, body, message):
     assert told(await client.delete(path, body)) == (400, message)
     assert (await client.get(f"{MAPS}/x")).status == 200
 
@@ -235,7 +235,7 @@ async def test_the_body_of_a_deletion_is_its_options(client, path, body, message
         {"kind": "", "apiVersion": None},
     ],
 )
-async def test_options_of_a_deletion_are_of_any_group(client, body):
+async def test_delete_options_may_be_of_any_group(client, body):
     assert (await client.delete(f"{MAPS}/x", body)).status == 200
     assert (await client.get(f"{MAPS}/x")).status == 404
 
@@ -249,7 +249,7 @@ async def test_options_of_a_deletion_are_of_any_group(client, body):
         ("?propagationPolicy=Foreground", 200),
     ],
 )
-async def test_a_deletion_that_waits_is_accepted_if_it_was_asked_for_in_the_old_way(client, query, code):
+async def test_pending_deletion_is_accepted_with_orphan_dependents(client, query, code):
     await client.post(MAPS, named("kept", finalizers=["a.b/c"]))
     first, again = [await client.delete(f"{MAPS}/kept{query}") for _ in range(2)]
     assert (first.status, again.status) == (code, code)
@@ -257,13 +257,13 @@ async def test_a_deletion_that_waits_is_accepted_if_it_was_asked_for_in_the_old_
 
 
 @pytest.mark.parametrize("policy", ["Foreground", "Background", "Orphan"])
-async def test_nothing_depends_on_an_event(client, policy):
+async def test_events_have_no_dependents(client, policy):
     await client.post(EVENTS, named("e") | {"involvedObject": {"namespace": "default"}})
     assert (await client.delete(f"{EVENTS}/e?propagationPolicy={policy}")).body["kind"] == "Status"
     assert (await client.get(f"{EVENTS}/e")).status == 404
 
 
-async def test_a_namespace_takes_its_dependents_along_in_the_foreground(client):
+async def test_namespace_is_deleted_with_foreground_policy(client):
     await client.post("/api/v1/namespaces", named("n"))
     deleted = await client.delete("/api/v1/namespaces/n?orphanDependents=false")
     assert (deleted.status, deleted.body["metadata"]["finalizers"]) == (202, ["foregroundDeletion"])
@@ -278,7 +278,7 @@ REJECTED = "the server rejected our request due to an error in our request"
 
 
 @pytest.mark.parametrize(("value", "message"), [([], NO_OBJECT), (5, REJECTED), (None, REJECTED)])
-async def test_a_json_patch_leaves_an_object(client, value, message):
+async def test_json_patch_must_leave_an_object(client, value, message):
     patch = [{"op": "replace", "path": "", "value": value}]
     answer = await client.patch(f"{MAPS}/x", patch, kind="json-patch+json")
     assert told(answer) == (422, message)

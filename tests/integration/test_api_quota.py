@@ -69,7 +69,7 @@ def group(case):
 
 
 @pytest.mark.parametrize("name", sorted({group(case) for case in CASES}))
-async def test_writes_are_charged_as_they_were_there(client, name):
+async def test_writes_are_charged_to_quota(client, name):
     for priority, value in {"admhigh": 5, "admlow": 1}.items():
         priority_class = {"metadata": {"name": priority}, "value": value}
         await client.post("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class)
@@ -98,7 +98,7 @@ async def check(client, case, namespace):
         assert await used(client, path=quotas) == step["used"], case["id"]
 
 
-async def test_racing_writers_never_pass_a_limit(client):
+async def test_concurrent_writers_do_not_exceed_quota(client):
     await limit(client, hard={"configmaps": "50"})
     await limit(client, "other", hard={"count/configmaps": "70"})
     answers = await asyncio.gather(*(client.post(CONFIG_MAPS, config_map(f"c{n}")) for n in range(200)))
@@ -108,7 +108,7 @@ async def test_racing_writers_never_pass_a_limit(client):
     assert len((await client.get(CONFIG_MAPS)).body["items"]) == 50
 
 
-async def test_writers_of_two_servers_never_pass_a_limit():
+async def test_writers_of_two_servers_do_not_exceed_quota():
     store = MemoryStore(clock=RealClock())
     async with apiserver.running(kv=store) as first, apiserver.running(kv=store) as second:
         await limit(first, hard={"configmaps": "20"})
@@ -122,7 +122,7 @@ async def test_writers_of_two_servers_never_pass_a_limit():
         assert await used(second) == {"configmaps": "20"}
 
 
-async def test_a_dry_run_is_refused_or_not_and_never_charged(client):
+async def test_dry_run_is_checked_but_not_charged(client):
     await limit(client, hard={"configmaps": "1"})
     assert (await client.post(f"{CONFIG_MAPS}?dryRun=All", config_map("a"))).status == 201
     assert await used(client) == {}
@@ -134,7 +134,7 @@ async def test_a_dry_run_is_refused_or_not_and_never_charged(client):
     )
 
 
-async def test_a_quota_that_was_never_counted_limits_nothing_and_one_without_numbers_refuses(client):
+async def test_uncounted_quota_limits_nothing_and_quota_without_usage_refuses(client):
     await client.post(QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}})
     assert (await client.post(CONFIG_MAPS, config_map("a"))).status == 201
     status = {"status": {"hard": {"configmaps": "0"}}}
@@ -145,7 +145,7 @@ async def test_a_quota_that_was_never_counted_limits_nothing_and_one_without_num
     )
 
 
-async def test_the_server_manages_what_it_charges(client):
+async def test_server_manages_quota_status(client):
     await limit(client, hard={"configmaps": "1"})
     await client.post(CONFIG_MAPS, config_map("a"))
     managers = (await client.get(f"{QUOTAS}/q")).body["metadata"]["managedFields"]
@@ -154,7 +154,7 @@ async def test_the_server_manages_what_it_charges(client):
     assert entry["fieldsV1"] == {"f:status": {"f:used": {"f:configmaps": {}}}}
 
 
-async def test_objects_of_kinds_that_were_defined_are_counted(client):
+async def test_custom_objects_are_counted(client):
     await define(client, definition())
     await limit(client, hard={"count/widgets.example.com": "1"})
     widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
@@ -209,7 +209,7 @@ async def refused(answer):
     return answer.status, answer.body.get("message", "")
 
 
-async def test_what_is_limited_needs_a_quota(limited):
+async def test_limited_resource_needs_quota(limited):
     """As kube-apiserver 1.36.3 answered with this configuration."""
     consume = "is forbidden: insufficient quota to consume:"
     assert await refused(limited.post(f"{NAMESPACE}/pods", high("a"))) == (
@@ -236,7 +236,7 @@ async def test_what_is_limited_needs_a_quota(limited):
     )
 
 
-async def test_a_quota_that_counts_it_lets_what_is_limited_pass(limited):
+async def test_covering_quota_allows_limited_resource(limited):
     await limit(limited, "high", hard={"pods": "5"}, scopeSelector={"matchExpressions": [HIGH]})
     await limit(limited, "gold", hard={GOLD: "5Gi"})
     assert (await limited.post(f"{NAMESPACE}/pods", high("a"))).status == 201

@@ -24,7 +24,7 @@ def named(**more):
     return {"metadata": {"name": "x"}, **more}
 
 
-async def test_endpoints_stay_as_they_were_grouped(client):
+async def test_endpoints_subsets_are_kept(client):
     subset = {
         "addresses": [{"ip": "192.0.2.2"}, {"ip": "192.0.2.1"}],
         "ports": [{"port": 80, "protocol": "TCP"}],
@@ -33,7 +33,7 @@ async def test_endpoints_stay_as_they_were_grouped(client):
     assert made.body["subsets"] == [subset, subset]
 
 
-async def test_what_goes_at_once_is_shown_as_it_was(client):
+async def test_immediately_deleted_object_is_returned_unchanged(client):
     path = "/apis/storage.k8s.io/v1/storageclasses"
     await client.post(path, named(provisioner="p"))
     await client.delete(f"{path}/x?propagationPolicy=Orphan")
@@ -42,7 +42,7 @@ async def test_what_goes_at_once_is_shown_as_it_was(client):
     assert (await client.get(f"{path}/x")).status == 404
 
 
-async def test_a_deletion_keeps_the_bytes_of_a_revision(client):
+async def test_recreated_controller_revision_keeps_its_bytes(client):
     path, text = f"{APPS}/controllerrevisions", b'{"metadata":{"name":"x"},"revision":1,"data":{"a": 1}}'
     await client.send("POST", path, text)
     await client.delete(f"{path}/x?propagationPolicy=Orphan")
@@ -51,7 +51,7 @@ async def test_a_deletion_keeps_the_bytes_of_a_revision(client):
 
 
 @pytest.mark.parametrize("seconds", [0, 3])
-async def test_a_grace_period_cannot_be_set(client, seconds):
+async def test_deletion_grace_period_cannot_be_set(client, seconds):
     await client.post(f"{NS}/configmaps", named())
     changed = {"metadata": {"name": "x", "deletionGracePeriodSeconds": seconds}}
     refused = await client.put(f"{NS}/configmaps/x", changed)
@@ -63,7 +63,7 @@ async def test_a_grace_period_cannot_be_set(client, seconds):
 
 
 @pytest.mark.parametrize("way", ["create", "update", "apply"])
-async def test_an_update_or_apply_may_make_what_is_being_deleted(client, way):
+async def test_terminating_object_may_be_created_by_update_or_apply(client, way):
     path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     lease = LEASE | {"metadata": {"name": "x", "selfLink": "s"} | ENDING}
     if way == "create":
@@ -77,7 +77,7 @@ async def test_an_update_or_apply_may_make_what_is_being_deleted(client, way):
     assert "selfLink" not in made.body["metadata"]
 
 
-async def test_a_service_may_be_made_by_its_status(client):
+async def test_service_may_be_created_by_status_apply(client):
     service = {"apiVersion": "v1", "kind": "Service", **named(spec={"ports": [{"port": 80}]})}
     made = await client.patch(f"{NS}/services/x/status?fieldManager=f", service, kind="apply-patch+yaml")
     assert (made.status, made.body["metadata"].get("managedFields")) == (201, None)
@@ -97,7 +97,7 @@ def allocation(name, problem):
         ("a/b", allocation("a/b", "Invalid value: \"a/b\": may not contain '/'")),
     ],
 )
-async def test_the_address_of_a_service_needs_its_name(client, name, message):
+async def test_service_address_needs_service_name(client, name, message):
     service = {"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}}
     refused = (await client.post(f"{NS}/services", service)).body["message"]
     before, _, rest = refused.partition('k8s.io "')
@@ -106,7 +106,7 @@ async def test_the_address_of_a_service_needs_its_name(client, name, message):
     assert "metadata.name" in dry.body["message"]
 
 
-async def test_a_dry_run_looks_at_the_range_of_addresses_alone(client):
+async def test_dry_run_checks_address_range_only(client):
     service = named(spec={"ports": [{"port": 80}], "clusterIP": "172.16.0.9"})
     refused = await client.post(f"{NS}/services?dryRun=All", service)
     problem = "the provided IP (172.16.0.9) is not in the valid range. The range of valid IPs is 10.0.0.0/16"
@@ -118,7 +118,7 @@ async def test_a_dry_run_looks_at_the_range_of_addresses_alone(client):
     assert (await client.post(f"{NS}/services?dryRun=All", service)).status == 201
 
 
-async def test_empty_lists_are_changes_of_some_kinds(client):
+async def test_empty_lists_count_as_changes_for_some_kinds(client):
     policy = named(spec={"podSelector": {}, "policyTypes": ["Ingress"]})
     await client.post(NET, policy)
     generations = []
@@ -135,7 +135,7 @@ async def test_empty_lists_are_changes_of_some_kinds(client):
     assert changed.body["metadata"]["generation"] == 2
 
 
-async def test_empty_lists_change_no_claim_of_devices(client):
+async def test_empty_lists_do_not_change_resource_claims(client):
     await client.post(CLAIMS, named())
     patched = await client.patch(f"{CLAIMS}/x", {"spec": {"devices": {"requests": [], "config": []}}})
     assert patched.status == 200, patched.body
@@ -158,14 +158,14 @@ DAEMONS = {"selector": {"matchLabels": {"a": "b"}}} | {
         (b'{"kind":{}}', "unrecognized type: string"),
     ],
 )
-async def test_a_strategic_patch_is_converted_as_go_converts_it(client, patch, problem):
+async def test_strategic_patch_is_converted_as_in_go(client, patch, problem):
     await client.post(f"{APPS}/daemonsets", named(spec=DAEMONS))
     answer = await client.patch(f"{APPS}/daemonsets/x", patch, kind="strategic-merge-patch+json")
     assert answer.status == (422 if problem else 200)
     assert not problem or answer.body["message"].endswith(problem)
 
 
-async def test_a_source_of_any_kind_stays_beside_a_reference(client):
+async def test_data_source_of_any_kind_is_kept_beside_reference(client):
     claim = named(
         spec={
             "accessModes": ["ReadWriteOnce"],
@@ -178,7 +178,7 @@ async def test_a_source_of_any_kind_stays_beside_a_reference(client):
     assert "spec: Invalid value: {}: must match dataSourceRef" in refused.body["message"]
 
 
-async def test_the_path_of_a_webhook_begins_behind_its_first_byte(client):
+async def test_webhook_path_ignores_first_byte(client):
     hook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
     hook["clientConfig"] = {"service": {"name": "n", "namespace": "n", "path": "ä"}}
     refused = await client.post(HOOKS, named(webhooks=[hook]))
@@ -195,7 +195,7 @@ NUMBERED = {
 WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {}}
 
 
-async def test_custom_objects_with_a_status_that_is_dropped(client):
+async def test_custom_object_status_is_dropped(client):
     await define(client, definition(version(schema=NUMBERED, subresources={"status": {}})))
     for name, status, owners in (("x", {"a": "b"}, None), ("y", {"a": 1}, 1)):
         made = await client.post(WIDGETS, WIDGET | {"metadata": {"name": name}, "status": status})
@@ -210,7 +210,7 @@ async def test_custom_objects_with_a_status_that_is_dropped(client):
     assert (await client.patch(f"{WIDGETS}/x", other)).status == 422
 
 
-async def test_apply_looks_at_an_object_without_managers_first(client):
+async def test_apply_to_object_without_managers(client):
     path = f"{NS}/serviceaccounts"
     await client.post(path, named(secrets=[{}]))
     applied = {"apiVersion": "v1", "kind": "ServiceAccount", **named(automountServiceAccountToken=1)}
@@ -219,7 +219,7 @@ async def test_apply_looks_at_an_object_without_managers_first(client):
     assert refused.body["message"].startswith(problem)
 
 
-async def test_a_body_of_another_kind_is_read_as_what_it_is(client):
+async def test_body_of_other_kind_is_decoded_as_its_kind(client):
     await client.post(f"{APPS}/deployments", named(spec=DAEMONS))
     other = {"apiVersion": "v1", "kind": "Pod", **named(spec={"containers": 1})}
     for path in ("scale", "status"):
@@ -234,7 +234,7 @@ async def test_a_body_of_another_kind_is_read_as_what_it_is(client):
     )
 
 
-async def test_evictions_of_the_first_version_are_taken(client):
+async def test_v1beta1_evictions_are_accepted(client):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
     await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
     eviction = {"apiVersion": "policy/v1beta1", "kind": "Eviction", **named()}
@@ -242,7 +242,7 @@ async def test_evictions_of_the_first_version_are_taken(client):
 
 
 @pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])
-async def test_whoever_tries_to_change_a_field_owns_it(client, subresource):
+async def test_changed_then_reset_field_is_owned(client, subresource):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
     await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
     patched = await client.patch(f"{NS}/pods/x/{subresource}", {"spec": {"nodeSelector": {"a": "b"}}})
@@ -254,7 +254,7 @@ async def test_whoever_tries_to_change_a_field_owns_it(client, subresource):
 RULE = {"operations": ["CREATE"], "apiGroups": ["a.b"], "apiVersions": ["v1"], "resources": ["x"]}
 
 
-async def test_a_status_that_leaves_metadata_alone(client):
+async def test_status_update_keeps_metadata(client):
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}]}
     await client.post(path, named(spec=spec))
@@ -264,14 +264,14 @@ async def test_a_status_that_leaves_metadata_alone(client):
     assert not patched.body["metadata"].keys() & sent.keys()
 
 
-async def test_a_template_refuses_fields_that_are_set_to_nothing(client):
+async def test_template_with_null_fields_is_refused(client):
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
     refused = await client.post(path, named(spec={"metadata": {"uid": "u", "finalizers": []}, "spec": {}}))
     causes = [cause["field"] for cause in refused.body["details"]["causes"]]
     assert causes == ["spec.metadata.uID", "spec.metadata.finalizers"]
 
 
-async def test_an_update_says_what_is_wrong_with_a_new_object_before_the_change(client):
+async def test_update_reports_object_errors_before_change_errors(client):
     path = "/apis/storage.k8s.io/v1/storageclasses"
     await client.post(path, named(provisioner="p"))
     changed = {
@@ -284,7 +284,7 @@ async def test_an_update_says_what_is_wrong_with_a_new_object_before_the_change(
     assert causes == [seconds, "reclaimPolicy", seconds, "reclaimPolicy"]
 
 
-async def test_ports_of_a_slice_come_before_its_endpoints(client):
+async def test_slice_ports_are_validated_before_endpoints(client):
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     slice_ = {"addressType": "IPv4", "endpoints": [{"addresses": ["-"]}], "ports": [{"protocol": "x"}]}
     refused = await client.post(path, named(**slice_))
@@ -292,27 +292,27 @@ async def test_ports_of_a_slice_come_before_its_endpoints(client):
     assert causes == ["ports[0].protocol", "endpoints[0].addresses[0]"]
 
 
-async def test_a_class_of_devices_may_say_any_beginning_of_a_name(client):
+async def test_device_class_accepts_any_generate_name(client):
     path = "/apis/resource.k8s.io/v1/deviceclasses"
     await client.post(path, named(spec={}))
     assert (await client.patch(f"{path}/x", {"metadata": {"generateName": "ä"}})).status == 200
 
 
-async def test_a_flex_volume_may_be_beside_another_source(client):
+async def test_flex_volume_may_be_beside_other_source(client):
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
     both = spec | {"flexVolume": {"driver": "a/b"}}
     made = await client.post("/api/v1/persistentvolumes", named(spec=both))
     assert (made.status, {"hostPath", "flexVolume"} <= made.body["spec"].keys()) == (201, True)
 
 
-async def test_addresses_of_the_other_family_are_told_of_together(client):
+async def test_addresses_of_wrong_family_are_reported_together(client):
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     slice_ = {"addressType": "IPv4", "endpoints": [{"addresses": ["2001:db8::1"]}]}
     refused = await client.post(path, named(**slice_))
     assert [cause["field"] for cause in refused.body["details"]["causes"]] == ["endpoints[0].addresses"]
 
 
-async def test_the_status_of_a_pod_takes_no_time_of_deletion(client):
+async def test_pod_status_ignores_deletion_timestamp(client):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
     await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
     ending = {"metadata": {"deletionTimestamp": ENDING["deletionTimestamp"]}}
@@ -320,7 +320,7 @@ async def test_the_status_of_a_pod_takes_no_time_of_deletion(client):
     assert (patched.status, "deletionTimestamp" in patched.body["metadata"]) == (200, False)
 
 
-async def test_nobody_owns_metadata_through_a_status_that_leaves_it_alone(client):
+async def test_status_update_does_not_own_metadata(client):
     await client.post(CLAIMS, named())
     patched = await client.patch(
         f"{CLAIMS}/x/status", {"metadata": {"generateName": "y-", "labels": {"a": "b"}}}
@@ -328,7 +328,7 @@ async def test_nobody_owns_metadata_through_a_status_that_leaves_it_alone(client
     assert (patched.status, patched.body["metadata"].get("managedFields")) == (200, None)
 
 
-async def test_managers_of_custom_objects_are_not_reset_by_an_empty_list(client):
+async def test_empty_managed_fields_do_not_reset_custom_objects(client):
     await define(client, definition())
     await client.post(WIDGETS, WIDGET)
     for entries, left in (([], 1), (None, 1), ([{}], 0)):
@@ -336,7 +336,7 @@ async def test_managers_of_custom_objects_are_not_reset_by_an_empty_list(client)
         assert len(patched.body["metadata"].get("managedFields", ())) == left
 
 
-async def test_a_local_volume_that_is_refused_needs_no_affinity(client):
+async def test_refused_local_volume_needs_no_affinity(client):
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "local": {"path": "/x"}}
     for more, field in (({}, "spec.nodeAffinity"), ({"nfs": {"server": "s", "path": "/"}}, "spec.local")):
         refused = await client.post("/api/v1/persistentvolumes", named(spec=spec | more))
@@ -355,7 +355,7 @@ OTHER, BLOCKING = OWNER | {"uid": "u2"}, OWNER | {"blockOwnerDeletion": True}
         ("PATCH", "merge-patch+json", " after mutating admission happens"),
     ],
 )
-async def test_each_owner_is_named_once(client, method, media_type, when):
+async def test_duplicate_owner_references_are_reported_once(client, method, media_type, when):
     path = "/api/v1/namespaces/default/configmaps"
     if method != "POST":
         await client.post(path, {"metadata": {"name": "owned"}})
@@ -376,13 +376,13 @@ async def test_each_owner_is_named_once(client, method, media_type, when):
     assert warning.endswith('duplicate UID(s) observed: u1, u2"')
 
 
-async def test_the_core_group_may_be_named_by_a_slash(client):
+async def test_core_group_may_be_written_with_slash(client):
     sent = {"apiVersion": "/v1", "kind": "ConfigMap", "metadata": {"name": "slash"}}
     answer = await client.post("/api/v1/namespaces/default/configmaps", sent)
     assert (answer.status, answer.body["apiVersion"]) == (201, "v1")
 
 
-async def test_what_would_be_too_large_is_stored_without_its_managers(client):
+async def test_oversized_object_is_stored_without_managed_fields(client):
     """As upstream: by create, update and patch, but not by apply."""
     path, key = (
         f"{NS}/configmaps",

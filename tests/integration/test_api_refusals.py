@@ -80,7 +80,7 @@ MALFORMED = f"{BAD}: malformed Host header"
         pytest.param(asked(GET, HOST, b"Content-Length: 1", b"Content-Length: 2"), BAD, id="two lengths"),
     ],
 )  # fmt: skip
-async def test_what_go_refuses_is_refused_in_its_words(client, data, refusal):
+async def test_invalid_http_is_refused_with_gos_message(client, data, refusal):
     first, headers, body = await exchanged(client, data)
     assert (first, body) == (f"HTTP/1.1 {refusal}", refusal)
     assert (headers[b"content-type"], headers[b"connection"]) == (TEXT, b"close")
@@ -89,26 +89,26 @@ async def test_what_go_refuses_is_refused_in_its_words(client, data, refusal):
 @pytest.mark.parametrize(
     "encoding", [b"gzip", b"gzip, chunked", b"identity", b"xchunked", b"", b"chunked, chunked"]
 )
-async def test_no_encoding_but_chunked_is_read(client, encoding):
+async def test_transfer_encoding_other_than_chunked_is_refused(client, encoding):
     data = asked(POST, HOST, b"Transfer-Encoding: " + encoding, body=LAST_CHUNK)
     first, _, body = await exchanged(client, data)
     assert (first, body) == ("HTTP/1.1 501 Not Implemented", "Unsupported transfer encoding")
 
 
-async def test_an_encoding_is_named_once(client):
+async def test_repeated_transfer_encoding_is_refused(client):
     first, _, _ = await exchanged(
         client, asked(POST, HOST, *[b"Transfer-Encoding: chunked"] * 2, body=LAST_CHUNK)
     )
     assert first == "HTTP/1.1 501 Not Implemented"
 
 
-async def test_an_old_version_needs_no_host(client):
+async def test_http_1_0_request_needs_no_host(client):
     first, _, _ = await exchanged(client, asked(b"GET /version HTTP/1.0"))
     assert first == "HTTP/1.0 200 OK"
 
 
 @pytest.mark.parametrize("target", [b"/version", b"localhost:443"])
-async def test_connect_opens_no_tunnel(client, target):
+async def test_connect_method_opens_no_tunnel(client, target):
     data = asked(b"CONNECT %b HTTP/1.1" % target, HOST)
     first, _, _ = await exchanged(client, data + asked(GET, HOST))
     assert first == "HTTP/1.1 405 Method Not Allowed"
@@ -133,12 +133,12 @@ async def test_connect_opens_no_tunnel(client, target):
         (b"/api/v1/namespaces?limit=1;x=y&limit=%zz", 200),
     ],
 )
-async def test_what_paths_and_queries_lead_to(client, target, code):
+async def test_unusual_paths_and_queries_are_routed(client, target, code):
     first, _, _ = await exchanged(client, asked(b"GET %b HTTP/1.1" % target, HOST))
     assert first.split()[1] == str(code)
 
 
-async def test_unknown_methods_and_resources_make_no_labels(client):
+async def test_unknown_methods_and_resources_do_not_become_metric_labels(client):
     for number in range(20):
         await client.send("OPTIONS", f"/api/v1/namespaces/default/unknown{number}")
         await client.get(f"/apis/group{number}.example/v{number}/things{number}")

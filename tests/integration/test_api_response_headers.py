@@ -14,14 +14,14 @@ async def client():
         yield client
 
 
-async def test_a_request_is_known_by_an_id(client):
+async def test_response_has_audit_id(client):
     answers = [await client.get(path) for path in ("/api/v1/namespaces", "/version", "/nothing")]
     ids = [answer.headers["Audit-Id"] for answer in answers]
     assert len({*ids}) == 3
     assert all(len(each) == 36 for each in ids)
 
 
-async def test_a_client_may_name_its_request(client):
+async def test_client_may_set_audit_id(client):
     answer = await client.get("/api/v1/namespaces", **{"Audit-ID": "mine"})
     assert answer.headers["Audit-Id"] == "mine"
 
@@ -49,7 +49,7 @@ def of(verb, resource, *namespaces, cluster=False):
 LIST = "/api/v1/namespaces/default/secrets"
 
 
-async def test_a_request_is_of_the_first_schema_that_matches(client):
+async def test_flow_schema_headers_name_first_match(client):
     assert await flow(client, LIST) == (None, None)
     limited = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
     level = await client.post(
@@ -80,7 +80,7 @@ async def test_a_request_is_of_the_first_schema_that_matches(client):
     assert await flow(client, LIST) == made["last"]
 
 
-async def test_browsers_do_not_guess_the_type_of_what_filters_refuse():
+async def test_filter_refusals_have_nosniff_header():
     async with apiserver.running_with_roles() as client:
         for more in (
             {"Authorization": "Bearer alice"},

@@ -37,7 +37,7 @@ async def review(client, token, **spec):
     return answer.body["status"]
 
 
-async def test_everybody_can_ask_who_he_is(client):
+async def test_self_subject_review_returns_user(client):
     answer = await client.post(f"{AUTHENTICATION}/selfsubjectreviews", {})
     assert answer.status == 201
     assert answer.body["status"]["userInfo"] == {
@@ -47,14 +47,14 @@ async def test_everybody_can_ask_who_he_is(client):
     }
 
 
-async def test_a_token_of_a_service_account_is_as_good_as_any(client):
+async def test_service_account_token_authenticates(client):
     bearer = f"Bearer {await token(client)}"
     answer = await client.post(f"{AUTHENTICATION}/selfsubjectreviews", {}, Authorization=bearer)
     assert answer.body["status"]["userInfo"]["username"] == "system:serviceaccount:default:robot"
     assert (await client.get("/api/v1/namespaces", Authorization=bearer)).status == 200
 
 
-async def test_a_token_request_is_answered_with_what_was_asked(client):
+async def test_token_request_returns_requested_token(client):
     answer = await client.post(
         f"{ACCOUNTS}/robot/token", {"spec": {"audiences": ["x"], "expirationSeconds": 600}}
     )
@@ -93,12 +93,12 @@ def lifetime(token):
         ),
     ],
 )
-async def test_a_pods_own_token_is_good_for_a_year(client, spec, expected):
+async def test_pod_token_is_extended_to_a_year(client, spec, expected):
     assert (await client.post(PODS, POD)).status == 201
     assert lifetime(await token(client, **spec)) == expected
 
 
-async def test_flags_say_how_long_tokens_are_good():
+async def test_token_lifetime_follows_flags():
     async with apiserver.running(
         token_lifetime=TokenLifetime(max_expiration_seconds=3600, extends_expiration=False)
     ) as client:
@@ -114,7 +114,7 @@ async def test_flags_say_how_long_tokens_are_good():
     assert lifetime(answer.body["status"]["token"]) == (3600, None)
 
 
-async def test_a_token_for_others_is_of_no_use_here(client):
+async def test_token_for_other_audience_is_unauthorized(client):
     other = await token(client, audiences=["x"])
     refused = await client.get("/api/v1/namespaces", Authorization=f"Bearer {other}")
     assert (refused.status, refused.body["message"]) == (401, "Unauthorized")
@@ -122,7 +122,7 @@ async def test_a_token_for_others_is_of_no_use_here(client):
     assert (await review(client, other, audiences=["x"]))["audiences"] == ["x"]
 
 
-async def test_a_token_ends_with_its_account(client):
+async def test_token_is_invalid_after_account_is_deleted(client):
     ended = await token(client)
     await client.delete(f"{ACCOUNTS}/robot")
     assert await review(client, ended) == {
@@ -131,7 +131,7 @@ async def test_a_token_ends_with_its_account(client):
     }
 
 
-async def test_a_token_ends_with_the_pod_that_it_is_bound_to(client):
+async def test_bound_token_is_invalid_after_pod_is_deleted(client):
     secret = {"metadata": {"name": "s"}}
     path = "/api/v1/namespaces/default/secrets"
     uid = (await client.post(path, secret)).body["metadata"]["uid"]
@@ -163,13 +163,13 @@ async def test_a_token_ends_with_the_pod_that_it_is_bound_to(client):
         ),
     ],
 )
-async def test_tokens_that_nobody_gets(client, name, spec, code, says):
+async def test_invalid_token_request_is_refused(client, name, spec, code, says):
     answer = await client.post(f"{ACCOUNTS}/{name}/token", {"spec": spec})
     assert answer.status == code
     assert says in answer.body["message"]
 
 
-async def test_a_review_needs_a_token(client):
+async def test_token_review_needs_token(client):
     answer = await client.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {"token": ""}})
     assert (answer.status, answer.body["message"]) == (
         400,
@@ -192,7 +192,7 @@ async def test_a_review_needs_a_token(client):
         ),
     ],
 )
-async def test_everything_is_allowed(client, resource, spec):
+async def test_always_allow_allows_reviews(client, resource, spec):
     answer = await client.post(f"{AUTHORIZATION}/{resource}", {"spec": spec})
     assert (answer.status, answer.body["status"]) == (201, {"allowed": True})
     assert answer.body["spec"] == spec
@@ -222,13 +222,13 @@ async def test_everything_is_allowed(client, resource, spec):
         ),
     ],
 )
-async def test_questions_that_make_no_sense(client, resource, body, says):
+async def test_invalid_reviews_are_refused(client, resource, body, says):
     answer = await client.post(f"{AUTHORIZATION}/{resource}", body)
     assert answer.status == 422, answer.body
     assert says in answer.body["message"]
 
 
-async def test_the_rules_of_somebody_who_may_do_everything(client):
+async def test_rules_review_of_unrestricted_user_has_wildcards(client):
     answer = await client.post(f"{AUTHORIZATION}/selfsubjectrulesreviews", {"spec": {"namespace": "default"}})
     assert answer.body["status"] == {
         "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -237,7 +237,7 @@ async def test_the_rules_of_somebody_who_may_do_everything(client):
     }
 
 
-async def test_who_acts_as_another_is_that_other(client):
+async def test_impersonated_user_is_reviewed_user(client):
     headers = {"Impersonate_User": "bob", "Impersonate_Group": "dev", "Impersonate_Extra_Scope": "view"}
     answer = await client.post(f"{AUTHENTICATION}/selfsubjectreviews", {}, **headers)
     assert answer.body["status"]["userInfo"] == {
@@ -247,7 +247,7 @@ async def test_who_acts_as_another_is_that_other(client):
     }
 
 
-async def test_keys_are_published_for_those_who_check_tokens_themselves(client):
+async def test_service_account_keys_are_published(client):
     configuration = await client.get("/.well-known/openid-configuration")
     assert configuration.body["id_token_signing_alg_values_supported"] == ["ES256"]
     keys = await client.get("/openid/v1/jwks")
@@ -255,7 +255,7 @@ async def test_keys_are_published_for_those_who_check_tokens_themselves(client):
     assert [key["alg"] for key in keys.body["keys"]] == ["ES256"]
 
 
-async def test_a_request_says_how_long_it_may_take(client):
+async def test_invalid_timeout_parameter_is_refused(client):
     answer = await client.get("/api/v1/namespaces?timeout=soon")
     assert answer.status == 400
     assert "invalid timeout specified in the request URL" in answer.body["message"]
@@ -269,14 +269,14 @@ def managed(answer):
     return entry["manager"], entry["fieldsV1"]
 
 
-async def test_questions_are_managed_like_objects(client):
+async def test_reviews_have_managed_fields(client):
     asked = {"metadata": {"name": "x", "uid": "u", "deletionGracePeriodSeconds": 3}, "spec": {"token": "x"}}
     answer = await client.post(f"{AUTHENTICATION}/tokenreviews?fieldManager=me", asked)
     assert managed(answer) == ("me", {"f:spec": {"f:token": {}}})
     assert answer.body["metadata"].keys() == {"name", "managedFields"}
 
 
-async def test_a_question_about_access_has_no_metadata_but_its_manager(client):
+async def test_access_review_refuses_metadata_and_has_managed_fields(client):
     asked = {"spec": {"nonResourceAttributes": {"path": "/x"}}}
     path = f"{AUTHORIZATION}/selfsubjectaccessreviews?fieldManager=me"
     fields = {"f:spec": {"f:nonResourceAttributes": {".": {}, "f:path": {}}}}
@@ -287,7 +287,7 @@ async def test_a_question_about_access_has_no_metadata_but_its_manager(client):
     assert cause["message"].endswith("]}: must be empty")
 
 
-async def test_a_token_of_a_file_is_meant_for_the_server(client):
+async def test_file_token_is_for_audience_of_server(client):
     unknown = await review(client, "admin", audiences=["a", "b"])
     assert unknown == {"user": {}, "error": "invalid bearer token"}
     known = await review(client, "admin")
@@ -319,7 +319,7 @@ def requirement(key="a", operator="Exists", **values):
         (requirement(values=["x"]), f"{{0}}.requirements[0].values: Forbidden: {NO_VALUES}"),
     ],
 )
-async def test_selectors_of_questions_are_checked(client, where, selector, wrong):
+async def test_selectors_of_access_reviews_are_validated(client, where, selector, wrong):
     asked = {"verb": "list", "resource": "pods", where.rpartition(".")[2]: selector}
     path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
     refused = await client.post(path, {"spec": {"resourceAttributes": asked}})
@@ -349,14 +349,14 @@ async def test_selectors_of_questions_are_checked(client, where, selector, wrong
         ),
     ],
 )
-async def test_selectors_that_cannot_be_read_are_named(client, selectors, ignored):
+async def test_unparsable_selectors_are_reported(client, selectors, ignored):
     asked = {"verb": "list", "resource": "pods", **selectors}
     path = f"{AUTHORIZATION}/selfsubjectaccessreviews"
     answer = await client.post(path, {"spec": {"resourceAttributes": asked}})
     assert (answer.status, answer.body["status"].get("evaluationError")) == (201, ignored)
 
 
-async def test_a_token_of_a_secret_is_good_and_its_use_is_noted():
+async def test_secret_token_authenticates_and_its_use_is_recorded():
     keys, clock = load(pem(EC)), SteppedClock()
     async with apiserver.running(keys=keys, clock=clock) as client:
         account = (await client.post(ACCOUNTS, {"metadata": {"name": "robot"}})).body

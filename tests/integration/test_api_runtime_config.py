@@ -24,7 +24,7 @@ def comparable(value):
     return [*map(comparable, value)] if isinstance(value, list) else value
 
 
-async def test_beta_versions_are_what_the_real_server_makes_of_them():
+async def test_beta_versions_respond_as_real_server():
     async with switched("api/all=true") as client:
         for step in ANSWERS:
             kind = {"Content_Type": step.get("type", "application/json")}
@@ -33,7 +33,7 @@ async def test_beta_versions_are_what_the_real_server_makes_of_them():
             assert got == (step["status"], orjson.dumps(step["answer"])), step["path"]
 
 
-async def test_discovery_lists_the_versions_by_stability():
+async def test_discovery_orders_versions_by_stability():
     async with switched("resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true") as client:
         groups = (await client.get("/apis", Accept=AGGREGATED)).body["items"]
         (versions,) = (one["versions"] for one in groups if one["metadata"]["name"] == "resource.k8s.io")
@@ -41,14 +41,14 @@ async def test_discovery_lists_the_versions_by_stability():
         assert "apis/resource.k8s.io/v1beta1" in (await client.get("/openapi/v3")).body["paths"]
 
 
-async def test_a_client_of_a_beta_version_is_warned():
+async def test_beta_version_is_warned_of():
     async with switched("resource.k8s.io/v1beta2=true") as client:
         answer = await client.get("/apis/resource.k8s.io/v1beta2/deviceclasses")
         warning = "resource.k8s.io/v1beta2 DeviceClass is deprecated in v1.36+, unavailable in v1.39+"
         assert warning in answer.headers["Warning"]
 
 
-async def test_what_is_switched_off_is_not_served():
+async def test_disabled_apis_are_not_served():
     async with switched("batch/v1=false,apps/v1/deployments=false,/v1/configmaps=false") as client:
         for path in (
             "/apis/batch/v1",
@@ -68,7 +68,7 @@ async def test_what_is_switched_off_is_not_served():
 @pytest.mark.parametrize(
     "off", ["discovery.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1", "networking.k8s.io/v1"]
 )
-async def test_the_server_works_without_what_it_only_keeps_itself(off):
+async def test_server_works_without_disabled_internal_apis(off):
     async with switched(f"{off}=false") as client:
         service = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
         assert (await client.post("/api/v1/namespaces/default/services", service)).status == 201

@@ -65,7 +65,7 @@ def scaled(manager, operation="Update"):
         ([("force", 4), ("patch", 4)], [REST, scaled("m0", "Apply")]),
     ],
 )
-async def test_managers_after(client, requests, expected):
+async def test_managers_after_scale(client, requests, expected):
     spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
     body = {"metadata": {"name": "x"}, "spec": spec}
     made = await client.post(REPLICA_SETS, body, **{"User-Agent": "creator/1"})
@@ -76,7 +76,7 @@ async def test_managers_after(client, requests, expected):
     assert managers((await client.get(f"{REPLICA_SETS}/x")).body) == sorted(expected)
 
 
-async def test_a_conflict_is_with_whoever_had_fields_before_anybody_applied(client):
+async def test_apply_after_scale_conflicts_with_before_first_apply(client):
     """Once nobody manages the replicas, an apply finds them managed by `before-first-apply`."""
     spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
     await client.post(REPLICA_SETS, {"metadata": {"name": "x"}, "spec": spec})
@@ -86,7 +86,7 @@ async def test_a_conflict_is_with_whoever_had_fields_before_anybody_applied(clie
     assert (refused.status, "before-first-apply" in refused.body["message"]) == (409, True)
 
 
-async def test_the_generation_of_a_daemon_sets_template_is_managed(client):
+async def test_template_generation_of_daemon_set_is_managed(client):
     path = "/apis/apps/v1/namespaces/default/daemonsets"
     body = {
         "metadata": {"name": "d"},
@@ -99,7 +99,7 @@ async def test_the_generation_of_a_daemon_sets_template_is_managed(client):
     assert made.body["metadata"]["annotations"] == {annotation: "1"}
 
 
-async def test_an_external_name_has_no_internal_traffic_policy(client):
+async def test_external_name_has_no_internal_traffic_policy(client):
     path = "/api/v1/namespaces/default/services"
     made = await client.post(path, {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
     assert made.body["spec"]["internalTrafficPolicy"] == "Cluster"

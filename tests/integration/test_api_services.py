@@ -31,7 +31,7 @@ async def addresses(client):
     return {item["metadata"]["name"]: item["spec"]["parentRef"]["name"] for item in listed}
 
 
-async def test_a_service_holds_an_address_until_it_goes(client):
+async def test_service_keeps_cluster_ip_until_deleted(client):
     created = (await client.post(SERVICES, service("a"))).body
     address = created["spec"]["clusterIP"]
     assert created["spec"]["clusterIPs"] == [address]
@@ -41,7 +41,7 @@ async def test_a_service_holds_an_address_until_it_goes(client):
     assert await addresses(client) == {}
 
 
-async def test_an_address_that_was_chosen_is_had_once(client):
+async def test_requested_cluster_ip_is_allocated_once(client):
     assert (await client.post(SERVICES, service("a", clusterIP="10.0.0.77"))).status == 201
     refused = await client.post(SERVICES, service("b", clusterIP="10.0.0.77"))
     assert refused.status == 422
@@ -53,7 +53,7 @@ async def test_an_address_that_was_chosen_is_had_once(client):
     assert elsewhere.body["message"].endswith("the provided network does not match the current range")
 
 
-async def test_headless_services_and_external_names_hold_nothing(client):
+async def test_headless_and_external_name_services_have_no_cluster_ip(client):
     headless = await client.post(SERVICES, service("a", clusterIP="None", selector={"a": "b"}))
     external = await client.post(SERVICES, service("b", type="ExternalName", externalName="example.com"))
     assert headless.body["spec"]["clusterIPs"] == ["None"]
@@ -61,7 +61,7 @@ async def test_headless_services_and_external_names_hold_nothing(client):
     assert await addresses(client) == {}
 
 
-async def test_a_type_that_needs_no_address_frees_it(client):
+async def test_type_change_releases_cluster_ip(client):
     await client.post(SERVICES, service("a"))
     changed = await client.patch(
         f"{SERVICES}/a", {"spec": {"type": "ExternalName", "externalName": "example.com"}}
@@ -72,7 +72,7 @@ async def test_a_type_that_needs_no_address_frees_it(client):
     assert await addresses(client) == {back.body["spec"]["clusterIP"]: "a"}
 
 
-async def test_a_node_port_is_had_once_and_freed(client):
+async def test_node_port_is_allocated_once_and_released(client):
     chosen = [{"port": 80, "nodePort": 31000}]
     assert (await client.post(SERVICES, service("a", type="NodePort", ports=chosen))).status == 201
     refused = await client.post(SERVICES, service("b", type="NodePort", ports=chosen))
@@ -83,26 +83,26 @@ async def test_a_node_port_is_had_once_and_freed(client):
     assert (await client.post(SERVICES, service("c", type="NodePort", ports=chosen))).status == 201
 
 
-async def test_a_node_port_survives_an_update_that_leaves_it_out(client):
+async def test_omitted_node_port_is_kept_by_update(client):
     created = (await client.post(SERVICES, service("a", type="NodePort"))).body
     updated = (await client.put(f"{SERVICES}/a", service("a", type="NodePort"))).body
     assert updated["spec"] == created["spec"]
 
 
-async def test_a_dry_run_shows_an_address_and_keeps_none(client):
+async def test_dry_run_returns_but_does_not_allocate_cluster_ip(client):
     shown = await client.post(f"{SERVICES}?dryRun=All", service("a", type="NodePort"))
     assert shown.body["spec"]["clusterIP"]
     assert shown.body["spec"]["ports"][0]["nodePort"]
     assert await addresses(client) == {}
 
 
-async def test_what_was_refused_holds_nothing(client):
+async def test_refused_service_allocates_nothing(client):
     created = (await client.post(SERVICES, service("a"))).body
     assert (await client.post(SERVICES, service("a"))).status == 409
     assert await addresses(client) == {created["spec"]["clusterIP"]: "a"}
 
 
-async def test_a_service_that_waits_to_be_deleted_holds_what_it_has(client):
+async def test_terminating_service_keeps_allocations(client):
     held = service("a", type="NodePort")
     held["metadata"]["finalizers"] = ["example.com/a"]
     created = (await client.post(SERVICES, held)).body
@@ -116,14 +116,14 @@ async def test_a_service_that_waits_to_be_deleted_holds_what_it_has(client):
     assert (await client.post(SERVICES, again)).status == 201
 
 
-async def test_services_that_are_deleted_together_free_everything(client):
+async def test_services_deleted_together_release_everything(client):
     for name in "abc":
         await client.post(SERVICES, service(name, type="NodePort"))
     await client.delete(SERVICES)
     assert await addresses(client) == {}
 
 
-async def test_a_service_cidr_adds_to_what_can_be_had(client):
+async def test_service_cidr_adds_addresses(client):
     ranges = "/apis/networking.k8s.io/v1/servicecidrs"
     await client.post(ranges, {"metadata": {"name": "more"}, "spec": {"cidrs": ["10.9.0.0/24"]}})
     wished = service("a", clusterIP="10.9.0.7")
@@ -137,7 +137,7 @@ def ready(status):
     return {"status": {"conditions": [condition | {"lastTransitionTime": "2030-01-01T00:00:00Z"}]}}
 
 
-async def test_a_service_cidr_that_is_not_ready_gives_out_nothing(client):
+async def test_unready_service_cidr_is_not_used(client):
     """Also the one of the flag, from which a cluster migrates to another in this way."""
     ranges = "/apis/networking.k8s.io/v1/servicecidrs"
     default = {"metadata": {"name": "kubernetes", "finalizers": ["a.com/b"]}, "spec": {"cidrs": [DEFAULT]}}
@@ -161,7 +161,7 @@ async def test_a_service_cidr_that_is_not_ready_gives_out_nothing(client):
         assert chosen.body["message"].endswith("the provided network does not match the current range")
 
 
-async def test_a_network_may_have_more_addresses_than_fit_a_signed_number():
+async def test_ipv6_network_larger_than_int64_is_supported():
     network = ip_network("2001:db8::/64")
     settings = Settings(service_cluster_ip_ranges=(network,))
     async with apiserver.running(settings=settings) as client:
@@ -171,14 +171,14 @@ async def test_a_network_may_have_more_addresses_than_fit_a_signed_number():
         assert len({*given}) == 2
 
 
-async def test_endpoints_go_with_their_service(client):
+async def test_endpoints_are_deleted_with_service(client):
     await client.post(SERVICES, service("a"))
     await client.post("/api/v1/namespaces/default/endpoints", {"metadata": {"name": "a"}})
     await client.delete(f"{SERVICES}/a")
     assert (await client.get("/api/v1/namespaces/default/endpoints/a")).status == 404
 
 
-async def test_two_servers_never_give_out_the_same():
+async def test_two_servers_never_allocate_same_address():
     store = MemoryStore(clock=RealClock())
     async with contextlib.AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(apiserver.running(kv=store)) for _ in range(2)]

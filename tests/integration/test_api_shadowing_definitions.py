@@ -28,7 +28,7 @@ async def deleted(client, path):
     await until(client, path.rpartition("/")[2], lambda seen: seen is None)
 
 
-async def test_a_built_in_group_serves_no_custom_resource(client):
+async def test_definition_in_built_in_group_is_not_served(client):
     path = await defined(client, group="networking.k8s.io", plural="foos", kind="Foo")
     listed = (await client.get("/apis/networking.k8s.io/v1")).body["resources"]
     assert {"ingresses", "networkpolicies"} <= {row["name"] for row in listed}
@@ -50,9 +50,7 @@ async def test_a_built_in_group_serves_no_custom_resource(client):
         ("scheduling.k8s.io", "priorityclasses", "PriorityClass", {"value": 5}),
     ],
 )
-async def test_a_built_in_resource_stays_when_a_definition_of_its_name_comes_and_goes(
-    client, group, plural, kind, item
-):
+async def test_built_in_resource_survives_definition_of_its_name(client, group, plural, kind, item):
     collection = f"/apis/{group}/v1/{plural}"
     await client.post(collection, {"metadata": {"name": "before"}} | item)
     path = await defined(client, group=group, plural=plural, kind=kind)
@@ -63,7 +61,7 @@ async def test_a_built_in_resource_stays_when_a_definition_of_its_name_comes_and
     assert {"before", "during", "after"} <= names
 
 
-async def test_a_definition_of_the_definitions_changes_nothing(client):
+async def test_definition_named_like_definitions_changes_nothing(client):
     group = "apiextensions.k8s.io"
     path = await defined(
         client, group=group, plural="customresourcedefinitions", kind="CustomResourceDefinition"
@@ -73,7 +71,7 @@ async def test_a_definition_of_the_definitions_changes_nothing(client):
     assert (await client.get("/apis/example.com/v1/foos")).status == 200
 
 
-async def test_a_definition_in_openapi_is_not_replaced(client):
+async def test_built_in_openapi_is_not_replaced(client):
     """The kind's name in OpenAPI would be that of a built-in type, by which bodies are decoded."""
     group = "apiextensions.apis.pkg.apiextensions-apiserver.k8s.io"
     name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"

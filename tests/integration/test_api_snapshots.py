@@ -44,7 +44,7 @@ async def names(client, path=MAPS):
     return [item["metadata"]["name"] for item in (await client.get(path)).body["items"]]
 
 
-async def test_what_is_handed_out_is_what_is_stored(client):
+async def test_snapshot_contains_stored_objects(client):
     await client.post(MAPS, config_map("a", k="v"))
     data = await save(client)
     archive = opened(data)
@@ -54,7 +54,7 @@ async def test_what_is_handed_out_is_what_is_stored(client):
     assert entries(data) == entries(await saved(client.server.backend.kv))
 
 
-async def test_a_snapshot_takes_the_place_of_all_that_is_there(client):
+async def test_restore_replaces_all_objects(client):
     await client.post(MAPS, config_map("stays", k="1"))
     await client.post(MAPS, config_map("changes", k="1"))
     data = await save(client)
@@ -71,7 +71,7 @@ async def test_a_snapshot_takes_the_place_of_all_that_is_there(client):
     assert (await client.get(f"{MAPS}/stays")).body == before
 
 
-async def test_a_watch_is_told_what_has_changed_at_one_resource_version(client):
+async def test_watch_sees_restore_at_one_resource_version(client):
     await client.post(MAPS, config_map("a", k="1"))
     data = await save(client)
     await client.put(f"{MAPS}/a", config_map("a", k="2"))
@@ -87,7 +87,7 @@ async def test_a_watch_is_told_what_has_changed_at_one_resource_version(client):
     assert len({event["object"]["metadata"]["resourceVersion"] for event in seen}) == 1
 
 
-async def test_a_large_snapshot_is_listed_whole_or_not_at_all_and_watched_in_order(client):
+async def test_large_restore_is_listed_atomically_and_watched_in_order(client):
     many = MemoryStore(clock=SteppedClock())
     expected = [f"m{number:04}" for number in range(3 * SLICE)]
     for name in expected:
@@ -110,7 +110,7 @@ async def test_a_large_snapshot_is_listed_whole_or_not_at_all_and_watched_in_ord
     assert seen == expected == await names(client)
 
 
-async def test_a_writer_who_read_before_is_told_that_there_was_a_change(client):
+async def test_update_based_on_state_before_restore_conflicts(client):
     await client.post(MAPS, config_map("a", k="1"))
     data = await save(client)
     await client.put(f"{MAPS}/a", config_map("a", k="2"))
@@ -119,7 +119,7 @@ async def test_a_writer_who_read_before_is_told_that_there_was_a_change(client):
     assert (await client.put(f"{MAPS}/a", read)).status == 409
 
 
-async def test_leases_of_processes_stay_as_they_are(client):
+async def test_process_leases_are_not_restored(client):
     await client.post(LEASES, {"metadata": {"name": "gone"}})
     data = await save(client)
     await client.delete(f"{LEASES}/gone")
@@ -128,7 +128,7 @@ async def test_leases_of_processes_stay_as_they_are(client):
     assert await names(client, LEASES) == ["leader"]
 
 
-async def test_definitions_that_come_are_served_and_those_that_go_are_not(client):
+async def test_restored_definitions_are_served_and_removed_ones_not(client):
     definition = {
         "metadata": {"name": "widgets.example.com"},
         "spec": {
@@ -164,7 +164,7 @@ async def test_definitions_that_come_are_served_and_those_that_go_are_not(client
     assert await names(client, "/apis/example.com/v1/widgets") == ["w"]
 
 
-async def test_without_replace_nothing_is_lost(client):
+async def test_restore_without_replace_refuses_non_empty_store(client):
     await client.post(MAPS, config_map("a"))
     answer = await restore(client, await save(client), "")
     assert answer.status == 409
@@ -181,7 +181,7 @@ async def test_without_replace_nothing_is_lost(client):
         pytest.param(lambda _: b"", "a.gz is no snapshot of mockube", id="nothing"),
     ],
 )
-async def test_what_is_not_whole_changes_nothing(client, harm, message):
+async def test_damaged_snapshot_changes_nothing(client, harm, message):
     await client.post(MAPS, config_map("a"))
     data = await save(client)
     await client.post(MAPS, config_map("b"))
@@ -190,11 +190,11 @@ async def test_what_is_not_whole_changes_nothing(client, harm, message):
     assert await names(client) == ["a", "b"]
 
 
-async def test_another_method_is_refused(client):
+async def test_snapshot_endpoint_refuses_other_methods(client):
     assert (await client.post(PATH, {})).status == 405
 
 
-async def test_what_a_server_wants_to_be_there_is_made_again(client):
+async def test_system_objects_are_recreated_after_restore(client):
     empty = MemoryStore(clock=SteppedClock())
     wanted = []
 
@@ -206,7 +206,7 @@ async def test_what_a_server_wants_to_be_there_is_made_again(client):
     assert len(wanted) == 1
 
 
-async def test_who_sends_one_without_an_end_is_not_waited_for(client):
+async def test_endless_upload_is_not_awaited(client):
     taken = asyncio.Event()
 
     async def endless():
@@ -225,7 +225,7 @@ async def test_who_sends_one_without_an_end_is_not_waited_for(client):
     assert (answer.status, answer.body["reason"]) == (504, "Timeout")
 
 
-async def test_one_that_is_too_large_is_not_read(client):
+async def test_oversized_snapshot_is_not_read(client):
     host, port = client.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     head = f"PUT {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Length: {LARGEST + 1}\r\n\r\n"

@@ -27,7 +27,7 @@ class CountingStore(MemoryStore):
         (f"{ROLES}/clusterroles", {"rules": []}),
     ],
 )
-async def test_a_create_reads_the_revision_once(path, body):
+async def test_create_reads_store_revision_once(path, body):
     clock = SteppedClock()
     store = CountingStore(clock=clock)
     async with apiserver.running(clock=clock, kv=store) as client:

@@ -116,13 +116,13 @@ def without(tree, *names):
         ),
     ],
 )
-async def test_a_definition_is_served_in_v1(client, stored, served):
+async def test_stored_v1beta1_definition_is_served_as_v1(client, stored, served):
     await store(client, stored)
     shown = (await client.get(f"{DEFINITIONS}/{NAME}")).body
     assert (shown["apiVersion"], shown["spec"]) == ("apiextensions.k8s.io/v1", served)
 
 
-async def test_its_objects_are_served_and_it_is_written_in_v1(client):
+async def test_objects_of_stored_definition_are_served_and_it_is_rewritten_as_v1(client):
     await store(client, STORED)
     await established(client, NAME)
     shirts = "/apis/example.com/v1/namespaces/default/shirts"
@@ -139,7 +139,7 @@ async def test_its_objects_are_served_and_it_is_written_in_v1(client):
     [1, STORED | {"versions": ["v1"]}, STORED | {"names": 1}, STORED | {"conversion": "None"}],
     ids=str,
 )
-async def test_what_is_no_definition_is_unreadable(client, spec):
+async def test_invalid_stored_definition_is_unreadable(client, spec):
     await store(client, spec)
     assert (await client.get(DEFINITIONS)).body["items"] == []
     assert (await client.get(f"{DEFINITIONS}/{NAME}")).status == 500

@@ -34,7 +34,7 @@ def deployment(replicas):
 # --- scale
 
 
-async def test_a_scale_shows_and_sets_replicas(client):
+async def test_scale_reads_and_sets_replicas(client):
     await client.post(DEPLOYMENTS, deployment(2))
     scale = (await client.get(f"{DEPLOYMENTS}/d/scale")).body
     assert (scale["kind"], scale["spec"], scale["status"]) == (
@@ -50,14 +50,14 @@ async def test_a_scale_shows_and_sets_replicas(client):
     assert (stale.status, stale.body["reason"]) == (409, "Conflict")
 
 
-async def test_a_scale_to_nothing_leaves_replicas_out(client):
+async def test_scale_of_zero_omits_replicas(client):
     await client.post(DEPLOYMENTS, deployment(2))
     scaled = await client.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 0}})
     assert scaled.body["spec"] == {}
     assert (await client.get(f"{DEPLOYMENTS}/d")).body["spec"]["replicas"] == 0
 
 
-async def test_a_scale_changes_nothing_else(client):
+async def test_scale_changes_replicas_only(client):
     created = (await client.post(DEPLOYMENTS, deployment(2))).body
     await client.patch(
         f"{DEPLOYMENTS}/d/scale", {"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 4}}
@@ -81,7 +81,7 @@ async def managers(client):
     ]
 
 
-async def test_a_scale_is_applied_and_takes_the_replicas_from_their_manager(client):
+async def test_applied_scale_takes_over_replicas(client):
     path = f"{DEPLOYMENTS}/d/scale?fieldManager=scaler"
     await client.post(f"{DEPLOYMENTS}?fieldManager=maker", deployment(2))
     conflict = await client.patch(path, scale(replicas=5), kind="apply-patch+yaml")
@@ -96,7 +96,7 @@ async def test_a_scale_is_applied_and_takes_the_replicas_from_their_manager(clie
     assert again.body["spec"] == {"replicas": 6}
 
 
-async def test_a_scale_that_is_applied_as_it_is_shares_the_replicas(client):
+async def test_unchanged_applied_scale_shares_replicas(client):
     await client.post(f"{DEPLOYMENTS}?fieldManager=maker", deployment(2))
     path = f"{DEPLOYMENTS}/d/scale?fieldManager=scaler"
     await client.patch(path, scale(replicas=2), kind="apply-patch+yaml")
@@ -106,7 +106,7 @@ async def test_a_scale_that_is_applied_as_it_is_shares_the_replicas(client):
     ]
 
 
-async def test_what_is_applied_must_be_a_scale(client):
+async def test_scale_apply_needs_scale_body(client):
     await client.post(DEPLOYMENTS, deployment(2))
     path = f"{DEPLOYMENTS}/d/scale?fieldManager=scaler"
     other = deployment(3) | {"apiVersion": "apps/v1", "kind": "Deployment"}
@@ -117,7 +117,7 @@ async def test_what_is_applied_must_be_a_scale(client):
     )
 
 
-async def test_a_scale_has_columns_of_its_own(client):
+async def test_scale_table_has_its_columns(client):
     await client.post(DEPLOYMENTS, deployment(2))
     table = await client.get(f"{DEPLOYMENTS}/d/scale", Accept="application/json;as=Table;v=v1;g=meta.k8s.io")
     assert [column["name"] for column in table.body["columnDefinitions"]] == [
@@ -129,7 +129,7 @@ async def test_a_scale_has_columns_of_its_own(client):
     assert table.body["rows"][0]["cells"][:3] == ["d", 2, 0]
 
 
-async def test_a_scale_of_another_object_is_refused(client):
+async def test_scale_of_other_object_is_refused(client):
     await client.post(DEPLOYMENTS, deployment(2))
     refused = await client.patch(f"{DEPLOYMENTS}/d/scale", {"metadata": {"uid": "other"}})
     assert refused.status == 409
@@ -146,7 +146,7 @@ def binding(node="n1", **metadata):
     return {"metadata": {"name": "p", **metadata}, "target": {"kind": "Node", "name": node}}
 
 
-async def test_a_pod_is_bound_once(client):
+async def test_pod_is_bound_once(client):
     await client.post(PODS, pod())
     bound = await client.post(f"{PODS}/p/binding", binding(annotations={"by": "me"}))
     assert (bound.status, bound.body["status"]) == (201, "Success")
@@ -161,7 +161,7 @@ async def test_a_pod_is_bound_once(client):
     assert again.body["message"].endswith('pod p is already assigned to node "n1"')
 
 
-async def test_a_bound_pod_carries_where_its_node_is(client):
+async def test_bound_pod_gets_topology_labels_of_node(client):
     zone = {"topology.kubernetes.io/zone": "z", "other": "1"}
     await client.post("/api/v1/nodes", {"metadata": {"name": "n1", "labels": zone}})
     await client.post(PODS, pod())
@@ -185,20 +185,20 @@ async def test_a_bound_pod_carries_where_its_node_is(client):
         ),
     ],
 )
-async def test_what_cannot_be_bound(client, sent, status, said):
+async def test_invalid_binding_is_refused(client, sent, status, said):
     await client.post(PODS, pod())
     refused = await client.post(f"{PODS}/p/binding", sent)
     assert refused.status == status
     assert said in refused.body["message"]
 
 
-async def test_a_gated_pod_cannot_be_bound(client):
+async def test_gated_pod_cannot_be_bound(client):
     await client.post(PODS, pod(schedulingGates=[{"name": "g"}]))
     refused = await client.post(f"{PODS}/p/binding", binding())
     assert refused.body["message"].endswith("pod p has non-empty .spec.schedulingGates")
 
 
-async def test_a_dry_run_binds_nothing(client):
+async def test_dry_run_binding_binds_nothing(client):
     await client.post(PODS, pod())
     assert (await client.post(f"{PODS}/p/binding?dryRun=All", binding())).status == 201
     assert "nodeName" not in (await client.get(f"{PODS}/p")).body["spec"]
@@ -229,7 +229,7 @@ async def evict(client, **query):
     return await client.post(f"{PODS}/p/eviction?{parameters}", EVICTION)
 
 
-async def test_a_pod_without_a_budget_is_evicted_gracefully(client):
+async def test_pod_without_budget_is_evicted_gracefully(client):
     await run(client)
     assert (await evict(client)).status == 201
     left = (await client.get(f"{PODS}/p")).body
@@ -239,7 +239,7 @@ async def test_a_pod_without_a_budget_is_evicted_gracefully(client):
     ]
 
 
-async def test_an_eviction_spends_what_the_budget_allows(client):
+async def test_eviction_uses_allowed_disruption(client):
     await run(client)
     await budget(client, disruptionsAllowed=1)
     assert (await evict(client)).status == 201
@@ -265,7 +265,7 @@ def denied(reason, message):
         (2, denied("InsufficientPods", "why"), f"{DENIED} (InsufficientPods): why"),
     ],
 )
-async def test_an_eviction_is_refused_when_the_budget_is_spent(client, healthy, conditions, reason):
+async def test_eviction_beyond_budget_is_refused(client, healthy, conditions, reason):
     await run(client)
     await budget(client, disruptionsAllowed=0, currentHealthy=healthy, conditions=conditions)
     refused = await evict(client)
@@ -276,7 +276,7 @@ async def test_an_eviction_is_refused_when_the_budget_is_spent(client, healthy, 
     assert "deletionTimestamp" not in (await client.get(f"{PODS}/p")).body["metadata"]
 
 
-async def test_a_dry_run_evicts_nothing_and_spends_nothing(client):
+async def test_dry_run_eviction_changes_nothing(client):
     await run(client)
     await budget(client, disruptionsAllowed=1)
     assert (await evict(client, dryRun="All")).status == 201
@@ -292,20 +292,20 @@ async def test_a_dry_run_evicts_nothing_and_spends_nothing(client):
         pytest.param("AlwaysAllow", 0, 201, id="its budget does not mind"),
     ],
 )
-async def test_a_pod_that_is_not_ready(client, policy, healthy, status):
+async def test_eviction_of_unready_pod_follows_policy(client, policy, healthy, status):
     await run(client, ready=False)
     await budget(client, policy=policy, disruptionsAllowed=0, currentHealthy=healthy)
     assert (await evict(client)).status == status
 
 
-async def test_a_pod_that_never_ran_is_in_nobodys_budget(client):
+async def test_pending_pod_is_evicted_without_budget(client):
     await client.post(PODS, pod())
     await budget(client, disruptionsAllowed=0)
     assert (await evict(client)).status == 201
     assert (await client.get(f"{PODS}/p")).status == 404
 
 
-async def test_a_pod_in_two_budgets_cannot_be_evicted(client):
+async def test_pod_in_two_budgets_cannot_be_evicted(client):
     await run(client)
     await budget(client, "b", disruptionsAllowed=1)
     await budget(client, "c", disruptionsAllowed=1)
@@ -316,7 +316,7 @@ async def test_a_pod_in_two_budgets_cannot_be_evicted(client):
 # --- others
 
 
-async def test_a_resize_changes_resources_alone(client):
+async def test_resize_changes_resources_only(client):
     asked = {"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "500m"}}}
     await client.post(PODS, pod(containers=[asked]))
     changed = pod(nodeName="elsewhere")
@@ -331,7 +331,7 @@ async def test_a_resize_changes_resources_alone(client):
     assert resized.body["metadata"]["generation"] == 2
 
 
-async def test_who_writes_a_part_manages_what_it_sent(client):
+async def test_subresource_writer_manages_sent_fields(client):
     await client.post(PODS, pod(), User_Agent="maker/1")
     debugger = {"name": "d", "image": "busybox"}
     patched = await client.patch(

@@ -22,14 +22,14 @@ def pod(**spec):
     return {"metadata": {"name": "p"}, "spec": {"containers": containers} | spec}
 
 
-async def test_a_plugin_that_is_off_does_nothing():
+async def test_disabled_plugin_has_no_effect():
     async with apiserver.running(settings=Settings(plugins=Switches(disabled=("ServiceAccount",)))) as client:
         spec = (await client.post(PODS, pod())).body["spec"]
         assert spec["priority"] == 0
         assert "volumes" not in spec
 
 
-async def test_without_watch_lists_clients_are_told_to_list_first():
+async def test_disabled_watch_list_is_forbidden():
     async with apiserver.running(settings=Settings(watch_list=False)) as client:
         answer = await client.get(f"{PODS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
     forbidden = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
@@ -83,7 +83,7 @@ FORBIDDEN = "Forbidden: disallowed by cluster policy"
         ),
     ],
 )  # fmt: skip
-async def test_privileged_containers_are_let_in_unless_they_are_forbidden(client, path, body, says):
+async def test_privileged_containers_follow_flag(client, path, body, says):
     assert (await client.post(path, body)).status == 201
     async with apiserver.running(settings=Settings(allow_privileged=False)) as strict:
         await strict.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
@@ -91,7 +91,7 @@ async def test_privileged_containers_are_let_in_unless_they_are_forbidden(client
     assert (answer.status, answer.body["message"].partition(" is invalid: ")[2]) == (422, says)
 
 
-async def test_a_container_cannot_become_privileged_later():
+async def test_container_cannot_become_privileged_later():
     async with apiserver.running(settings=Settings(allow_privileged=False)) as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         await client.post(PODS, pod())

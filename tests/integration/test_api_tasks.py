@@ -103,7 +103,7 @@ async def served(monkeypatch):
         yield Served(client, kv)
 
 
-async def test_the_watch_cache_is_listed_anew(served):
+async def test_failed_watch_cache_is_listed_again(served):
     await served.client.post(MAPS, {"metadata": {"name": "a"}})
     async with served.client.watch(f"{MAPS}?watch=true") as events:
         assert (await anext(events))["object"]["metadata"]["name"] == "a"
@@ -116,7 +116,7 @@ async def test_the_watch_cache_is_listed_anew(served):
     assert [item["metadata"]["name"] for item in (await served.client.get(MAPS)).body["items"]] == ["a", "b"]
 
 
-async def test_definitions_are_established_after_a_fault(served):
+async def test_definitions_are_established_after_task_failure(served):
     created = asyncio.create_task(served.client.post(CRDS, DEFINITION))
     await until(lambda: len(served.watch_cache.resource_cache(DEFINITIONS)))
     served.kv.fail("txn", below=DEFINITIONS)
@@ -129,7 +129,7 @@ async def test_definitions_are_established_after_a_fault(served):
     assert (await served.client.post(widgets, body)).status == 201
 
 
-async def test_availability_is_judged_after_a_fault(served):
+async def test_availability_is_checked_after_task_failure(served):
     await served.client.get(SERVICES)
     served.kv.fail("txn")
     await served.kv.store.put(Put(key=FOLDER + b"v1.new", value=api_service("v1.new", '{"group":"new"}')))
@@ -147,7 +147,7 @@ def api_service(name, spec):
 
 
 @pytest.mark.parametrize("spec", ["[7]", '"x"', "null", '{"service":7}'])
-async def test_one_bad_api_service_does_not_keep_others_from_being_judged(served, spec):
+async def test_invalid_api_service_does_not_block_others(served, spec):
     await served.kv.put(Put(key=FOLDER + b"v1.bad", value=api_service("v1.bad", spec)))
     await served.kv.put(Put(key=FOLDER + b"v1.good", value=api_service("v1.good", '{"group":"good"}')))
     await until(lambda: served.is_local(b"v1.good"))
@@ -167,7 +167,7 @@ async def test_one_bad_api_service_does_not_keep_others_from_being_judged(served
         '"spec":{"group":"example.com","names":{"plural":"bad","kind":"Bad"},"versions":[7]},"status":{"conditions":[7]}',
     ],
 )
-async def test_one_bad_definition_does_not_keep_others_from_being_served(served, fields):
+async def test_invalid_definition_does_not_block_others(served, fields):
     head = '{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1"'
     value = f'{head},"metadata":{{"name":"bad.example.com","uid":"u"}},{fields}}}'.encode()
     await served.kv.put(Put(key=DEFINITIONS + b"bad.example.com", value=value))
@@ -199,7 +199,7 @@ DEFINITION = {
 }
 
 
-async def test_a_start_that_fails_leaves_no_task_behind():
+async def test_failed_start_leaves_no_tasks():
     """Establishing begins with a round of its own, before the server is there."""
     kv = Broken(MemoryStore(clock=RealClock()))
     await kv.put(Put(key=DEFINITIONS + WIDGETS, value=orjson.dumps(stored_definition())))
@@ -224,7 +224,7 @@ async def stepped():
         yield Served(client, kv)
 
 
-async def test_the_lag_is_watched_after_a_fault(stepped):
+async def test_lag_is_measured_after_task_failure(stepped):
     served = stepped
     clock = served.client.server.backend.clock
     served.kv.fail("status", 1)
@@ -251,7 +251,7 @@ class Stalled(Wrapped):
         return Altered(await self.store.watch(request), alter)
 
 
-async def test_readiness_fails_by_name_when_the_watch_cache_is_behind():
+async def test_lagging_watch_cache_fails_readiness_by_name():
     clock = SteppedClock()
     kv = Stalled(MemoryStore(clock=clock))
     async with running(kv=kv, clock=clock) as client:
@@ -272,7 +272,7 @@ async def test_readiness_fails_by_name_when_the_watch_cache_is_behind():
         assert (await client.get("/readyz")).data == b"ok"
 
 
-async def test_compaction_the_lease_and_the_check_are_done_after_a_fault(served):
+async def test_compaction_lease_and_check_run_after_task_failure(served):
     """As `running` starts them; what they do is tested elsewhere."""
     compactor = Compactor(served.kv, clock=served.client.server.backend.clock, interval=0.01)
     served.kv.fail("txn")
@@ -281,7 +281,7 @@ async def test_compaction_the_lease_and_the_check_are_done_after_a_fault(served)
     await served.mended("compaction")
 
 
-async def test_the_lease_of_the_server_is_renewed_after_a_fault(served):
+async def test_server_lease_is_renewed_after_task_failure(served):
     server = served.client.server
     renew = partial(
         keep_alive,
@@ -301,7 +301,7 @@ async def test_the_lease_of_the_server_is_renewed_after_a_fault(served):
     await until(lambda: served.watch_cache.resource_cache(b"/registry/leases/").get(lease))
 
 
-async def test_the_watch_cache_is_checked_after_a_fault(stepped):
+async def test_consistency_check_runs_after_task_failure(stepped):
     clock = stepped.client.server.backend.clock
     stepped.supervisor.start("watch-cache-check", stepped.client.server.self_check.run)
     await turns(5)
@@ -312,7 +312,7 @@ async def test_the_watch_cache_is_checked_after_a_fault(stepped):
     await stepped.mended("watch-cache-check")
 
 
-async def test_a_watch_that_cannot_take_a_change_is_told_to_list_anew_and_stops_no_other(served, caplog):
+async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
     resource_cache = served.watch_cache.resource_cache(b"/registry/configmaps/")
 
     def fail(_):
@@ -342,7 +342,7 @@ class Faulty(Disk):
         super().sync(fd)
 
 
-async def test_a_store_whose_writer_fails_ends_the_server_after_readiness_and_liveness_have_failed(tmp_path):
+async def test_failed_store_writer_ends_server_after_health_checks_fail(tmp_path):
     disk, pages = Faulty(fsync=False), {}
     store = await DurableStore.open(tmp_path, clock=RealClock(), disk=disk)
 
@@ -363,7 +363,7 @@ async def test_a_store_whose_writer_fails_ends_the_server_after_readiness_and_li
     assert all("[-]task-store failed" in page for page in pages.values())
 
 
-def test_every_task_stands_in_the_architecture():
+def test_every_task_is_in_architecture_page():
     page = (ROOT / "docs" / "architecture.md").read_text()
     for name, policy in TASKS.items():
         outcome = "starts again" if policy is OnFailure.RESTART else "ends the process"

@@ -26,7 +26,7 @@ async def clients(etcd_url):
         yield opened
 
 
-async def test_a_list_at_one_server_has_what_another_has_answered(clients):
+async def test_list_at_one_server_includes_writes_of_another(clients):
     writer, _, reader = clients
     for index in range(OBJECTS):
         created = await writer.post(MAPS, {"metadata": {"name": f"m{index:02}"}})
@@ -38,7 +38,7 @@ async def test_a_list_at_one_server_has_what_another_has_answered(clients):
         )
 
 
-async def test_a_watch_at_one_server_tells_what_others_write(clients):
+async def test_watch_at_one_server_includes_writes_of_another(clients):
     writer, watcher, other = clients
     async with watcher.watch(f"{MAPS}?watch=1") as events:
         for index in range(OBJECTS):
@@ -52,7 +52,7 @@ async def test_a_watch_at_one_server_tells_what_others_write(clients):
     assert versions == sorted(set(versions))
 
 
-async def test_of_two_servers_that_update_one_object_one_is_told_of_the_other(clients):
+async def test_concurrent_updates_at_two_servers_conflict(clients):
     first, second, third = clients
     made = (await first.post(MAPS, {"metadata": {"name": "m"}})).body
     won = await second.put(f"{MAPS}/m", made | {"data": {"by": "second"}})

@@ -41,7 +41,7 @@ async def metric(client):
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_it_stops_nothing_else(client, caplog, value):
+async def test_unreadable_object_does_not_affect_others(client, caplog, value):
     await client.post(MAPS, {"metadata": {"name": "good", "labels": {"a": "b"}}})
     await write(client, value)
     await client.post(MAPS, {"metadata": {"name": "later", "labels": {"a": "b"}}})
@@ -66,7 +66,7 @@ async def test_it_stops_nothing_else(client, caplog, value):
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_a_get_is_upstreams_error_and_a_delete_by_name_ends_it(client, value):
+async def test_get_of_unreadable_object_fails_and_delete_by_name_works(client, value):
     await write(client, value)
     got = await client.get(f"{MAPS}/bad")
     assert (got.status, got.body["reason"]) == (500, "InternalError")
@@ -86,7 +86,7 @@ async def test_a_get_is_upstreams_error_and_a_delete_by_name_ends_it(client, val
     assert (await client.post(MAPS, {"metadata": {"name": "bad"}})).status == 201
 
 
-async def test_a_watch_sees_the_object_go_and_come_back(client):
+async def test_watch_sees_unreadable_object_deleted_and_added(client):
     await client.post(MAPS, {"metadata": {"name": "bad"}})
     revision = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
     async with client.watch(f"{MAPS}?watch=true&resourceVersion={revision}") as events:
@@ -99,7 +99,7 @@ async def test_a_watch_sees_the_object_go_and_come_back(client):
     assert not client.server.backend.watch_cache.unreadable
 
 
-async def test_what_is_there_at_the_start_is_the_same(client):
+async def test_unreadable_object_is_handled_at_start(client):
     await write(client, VALUES["no JSON"])
     async with running(kv=client.server.backend.kv) as second:
         assert "bad" not in await names(second)
@@ -107,7 +107,7 @@ async def test_what_is_there_at_the_start_is_the_same(client):
         assert await metric(second) == [1.0]
 
 
-async def test_a_collection_and_a_namespace_can_be_emptied_of_it(client):
+async def test_deletecollection_and_namespace_remove_unreadable_object(client):
     await write(client, VALUES["no JSON"])
     await client.post(MAPS, {"metadata": {"name": "good", "labels": {"a": "b"}}})
     assert (await client.delete(f"{MAPS}?labelSelector=a%3Db")).status == 200
@@ -117,7 +117,7 @@ async def test_a_collection_and_a_namespace_can_be_emptied_of_it(client):
 
 
 @pytest.mark.parametrize("value", MISSHAPEN.values(), ids=MISSHAPEN)
-async def test_what_is_wrong_beyond_metadata_faults_in_no_form(client, value):
+async def test_unreadable_object_is_omitted_in_every_format(client, value):
     await client.post(MAPS, {"metadata": {"name": "good"}})
     revision = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
     await write(client, value)
@@ -135,7 +135,7 @@ async def test_what_is_wrong_beyond_metadata_faults_in_no_form(client, value):
 
 
 @pytest.mark.parametrize("spec", [[], "x", 7, {"containers": 3}, {"containers": [7]}, None])
-async def test_a_pod_of_wrong_types_can_be_listed_and_deleted(client, spec):
+async def test_pod_with_wrong_types_can_be_listed_and_deleted(client, spec):
     """Its columns, its fields for selectors, its grace period: all of it is read from what is wrong."""
     pods = "/api/v1/namespaces/default/pods"
     value = text(kind="Pod", spec=spec, status=["x"])
@@ -149,7 +149,7 @@ async def test_a_pod_of_wrong_types_can_be_listed_and_deleted(client, spec):
     assert (await client.get(f"{pods}/bad")).status == 404
 
 
-async def test_a_converted_kind_of_wrong_types_is_left_out(client):
+async def test_unconvertible_object_is_omitted(client):
     scalers = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
     value = text(kind="HorizontalPodAutoscaler", apiVersion="autoscaling/v2", spec=[7], status="x")
     await write(client, value, b"/registry/horizontalpodautoscalers/default/bad")
@@ -186,7 +186,7 @@ async def spoil(client, *found):
 
 
 @pytest.mark.parametrize("path", [f"{SERVICES}/bad", SERVICES], ids=["by name", "with all others"])
-async def test_what_a_service_had_been_given_is_free_once_it_is_deleted(client, path):
+async def test_allocations_of_unreadable_service_are_released_on_delete(client, path):
     ip, port = given(await node_port(client, "bad"))
     await spoil(client, b"bad")
     assert ip in await addresses(client)
@@ -198,7 +198,7 @@ async def test_what_a_service_had_been_given_is_free_once_it_is_deleted(client, 
     assert given(await node_port(client, "new", clusterIP=ip, port=port)) == (ip, port)
 
 
-async def test_what_other_services_have_stays_theirs(client):
+async def test_allocations_of_other_services_are_kept(client):
     ip, port = given(await node_port(client, "good"))
     given(await node_port(client, "bad"))
     await spoil(client, b"bad")
@@ -208,7 +208,7 @@ async def test_what_other_services_have_stays_theirs(client):
     assert (refused.status, refused.body["details"]["causes"][0]["field"]) == (422, "spec.ports[0].nodePort")
 
 
-async def test_node_ports_wait_until_no_other_service_is_unreadable(client):
+async def test_node_port_release_waits_for_other_unreadable_services(client):
     """Nobody knows which of them the other one has."""
     _, first = given(await node_port(client, "bad"))
     other_ip, other = given(await node_port(client, "worse"))
@@ -222,7 +222,7 @@ async def test_node_ports_wait_until_no_other_service_is_unreadable(client):
         assert given(await node_port(client, name, port=port))[1] == port
 
 
-async def test_an_object_without_a_uid_is_served_and_updated(client):
+async def test_object_without_uid_is_served_and_updated(client):
     await write(
         client, b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"bad","namespace":"default"}}'
     )

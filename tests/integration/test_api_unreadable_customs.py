@@ -77,7 +77,7 @@ async def listed(client, path=WIDGETS):
 
 @pytest.mark.parametrize("is_before", [True, False], ids=["before its definition", "after it"])
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-async def test_what_is_of_another_kind_is_an_error_for_itself_alone(client, wrong, is_before):
+async def test_object_of_wrong_kind_affects_itself_only(client, wrong, is_before):
     if is_before:
         await write(client, "bad", **wrong)
         await write(client, "good")
@@ -96,7 +96,7 @@ async def test_what_is_of_another_kind_is_an_error_for_itself_alone(client, wron
 
 
 @pytest.mark.parametrize("spec", SHAPES.values(), ids=SHAPES)
-async def test_fields_of_other_types_are_no_fault_of_the_server(client, spec):
+async def test_fields_of_wrong_type_are_returned_as_stored(client, spec):
     """As kube-apiserver, which checks nothing of a stored custom object but its metadata."""
     await write(client, "odd", spec=spec)
     await define(client, "v1")
@@ -112,7 +112,7 @@ async def test_fields_of_other_types_are_no_fault_of_the_server(client, spec):
     assert answers[-1].status == 200
 
 
-async def test_an_object_of_a_version_that_goes_is_listed_no_more(client):
+async def test_object_of_removed_version_is_not_listed(client):
     await define(client, "v1", "v9")
     await write(client, "one", apiVersion="e.com/v9")
     version = (await client.get(WIDGETS)).body["metadata"]["resourceVersion"]
@@ -123,7 +123,7 @@ async def test_an_object_of_a_version_that_goes_is_listed_no_more(client):
     assert (await client.get(f"{WIDGETS}/one")).status == 500
 
 
-async def test_a_version_that_comes_makes_its_objects_readable(client):
+async def test_added_version_makes_objects_readable(client):
     await write(client, "one", apiVersion="e.com/v9")
     await define(client, "v1")
     assert await listed(client) == {}
@@ -135,7 +135,7 @@ async def test_a_version_that_comes_makes_its_objects_readable(client):
 
 
 @pytest.mark.parametrize("is_before", [True, False], ids=["before", "after"])
-async def test_objects_of_all_versions_are_shown_in_the_one_asked_for(client, is_before):
+async def test_objects_of_all_versions_are_served_in_requested_one(client, is_before):
     if is_before:
         await write(client, "one", apiVersion="e.com/v1")
         await write(client, "two", apiVersion="e.com/v2")

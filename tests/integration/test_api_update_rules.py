@@ -78,13 +78,13 @@ def wrong(answer):
         ),
     ],
 )
-async def test_what_is_wrong_with_a_change(client, path, fields, patch, problems):
+async def test_invalid_update_is_refused(client, path, fields, patch, problems):
     assert (await client.post(path, {"metadata": {"name": "x"}, **fields})).status == 201
     assert wrong(await client.patch(f"{path}/x", patch)) == problems
 
 
 @pytest.mark.parametrize("name", ["", "a", "a.b/", "kubernetes.io/a", "requests.a.b/c"])
-async def test_a_device_class_stands_for_an_extended_resource(client, name):
+async def test_device_class_maps_extended_resource(client, name):
     made = {"metadata": {"name": "x"}, "spec": {"extendedResourceName": name}}
     (problem,) = wrong(await client.post(f"{DEVICES}/deviceclasses", made))
     assert (
@@ -101,19 +101,19 @@ async def test_a_device_class_stands_for_an_extended_resource(client, name):
         ({"distinctAttribute": "A_b"}, f'.distinctAttribute: Invalid value: "A_b": {NO_DOMAIN}'),
     ],
 )
-async def test_constraints_of_claims_are_about_an_attribute(client, constraint, problem):
+async def test_claim_constraint_needs_attribute(client, constraint, problem):
     made = {"metadata": {"name": "x"}, "spec": {"devices": {"constraints": [constraint]}}}
     assert wrong(await client.post(CLAIMS, made)) == [f"spec.devices.constraints[0]{problem}"]
 
 
-async def test_of_two_attributes_the_one_to_match_counts(client):
+async def test_match_attribute_precedes_distinct_attribute(client):
     constraint = {"matchAttribute": "a.b/c", "distinctAttribute": "x"}
     made = {"metadata": {"name": "x"}, "spec": {"devices": {"constraints": [constraint]}}}
     assert (await client.post(CLAIMS, made)).status == 201
 
 
 @pytest.mark.parametrize("path", ["validatingadmissionpolicybindings", "mutatingadmissionpolicybindings"])
-async def test_bindings_match_by_a_policy_there_is(client, path):
+async def test_binding_needs_existing_policy(client, path):
     made = {"policyName": "a", "matchResources": {"matchPolicy": "x"}, "validationActions": ["Deny"]}
     refused = await client.post(f"{POLICIES}/{path}", {"metadata": {"name": "x"}, "spec": made})
     assert wrong(refused) == [
@@ -121,7 +121,7 @@ async def test_bindings_match_by_a_policy_there_is(client, path):
     ]
 
 
-async def test_a_volumes_status_tells_of_metadata(client):
+async def test_volume_status_update_validates_metadata(client):
     spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}
     volumes = "/api/v1/persistentvolumes"
     await client.post(volumes, {"metadata": {"name": "v"}, "spec": spec})
@@ -134,14 +134,14 @@ async def test_a_volumes_status_tells_of_metadata(client):
     assert kept.body["status"]["lastPhaseTransitionTime"] == since
 
 
-async def test_the_status_of_service_networks_leaves_metadata_alone(client):
+async def test_service_cidr_status_keeps_metadata(client):
     networks = "/apis/networking.k8s.io/v1/servicecidrs"
     await client.post(networks, {"metadata": {"name": "n"}, "spec": {"cidrs": ["10.9.0.0/24"]}})
     answer = await client.patch(f"{networks}/n/status", {"metadata": {"labels": {"a": "b"}}})
     assert (answer.status, answer.body["metadata"].get("labels")) == (200, None)
 
 
-async def test_a_collection_is_deleted_as_it_was_at_a_version(client):
+async def test_deletecollection_at_resource_version(client):
     maps = "/api/v1/namespaces/default/configmaps"
     first = await client.post(maps, {"metadata": {"name": "a"}})
     await client.post(maps, {"metadata": {"name": "b"}})
@@ -149,7 +149,7 @@ async def test_a_collection_is_deleted_as_it_was_at_a_version(client):
     assert [(await client.get(f"{maps}/{name}")).status for name in "ab"] == [404, 200]
 
 
-async def test_only_handlers_warn_of_what_is_deprecated(client):
+async def test_deprecation_warning_needs_acceptable_format(client):
     path = "/api/v1/namespaces/default/endpoints"
     warned = await client.get(path, Accept="application/json;as=Chart;v=v1;g=meta.k8s.io")
     unwarned = await client.get(path, Accept="text/html")

@@ -22,14 +22,14 @@ async def client():
 
 
 @pytest.mark.parametrize("path", [f"{MAPS}/x", "/apis/apps/v1/namespaces/default/deployments/x/scale"])
-async def test_what_an_object_can_be_answered_in(client, path):
+async def test_object_formats_are_negotiated(client, path):
     refused = await client.get(path, Accept="text/html")
     assert refused.status == 406
     assert refused.body["message"] == f"406: Not Acceptable\n\nAvailable representations: {FORMATS}"
 
 
 @pytest.mark.parametrize("path", [MAPS, f"{MAPS}?watch=1", "/apis/apps/v1/deployments"])
-async def test_what_a_list_can_be_answered_in(client, path):
+async def test_list_formats_are_negotiated(client, path):
     refused = await client.get(path, Accept="text/html")
     assert refused.status == 406
     assert (
@@ -45,7 +45,7 @@ async def test_what_a_list_can_be_answered_in(client, path):
     ],
 )
 @pytest.mark.parametrize("path", [MAPS, f"{MAPS}/x", f"{MAPS}?watch=1"])
-async def test_a_view_that_is_unknown(client, path, accept):
+async def test_unknown_view_is_not_acceptable(client, path, accept):
     refused = await client.get(path, Accept=f"text/html,{accept}")
     assert_only_whole(refused)
 
@@ -67,7 +67,7 @@ async def test_a_view_that_is_unknown(client, path, accept):
         ("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/x/status"),
     ],
 )
-async def test_what_has_no_table(client, method, path):
+async def test_response_without_table_is_not_acceptable(client, method, path):
     body = None if method == "GET" else {}
     assert_only_whole(await client.send(method, path, body, Accept=TABLE))
 
@@ -76,11 +76,11 @@ async def test_what_has_no_table(client, method, path):
     "path",
     ["/api/v1/namespaces/default/pods/x/status", "/apis/apps/v1/namespaces/default/deployments/x/scale"],
 )
-async def test_a_subresource_that_has_a_table(client, path):
+async def test_subresource_table_is_served(client, path):
     assert (await client.get(path, Accept=TABLE)).status == 404
 
 
-async def test_a_review_in_the_second_form_that_is_accepted(client):
+async def test_review_uses_second_accepted_format(client):
     reviewed = await client.post(
         "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
         {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}},
@@ -112,7 +112,7 @@ def assert_only_whole(refused):
         ),
     ],
 )
-async def test_an_object_is_no_list_of_metadata(client, method, path, accept, view, shown):
+async def test_object_as_metadata_list_is_not_acceptable(client, method, path, accept, view, shown):
     body = {"metadata": {"name": "x"}} if method == "PUT" else None
     refused = await client.send(method, path, body, Accept=accept)
     message = f"you requested {view}, but the requested object is {shown}"
@@ -124,12 +124,12 @@ async def test_an_object_is_no_list_of_metadata(client, method, path, accept, vi
     assert "details" not in refused.body
 
 
-async def test_a_success_is_shown_as_itself(client):
+async def test_success_status_is_returned_unconverted(client):
     assert (await client.delete(f"{MAPS}/x", Accept=MANY)).body["kind"] == "Status"
 
 
 @pytest.mark.parametrize("path", [MAPS, "/api/v1/limitranges"])
-async def test_a_list_of_no_metadata_has_no_items(client, path):
+async def test_metadata_list_of_empty_list_has_no_items(client, path):
     answer = await client.get(f"{path}?labelSelector=no", Accept=MANY)
     assert answer.body["items"] is None
     answer = await client.get(f"{path}?labelSelector=no", Accept=MANY.replace("json", "yaml"))
@@ -144,5 +144,5 @@ async def test_a_list_of_no_metadata_has_no_items(client, path):
         ("/apis/rbac.authorization.k8s.io/v1/clusterroles", None),
     ],
 )
-async def test_a_table_of_nothing_has_rows_where_its_kind_has_columns(client, path, rows):
+async def test_table_of_empty_list_has_rows_if_kind_has_columns(client, path, rows):
     assert (await client.get(f"{path}?labelSelector=no", Accept=TABLE)).body["rows"] == rows

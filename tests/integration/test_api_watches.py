@@ -30,7 +30,7 @@ def told(events):
     return [(event["type"], event["object"]["metadata"].get("name")) for event in events]
 
 
-async def test_a_watch_goes_on_from_a_version(client):
+async def test_watch_resumes_from_resource_version(client):
     first = await create(client, "a")
     await create(client, "b")
     async with client.watch(f"{MAPS}?watch=1&resourceVersion={first['resourceVersion']}") as events:
@@ -43,14 +43,14 @@ async def test_a_watch_goes_on_from_a_version(client):
     assert versions == sorted(set(versions))
 
 
-async def test_a_watch_from_nowhere_begins_with_what_is_there(client):
+async def test_watch_without_resource_version_starts_with_existing_objects(client):
     await create(client, "a")
     async with client.watch(f"{MAPS}?watch=1") as events:
         await create(client, "b")
         assert told(await take(events, 2)) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_initial_events_end_with_a_bookmark_that_says_so(client):
+async def test_initial_events_end_with_annotated_bookmark(client):
     made = await create(client, "a")
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     async with client.watch(f"{MAPS}?{query}") as events:
@@ -64,7 +64,7 @@ async def test_initial_events_end_with_a_bookmark_that_says_so(client):
     assert int(metadata["resourceVersion"]) >= int(made["resourceVersion"])
 
 
-async def test_what_enters_a_selection_is_added_and_what_leaves_is_deleted(client):
+async def test_selector_transitions_are_added_and_deleted_events(client):
     first = await create(client, "a", colour="red")
     query = f"watch=1&labelSelector=colour%3Dred&resourceVersion={first['resourceVersion']}"
     async with client.watch(f"{MAPS}?{query}") as events:
@@ -78,14 +78,14 @@ async def test_what_enters_a_selection_is_added_and_what_leaves_is_deleted(clien
     assert seen[0]["object"]["metadata"]["labels"] == {"colour": "red"}
 
 
-async def test_a_watch_of_one_name_hears_of_no_other(client):
+async def test_watch_of_one_name_receives_no_other(client):
     async with client.watch(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Da") as events:
         await create(client, "aa")
         await create(client, "a")
         assert told(await take(events, 1)) == [("ADDED", "a")]
 
 
-async def test_a_watch_of_a_namespace_hears_of_no_other(client):
+async def test_watch_of_namespace_receives_no_other(client):
     await client.post("/api/v1/namespaces", {"metadata": {"name": "default2"}})
     async with client.watch(f"{MAPS}?watch=1") as events:
         await client.post("/api/v1/namespaces/default2/configmaps", {"metadata": {"name": "x"}})
@@ -93,18 +93,18 @@ async def test_a_watch_of_a_namespace_hears_of_no_other(client):
         assert told(await take(events, 1)) == [("ADDED", "a")]
 
 
-async def test_a_watch_ends_when_its_time_is_over(client):
+async def test_watch_ends_at_its_timeout(client):
     async with client.watch(f"{MAPS}?watch=1&timeoutSeconds=1") as events:
         assert [event async for event in events] == []
 
 
-async def test_a_watch_whose_client_names_no_time_lasts_as_long_as_the_flag_says():
+async def test_default_watch_timeout_follows_flag():
     settings = Settings(budget=Budget(watch_seconds=0))
     async with apiserver.running(settings=settings) as client, client.watch(f"{MAPS}?watch=1") as events:
         assert [event async for event in events] == []
 
 
-async def test_many_watches_of_all_kinds_hear_the_same(client):
+async def test_watches_of_all_kinds_receive_same_events(client):
     partial = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     async with (
         client.watch(f"{MAPS}?watch=1") as whole,
@@ -123,7 +123,7 @@ async def socket(client, path):
         yield connection
 
 
-async def test_events_come_over_a_websocket_too(client):
+async def test_watch_works_over_websocket(client):
     await create(client, "a")
     async with socket(client, f"{MAPS}?watch=1") as connection:
         await create(client, "b")
@@ -131,12 +131,12 @@ async def test_events_come_over_a_websocket_too(client):
     assert told(events) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_a_websocket_is_closed_at_the_end_of_its_watch(client):
+async def test_websocket_is_closed_at_end_of_watch(client):
     async with socket(client, f"{MAPS}?watch=1&timeoutSeconds=1") as connection:
         assert (await connection.receive()).type is aiohttp.WSMsgType.CLOSE
 
 
-async def test_an_error_ends_a_websocket_in_words(client):
+async def test_invalid_websocket_watch_is_refused_with_status(client):
     made = await create(client, "a")
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         async with socket(client, f"{MAPS}?watch=1&resourceVersion={int(made['resourceVersion'])}x"):
@@ -144,7 +144,7 @@ async def test_an_error_ends_a_websocket_in_words(client):
     assert refused.value.status == 500
 
 
-async def test_a_watch_has_no_documents_of_yaml(client):
+async def test_yaml_watch_is_not_acceptable(client):
     refused = await client.get("/api/v1/configmaps?watch=1", Accept="application/yaml, application/json")
     assert (refused.status, refused.headers["Content-Type"]) == (406, "application/yaml")
     assert b"application/json;stream=watch" in refused.data
@@ -185,12 +185,12 @@ OLD_PATH = "/api/v1/watch/namespaces/default/configmaps"
         ),
     ],
 )
-async def test_a_watch_is_refused_with_upstreams_words(client, path, status, message):
+async def test_invalid_watch_has_upstreams_message(client, path, status, message):
     refused = await client.get(path)
     assert (refused.status, refused.body["message"]) == (status, message)
 
 
-async def test_a_watch_of_a_deprecated_kind_warns(client):
+async def test_watch_of_deprecated_kind_warns(client):
     answer = await client.get("/api/v1/watch/endpoints?timeoutSeconds=1&resourceVersion=0")
     expected = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
     assert answer.headers["Warning"] == expected

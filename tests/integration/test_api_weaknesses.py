@@ -39,7 +39,7 @@ async def config_map(client, data):
     assert (await client.post(f"{CORE}/configmaps", body)).status == 201
 
 
-async def test_a_patch_has_no_endless_operations(client):
+async def test_number_of_patch_operations_is_limited(client):
     await config_map(client, {"a": "b"})
     operations = [{"op": "test", "path": "/data/a", "value": "b"}] * 10_001
     answer = await client.patch(f"{CORE}/configmaps/m", operations, kind="json-patch+json")
@@ -48,7 +48,7 @@ async def test_a_patch_has_no_endless_operations(client):
     assert problem in answer.body["message"]
 
 
-async def test_a_patch_does_not_multiply_what_it_copies(client):
+async def test_growth_by_patch_copies_is_limited(client):
     await config_map(client, {"a": "x" * 500_000})
     copies = [{"op": "copy", "from": "/data/a", "path": f"/data/b{number}"} for number in range(100)]
     answer = await client.patch(f"{CORE}/configmaps/m", copies, kind="json-patch+json")
@@ -56,7 +56,7 @@ async def test_a_patch_does_not_multiply_what_it_copies(client):
     assert (await client.get(f"{CORE}/configmaps/m")).body["data"].keys() == {"a"}
 
 
-async def test_what_is_of_the_cluster_is_not_reached_through_a_namespace(client):
+async def test_cluster_scoped_object_is_not_served_in_namespace(client):
     await define(client, definition(scope="Cluster"))
     widgets = f"/apis/{GROUP}/v1/widgets"
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}}
@@ -70,7 +70,7 @@ async def test_what_is_of_the_cluster_is_not_reached_through_a_namespace(client)
 
 
 @pytest.mark.parametrize("accept", [TABLE, METADATA])
-async def test_a_table_or_metadata_of_secrets_has_no_secret(client, accept):
+async def test_table_and_metadata_of_secrets_have_no_data(client, accept):
     secret = {"metadata": {"name": "s"}, "stringData": {"key": "confidential"}}
     await client.post(f"{CORE}/secrets", secret)
     answer = await client.get(f"{CORE}/secrets", Accept=accept)
@@ -79,7 +79,7 @@ async def test_a_table_or_metadata_of_secrets_has_no_secret(client, accept):
     assert b"confidential" not in answer.data
 
 
-async def test_an_object_and_its_status_are_written_apart(client):
+async def test_object_and_status_are_written_separately(client):
     namespace = "/api/v1/namespaces/default"
     await client.patch(namespace, {"status": {"phase": "Terminating"}})
     assert (await client.get(namespace)).body["status"]["phase"] == "Active"
@@ -99,7 +99,7 @@ async def test_an_object_and_its_status_are_written_apart(client):
         ("pods", "pods/p/exec?command=sh"),
     ],
 )
-async def test_who_may_write_an_object_may_not_use_its_subresources(client, resource, path):
+async def test_write_access_does_not_include_subresources(client, resource, path):
     await allow(client, rule("", resource, "create", "update", "patch", "get"))
     method = "PATCH" if "ephemeral" in path else "POST"
     answer = await client.send(method, f"{CORE}/{path}", {}, **EVE)

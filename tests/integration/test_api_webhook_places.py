@@ -39,7 +39,7 @@ def labels(answer):
     return answer.body["metadata"].get("labels", {})
 
 
-async def test_nobody_listens(client, hooks):
+async def test_unreachable_webhook_is_connection_refused(client, hooks):
     await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": "https://127.0.0.1:1/x"}))
     assert (await client.post(PATH, MAP)).body["message"] == (
         f'{FAILED}failed to call webhook: Post "https://127.0.0.1:1/x?timeout=1s": '
@@ -47,7 +47,7 @@ async def test_nobody_listens(client, hooks):
     )
 
 
-async def test_a_certificate_that_nobody_signed_is_not_trusted(client, hooks):
+async def test_webhook_with_untrusted_certificate_is_refused(client, hooks):
     url = f"https://127.0.0.1:{hooks.port}/ok"
     await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": url}))
     said = (await client.post(PATH, MAP)).body["message"]
@@ -56,7 +56,7 @@ async def test_a_certificate_that_nobody_signed_is_not_trusted(client, hooks):
 
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.1.1]"])
-async def test_link_local_addresses_are_never_called(client, hooks, host):
+async def test_link_local_webhook_addresses_are_refused(client, hooks, host):
     await register(client, VALIDATING, hooks.hook("x", clientConfig={"url": f"https://{host}/latest"}))
     assert "is a link-local address, which is never called" in (await client.post(PATH, MAP)).body["message"]
 
@@ -65,7 +65,7 @@ def service(**spec):
     return {"service": {"namespace": "default", "name": "hooks", "path": "/label", **spec}}
 
 
-async def test_a_service_is_where_a_flag_says(hooks):
+async def test_webhook_service_flag_redirects_service(hooks):
     settings = Settings(webhook_services={"default/hooks": ("127.0.0.1", hooks.port)})
     async with apiserver.running(settings=settings) as client:
         config = service() | {"caBundle": hooks.bundle}
@@ -73,7 +73,7 @@ async def test_a_service_is_where_a_flag_says(hooks):
         assert labels(await client.post(PATH, MAP)) == {"hooked": "yes"}
 
 
-async def test_a_service_that_leads_nowhere_is_refused(client, hooks):
+async def test_webhook_service_without_endpoints_is_refused(client, hooks):
     await register(client, MUTATING, hooks.hook("x", clientConfig=service()))
 
     async def refusal():
@@ -108,7 +108,7 @@ def every_write(hooks, path):
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
 
 
-async def test_a_token_request_is_shown_once_and_complete(client, hooks):
+async def test_webhook_sees_complete_token_request_once(client, hooks):
     await register(client, VALIDATING, every_write(hooks, "ok"))
     made = await client.post(TOKEN, {"spec": {}})
     ((_, asked),) = hooks.requests
@@ -120,7 +120,7 @@ async def test_a_token_request_is_shown_once_and_complete(client, hooks):
     assert shown["spec"]["audiences"] == made.body["spec"]["audiences"] != []
 
 
-async def test_an_account_that_is_not_there_is_told_before_webhooks_validate(client, hooks):
+async def test_missing_account_is_reported_before_validating_webhooks(client, hooks):
     await register(client, VALIDATING, every_write(hooks, "ok"))
     answer = await client.post(TOKEN.replace("default/token", "none/token"), {"spec": {}})
     assert (answer.status, answer.body["message"]) == (404, 'serviceaccounts "none" not found')
@@ -137,13 +137,13 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize(("path", "code"), QUESTIONS.items(), ids=QUESTIONS)
-async def test_a_question_that_makes_no_sense_is_refused_before_webhooks_validate(client, hooks, path, code):
+async def test_invalid_review_is_refused_before_validating_webhooks(client, hooks, path, code):
     await register(client, VALIDATING, every_write(hooks, "ok"))
     assert (await client.post(f"/apis/{path}", {"spec": {}})).status == code
     assert hooks.requests == []
 
 
-async def test_a_question_is_answered_as_a_webhook_changed_it(client, hooks):
+async def test_review_is_answered_as_changed_by_webhook(client, hooks):
     await register(client, MUTATING, every_write(hooks, "ask-for-bob"))
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     attributes = {"verb": "get", "resource": "pods"}
@@ -152,7 +152,7 @@ async def test_a_question_is_answered_as_a_webhook_changed_it(client, hooks):
 
 
 @pytest.mark.parametrize("subresource", ["binding", "eviction"])
-async def test_webhooks_see_what_is_about_another_name(client, hooks, subresource):
+async def test_webhooks_see_subresource_bodies_with_other_names(client, hooks, subresource):
     await register(client, MUTATING, every_write(hooks, "ok"))
     body = (
         {"metadata": {"name": "b"}, "target": {"name": "n"}}
@@ -173,19 +173,19 @@ async def test_webhooks_see_what_is_about_another_name(client, hooks, subresourc
 # --- dry runs, audit, metrics
 
 
-async def test_a_dry_run_is_asked_of_harmless_webhooks_alone(client, hooks):
+async def test_dry_run_calls_webhooks_without_side_effects_only(client, hooks):
     await register(client, VALIDATING, hooks.hook("ok", sideEffects="NoneOnDryRun"))
     assert (await client.post(f"{PATH}?dryRun=All", MAP)).status == 201
     ((_, asked),) = hooks.requests
     assert asked["dryRun"] is True
 
 
-async def test_old_reviews_are_refused_by_name(client, hooks):
+async def test_old_review_versions_are_refused_by_name(client, hooks):
     await register(client, VALIDATING, hooks.hook("ok", admissionReviewVersions=["v1beta1"]))
     assert "AdmissionReview v1beta1 is not built" in (await client.post(PATH, MAP)).body["message"]
 
 
-async def test_the_audit_log_and_metrics_tell_of_calls(hooks, tmp_path):
+async def test_webhook_calls_are_audited_and_counted(hooks, tmp_path):
     log = tmp_path / "audit.log"
     async with apiserver.running(settings=Settings(audit_log=log)) as client:
         await register(
@@ -215,7 +215,7 @@ async def test_the_audit_log_and_metrics_tell_of_calls(hooks, tmp_path):
 @pytest.mark.parametrize(
     ("path", "expected"), [("//a//b/", "/a/b"), ("/a/../b", "/b"), ("", "/"), ("/a/./b", "/a/b")]
 )
-async def test_the_path_of_a_url_is_that_of_gos_client(path, expected):
+async def test_webhook_url_path_is_escaped_as_in_go(path, expected):
     """envtest writes two slashes."""
     at = endpoint(None, {"url": f"https://127.0.0.1:9{path}"}, {}, seconds=1)
     assert at.url == f"https://127.0.0.1:9{expected}"

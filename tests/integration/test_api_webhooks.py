@@ -43,7 +43,7 @@ def labels(answer):
 # --- what is asked
 
 
-async def test_a_review_tells_all_of_a_write(client, hooks):
+async def test_admission_review_describes_whole_write(client, hooks):
     await register(client, VALIDATING, hooks.hook("ok"))
     await client.post(f"{PATH}?fieldManager=m&fieldValidation=Strict", MAP)
     await client.put(f"{PATH}/a", {"metadata": {"name": "a"}, "data": {"x": "z"}})
@@ -68,7 +68,7 @@ async def test_a_review_tells_all_of_a_write(client, hooks):
     assert deleted["options"]["gracePeriodSeconds"] == 0
 
 
-async def test_a_new_object_has_no_uid_before_it_is_validated(client, hooks):
+async def test_new_object_has_no_uid_before_validation(client, hooks):
     await register(client, MUTATING, hooks.hook("label"))
     await register(client, VALIDATING, hooks.hook("ok"))
     made = await client.post(PATH, MAP)
@@ -93,14 +93,14 @@ async def test_a_new_object_has_no_uid_before_it_is_validated(client, hooks):
         ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, True),
     ],
 )
-async def test_rules_and_selectors_say_who_is_asked(client, hooks, spec, is_asked):
+async def test_rules_and_selectors_select_webhooks(client, hooks, spec, is_asked):
     await register(client, VALIDATING, hooks.hook("ok", **spec))
     await client.post(PATH, MAP)
     assert len(hooks.requests) == is_asked
 
 
 @pytest.mark.parametrize(("policy", "versions"), [("Equivalent", ["v2"]), ("Exact", [])])
-async def test_an_equivalent_request_is_converted(client, hooks, policy, versions):
+async def test_equivalent_request_is_converted(client, hooks, policy, versions):
     rule = {
         "operations": ["*"],
         "apiGroups": ["autoscaling"],
@@ -118,7 +118,7 @@ async def test_an_equivalent_request_is_converted(client, hooks, policy, version
     assert labels(made) == ({"hooked": "yes"} if versions else {})
 
 
-async def test_the_configurations_of_webhooks_are_nobodys_business(client, hooks):
+async def test_webhook_configurations_are_not_reviewed(client, hooks):
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     await register(client, VALIDATING, hooks.hook("deny", rules=[rule]))
     await register(client, MUTATING, name="other")
@@ -126,14 +126,14 @@ async def test_the_configurations_of_webhooks_are_nobodys_business(client, hooks
     assert hooks.requests == []
 
 
-async def test_a_changed_configuration_counts_at_once(client, hooks):
+async def test_changed_webhook_configuration_applies_at_once(client, hooks):
     await register(client, VALIDATING, hooks.hook("deny"))
     assert (await client.post(PATH, MAP)).status == 400
     await client.delete(f"{VALIDATING}/c")
     assert (await client.post(PATH, MAP)).status == 201
 
 
-async def test_an_eviction_is_reviewed_once(client, hooks):
+async def test_eviction_is_reviewed_once(client, hooks):
     rule = CONFIG_MAPS | {"resources": ["pods", "pods/*"]}
     pods = "/api/v1/namespaces/default/pods"
     await client.post(
@@ -148,7 +148,7 @@ async def test_an_eviction_is_reviewed_once(client, hooks):
     ]
 
 
-async def test_a_scale_is_reviewed_as_one(client, hooks):
+async def test_scale_is_reviewed_as_scale(client, hooks):
     rule = CONFIG_MAPS | {"apiGroups": ["apps"], "resources": ["deployments/scale"]}
     await register(client, MUTATING, hooks.hook("ok", rules=[rule]))
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
@@ -194,7 +194,7 @@ def conditions(*expressions):
 @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
 @pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
 @pytest.mark.parametrize(("expressions", "outcome"), CONDITIONS.values(), ids=CONDITIONS)
-async def test_conditions_say_who_is_asked(client, hooks, kind, policy, expressions, outcome):
+async def test_match_conditions_select_webhooks(client, hooks, kind, policy, expressions, outcome):
     hook = hooks.hook("ok", matchConditions=conditions(*expressions), failurePolicy=policy)
     await register(client, kind, hook)
     body = MAP | {"data": {"x": "y", "big": "z" * 5000}}
@@ -209,14 +209,14 @@ async def test_conditions_say_who_is_asked(client, hooks, kind, policy, expressi
 
 
 @pytest.mark.parametrize(("kind", "is_asked"), [(MUTATING, False), (VALIDATING, True)])
-async def test_conditions_see_the_object_as_the_webhook_does(client, hooks, kind, is_asked):
+async def test_match_conditions_see_object_of_webhook(client, hooks, kind, is_asked):
     hook = hooks.hook("ok", matchConditions=conditions("has(object.metadata.uid)"))
     await register(client, kind, hook)
     await client.post(PATH, MAP)
     assert len(hooks.requests) == is_asked
 
 
-async def test_a_name_that_is_not_generated_yet_is_not_told(client, hooks):
+async def test_generated_name_is_absent_in_match_conditions(client, hooks):
     failing = conditions("object.data.n == '1'")
     await register(client, MUTATING, hooks.hook("ok", matchConditions=failing))
     answer = await client.post(PATH, {"metadata": {"generateName": "g"}, "data": {"x": "y"}})
@@ -224,7 +224,7 @@ async def test_a_name_that_is_not_generated_yet_is_not_told(client, hooks):
     assert answer.body["details"] == {"kind": "configmaps"}
 
 
-async def test_changed_conditions_count_at_once(client, hooks):
+async def test_changed_match_conditions_apply_at_once(client, hooks):
     await register(client, VALIDATING, hooks.hook("deny", matchConditions=conditions("false")))
     assert (await client.post(PATH, MAP)).status == 201
     operation = {"op": "replace", "path": "/webhooks/0/matchConditions/0/expression", "value": "true"}
@@ -245,7 +245,7 @@ async def test_changed_conditions_count_at_once(client, hooks):
     ],
 )
 @pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
-async def test_a_webhook_refuses_in_its_own_words(client, hooks, kind, path, refusal):
+async def test_webhook_refusal_has_its_message(client, hooks, kind, path, refusal):
     code, message, reason = refusal
     await register(client, kind, hooks.hook(path, failurePolicy="Ignore"))
     answer = await client.post(PATH, MAP)
@@ -275,7 +275,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", [MUTATING, VALIDATING], ids=["mutating", "validating"])
 @pytest.mark.parametrize("path", BROKEN)
-async def test_a_broken_webhook_stops_a_write_unless_it_may_be_ignored(client, hooks, kind, path):
+async def test_failed_webhook_follows_failure_policy(client, hooks, kind, path):
     await register(client, kind, hooks.hook(path))
     answer = await client.post(PATH, MAP)
     said = answer.body["message"].replace(str(hooks.port), "PORT")
@@ -297,12 +297,12 @@ async def test_a_broken_webhook_stops_a_write_unless_it_may_be_ignored(client, h
         ("type-without-patch", False, "validating webhook may not return response.patchType"),
     ],
 )
-async def test_what_is_no_answer_is_a_failure(client, hooks, path, mutating, message):
+async def test_invalid_webhook_response_is_a_failure(client, hooks, path, mutating, message):
     await register(client, MUTATING if mutating else VALIDATING, hooks.hook(path))
     assert (await client.post(PATH, MAP)).body["message"] == f"{FAILED}{INVALID}{message}"
 
 
-async def test_a_patch_that_does_not_apply_is_an_error(client, hooks):
+async def test_inapplicable_webhook_patch_is_an_error(client, hooks):
     await register(client, MUTATING, hooks.hook("bad-path"))
     answer = await client.post(PATH, MAP)
     assert (answer.status, answer.body["message"]) == (
@@ -311,7 +311,7 @@ async def test_a_patch_that_does_not_apply_is_an_error(client, hooks):
     )
 
 
-async def test_an_update_is_changed(client, hooks):
+async def test_webhook_mutates_update(client, hooks):
     await register(client, MUTATING, hooks.hook("label"))
     await client.post(PATH, MAP)
     updated = await client.put(f"{PATH}/a", {"metadata": {"name": "a"}, "data": {"x": "z"}})
@@ -319,14 +319,14 @@ async def test_an_update_is_changed(client, hooks):
     assert (await client.get(f"{PATH}/a")).body == updated.body
 
 
-async def test_fields_that_nobody_knows_are_dropped(client, hooks):
+async def test_unknown_fields_added_by_webhook_are_dropped(client, hooks):
     await register(client, MUTATING, hooks.hook("unknown-field"))
     answer = await client.post(PATH, MAP)
     assert answer.status == 201
     assert "other" not in answer.body
 
 
-async def test_what_a_webhook_adds_gets_defaults(client, hooks):
+async def test_fields_added_by_webhook_are_defaulted(client, hooks):
     await register(client, MUTATING, hooks.hook("container", rules=[CONFIG_MAPS | {"resources": ["pods"]}]))
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     made = await client.post("/api/v1/namespaces/default/pods", pod)
@@ -334,7 +334,7 @@ async def test_what_a_webhook_adds_gets_defaults(client, hooks):
     assert all("volumeMounts" in one for one in made.body["spec"]["containers"])
 
 
-async def test_warnings_are_handed_on(client, hooks):
+async def test_webhook_warnings_are_returned(client, hooks):
     await register(client, VALIDATING, hooks.hook("warn"))
     assert warnings(await client.post(PATH, MAP)) == ["careful"]
 
@@ -342,7 +342,7 @@ async def test_warnings_are_handed_on(client, hooks):
 # --- several
 
 
-async def test_mutating_webhooks_see_what_others_did(client, hooks):
+async def test_mutating_webhooks_see_earlier_changes(client, hooks):
     await register(
         client, MUTATING, hooks.hook("label", "a.example.com"), hooks.hook("second", "b.example.com")
     )
@@ -359,9 +359,7 @@ async def test_mutating_webhooks_see_what_others_did(client, hooks):
     ],
     ids=["changed after it", "never again", "not changed", "both again"],
 )
-async def test_a_webhook_is_asked_again_if_others_changed_the_object(
-    client, hooks, first, second, count, calls
-):
+async def test_webhook_is_reinvoked_after_later_changes(client, hooks, first, second, count, calls):
     path, spec = second
     await register(
         client,
@@ -373,7 +371,7 @@ async def test_a_webhook_is_asked_again_if_others_changed_the_object(
     assert len(hooks.requests) == calls
 
 
-async def test_all_validating_webhooks_are_asked(client, hooks):
+async def test_all_validating_webhooks_are_called(client, hooks):
     await register(
         client,
         VALIDATING,

@@ -96,7 +96,7 @@ async def ended(client):
         pytest.param(frame(CLOSE, struct.pack("!H", 1000)) * 1000, 1000, id="a thousand of them"),
     ],
 )  # fmt: skip
-async def test_what_a_client_may_not_send_ends_its_watch(client, opened, caplog, sent, code):
+async def test_invalid_websocket_frame_closes_watch(client, opened, caplog, sent, code):
     _, _, reader, writer = await opened()
     writer.write(sent)
     async with asyncio.timeout(PATIENCE):
@@ -105,7 +105,7 @@ async def test_what_a_client_may_not_send_ends_its_watch(client, opened, caplog,
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_a_frame_without_a_mask_is_read(client, opened):
+async def test_unmasked_websocket_frame_is_accepted(client, opened):
     """Unlike upstream, which ends the watch with 1002: aiohttp does not check the mask."""
     _, _, reader, writer = await opened()
     writer.write(frame(TEXT, b"x", masked=False) + frame(PING, b"done", masked=False))
@@ -114,13 +114,13 @@ async def test_a_frame_without_a_mask_is_read(client, opened):
     assert client.server.handler.watching._streams
 
 
-async def test_a_client_that_hangs_up_ends_its_watch(client, opened):
+async def test_disconnected_websocket_client_ends_watch(client, opened):
     _, _, _, writer = await opened()
     writer.write_eof()
     await ended(client)
 
 
-async def test_messages_nobody_reads_and_pings_are_taken_without_keeping_them(client, opened):
+async def test_unread_websocket_messages_take_bounded_memory(client, opened):
     """Some megabytes of them; the pongs that the client does not read are bounded by its socket."""
     _, _, reader, writer = await opened()
     for _ in range(64):
@@ -134,7 +134,7 @@ async def test_messages_nobody_reads_and_pings_are_taken_without_keeping_them(cl
     assert client.server.handler.watching._streams
 
 
-async def test_a_token_among_the_subprotocols_is_good_and_is_not_echoed(opened):
+async def test_token_subprotocol_authenticates_and_is_not_returned(opened):
     first, headers, _, _ = await opened(
         f"Sec-WebSocket-Protocol: {TOKEN}, base64.binary.k8s.io", authorization=()
     )
@@ -142,7 +142,7 @@ async def test_a_token_among_the_subprotocols_is_good_and_is_not_echoed(opened):
     assert headers["sec-websocket-protocol"] == "base64.binary.k8s.io"
 
 
-async def test_the_one_subprotocol_is_echoed_whatever_it_is(opened):
+async def test_single_subprotocol_is_returned(opened):
     _, headers, _, _ = await opened("Sec-WebSocket-Protocol: anything")
     assert headers["sec-websocket-protocol"] == "anything"
     _, headers, _, _ = await opened()
@@ -159,6 +159,6 @@ async def test_the_one_subprotocol_is_echoed_whatever_it_is(opened):
         (f"{TOKEN}, a, b", "400 Bad Request"),
     ],
 )
-async def test_a_token_comes_once_and_with_one_other_subprotocol(opened, offered, status):
+async def test_token_subprotocol_needs_one_other_subprotocol(opened, offered, status):
     first, _, _, _ = await opened(f"Sec-WebSocket-Protocol: {offered}", authorization=())
     assert first == f"HTTP/1.1 {status}"

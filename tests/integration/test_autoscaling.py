@@ -122,7 +122,7 @@ async def cluster():
         yield Cluster(server, manager, clock)
 
 
-async def test_nothing_happens_before_the_period_has_passed(cluster):
+async def test_autoscaler_acts_after_sync_period(cluster):
     await cluster.deploy(replicas=7)
     await cluster.autoscale()
     await cluster.manager.step(PERIOD - 1)
@@ -137,7 +137,7 @@ async def test_nothing_happens_before_the_period_has_passed(cluster):
     assert status["lastScaleTime"] == format_time(cluster.clock.now())
 
 
-async def test_a_target_without_replicas_is_left_alone(cluster):
+async def test_target_with_0_replicas_is_not_scaled(cluster):
     await cluster.deploy(replicas=0)
     await cluster.autoscale()
     await cluster.period()
@@ -185,7 +185,7 @@ async def test_cpu_scales_up_at_once_and_down_after_five_minutes(cluster):
     )
 
 
-async def test_nothing_is_written_where_nothing_changes(cluster):
+async def test_unchanged_autoscaler_is_not_written(cluster):
     await cluster.deploy()
     await cluster.autoscale()
     await cluster.period(2)
@@ -194,7 +194,7 @@ async def test_nothing_is_written_where_nothing_changes(cluster):
     assert {method for method, target in cluster.manager.transport.writes if "events" not in target} == set()
 
 
-async def test_two_autoscalers_of_the_same_pods(cluster):
+async def test_two_autoscalers_of_same_pods_are_ambiguous(cluster):
     await serve_metrics(cluster.server)
     await cluster.deploy()
     await cluster.autoscale()
@@ -210,7 +210,7 @@ async def test_two_autoscalers_of_the_same_pods(cluster):
     assert (await cluster.conditions())["ScalingActive"] == ("True", "ValidMetricFound")
 
 
-async def test_targets_that_cannot_be_scaled(cluster):
+async def test_unscalable_targets_set_condition(cluster):
     kinds = {
         "odd": ({"apiVersion": "x/v1", "kind": "Odd", "name": "d"}, 'no matches for kind "Odd" in group "x"'),
         "set": (
@@ -230,7 +230,7 @@ async def test_targets_that_cannot_be_scaled(cluster):
         assert ("Warning", "FailedGetScale", problem) in await cluster.events()
 
 
-async def test_a_custom_kind_is_scaled_by_its_scale(cluster):
+async def test_custom_resource_is_scaled_by_its_scale(cluster):
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     version = {
@@ -273,7 +273,7 @@ async def test_a_custom_kind_is_scaled_by_its_scale(cluster):
         ("a>1", '"gt" isn\'t supported in label selectors'),
     ],
 )
-async def test_a_scale_whose_selector_cannot_be_read(cluster, selector, problem):
+async def test_scale_with_invalid_selector_sets_condition(cluster, selector, problem):
     await make_widget(cluster, selector)
     await cluster.period()
     prefix = (
@@ -309,7 +309,7 @@ async def make_widget(cluster, selector):
     await cluster.autoscale(target={"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"})
 
 
-async def test_what_is_counted(cluster):
+async def test_autoscaler_metrics_are_counted(cluster):
     await cluster.deploy(replicas=7)
     await cluster.autoscale()
     await cluster.period(2)
@@ -344,7 +344,7 @@ DISTURBANCES = {
 
 
 @pytest.mark.parametrize("disturbance_of", DISTURBANCES.values(), ids=DISTURBANCES)
-async def test_what_is_disturbed_comes_to_the_same(disturbance_of):
+async def test_disturbed_autoscaler_reaches_same_state(disturbance_of):
     clock = SteppedClock()
     async with running(clock=clock) as server:
         disturbance = disturbance_of(server, clock)

@@ -36,7 +36,7 @@ CONFIG = Config(controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story["id"])
-async def test_the_answers_are_those_of_a_real_controller(story):
+async def test_autoscaler_decisions_match_recording(story):
     clock = SteppedClock()
     controllers, runnables = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET], [HORIZONTAL_POD_AUTOSCALER]
     async with (

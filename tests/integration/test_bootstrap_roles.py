@@ -33,7 +33,7 @@ def content(tree):
     return {**tree, "metadata": metadata}
 
 
-async def test_they_are_those_of_a_real_cluster(client):
+async def test_bootstrap_roles_match_real_cluster(client):
     counts = {
         resource: len((await client.get(f"{GROUP}/{resource}")).body["items"])
         for resource in ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
@@ -43,7 +43,7 @@ async def test_they_are_those_of_a_real_cluster(client):
 
 
 @pytest.mark.parametrize("path", [ROLE, BINDING, f"{GROUP}/clusterroles/view"])
-async def test_they_are_made_together_as_one_by_one(client, path):
+async def test_roles_created_in_bulk_equal_roles_created_singly(client, path):
     together = (await client.get(path)).body
     (wanted,) = (
         one for one in rbac.policy() if path == f"{GROUP}/{one.resource[2]}/{one.name}" and not one.namespace
@@ -61,7 +61,7 @@ async def test_they_are_made_together_as_one_by_one(client, path):
     assert alone == together
 
 
-async def test_what_was_taken_away_comes_back_and_what_was_added_stays(client):
+async def test_removed_rules_return_and_added_rules_stay(client):
     own = {"verbs": ["get"], "nonResourceURLs": ["/own"]}
     before = await replaced(client, ROLE, rules=[own])
     bound = await replaced(client, BINDING, subjects=None)
@@ -73,20 +73,20 @@ async def test_what_was_taken_away_comes_back_and_what_was_added_stays(client):
     assert (await client.get(BINDING)).body["subjects"] == bound["subjects"]
 
 
-async def test_a_second_look_changes_nothing(client):
+async def test_second_reconciliation_changes_nothing(client):
     before = (await client.get(f"{GROUP}/clusterroles")).body["metadata"]["resourceVersion"]
     await reconcile(client)
     assert (await client.get(f"{GROUP}/clusterroles")).body["metadata"]["resourceVersion"] == before
 
 
-async def test_an_object_that_is_not_to_be_updated_stays(client):
+async def test_role_with_autoupdate_false_is_kept(client):
     metadata = (await client.get(ROLE)).body["metadata"] | {"annotations": {rbac.AUTOUPDATE: "false"}}
     await replaced(client, ROLE, rules=None, metadata=metadata)
     await reconcile(client)
     assert (await client.get(ROLE)).body["rules"] is None
 
 
-async def test_a_binding_to_another_role_is_made_anew(client):
+async def test_binding_to_other_role_is_recreated(client):
     before = (await client.get(BINDING)).body
     await client.delete(BINDING)
     role = before["roleRef"] | {"name": "cluster-admin"}
@@ -96,7 +96,7 @@ async def test_a_binding_to_another_role_is_made_anew(client):
     assert content((await client.get(BINDING)).body) == content(before)
 
 
-async def test_readiness_fails_by_name_until_they_are_there(client):
+async def test_readiness_fails_by_name_until_roles_exist(client):
     client.server.bootstrap_roles.expect()
     assert (await client.get("/readyz/poststarthook/rbac/bootstrap-roles")).status == 500
     ready = []

@@ -59,7 +59,7 @@ async def user_of(server, pair, tmp_path, **headers):
     return found["status"]["userInfo"] if answer.status == 201 else None
 
 
-async def test_a_certificate_of_the_servers_authority_is_believed(server, tmp_path):
+async def test_client_certificate_of_servers_ca_is_accepted(server, tmp_path):
     authority = server.pki.pair(AUTHORITY)
     found = await user_of(server, issued(authority, Subject(name="bob", groups=("dev",))), tmp_path)
     credential = found.pop("extra")["authentication.kubernetes.io/credential-id"]
@@ -67,14 +67,14 @@ async def test_a_certificate_of_the_servers_authority_is_believed(server, tmp_pa
     assert found == {"username": "bob", "groups": ["dev", "system:authenticated"]}
 
 
-async def test_it_counts_before_what_headers_say(server, tmp_path):
+async def test_client_certificate_precedes_headers(server, tmp_path):
     bob = issued(server.pki.pair(AUTHORITY), Subject(name="bob"))
     headers = {"X-Remote-User": "eve", "X-Remote-Group": "system:masters", "Authorization": "Bearer nobody"}
     assert (await user_of(server, bob, tmp_path, **headers))["username"] == "bob"
     assert await user_of(server, None, tmp_path, **headers) is None
 
 
-async def test_certificates_that_an_attacker_makes_are_not(server, tmp_path):
+async def test_forged_certificates_are_refused(server, tmp_path):
     authority, stranger = server.pki.pair(AUTHORITY), other_authority()
     bob = issued(authority, Subject(name="bob"))
     made = {
@@ -110,7 +110,7 @@ def proxied(tmp_path_factory):
         yield server
 
 
-async def test_a_front_proxy_names_users_and_nobody_else_does(proxied, tmp_path):
+async def test_only_front_proxy_may_name_users(proxied, tmp_path):
     proxy = issued(proxied.proxies, Subject(name="proxy"))
     bob = issued(proxied.pki.pair(AUTHORITY), Subject(name="bob"))
     eve = {"X-Remote-User": "eve", "X-Remote-Group": "dev", "X-Remote-Extra-A": "b"}

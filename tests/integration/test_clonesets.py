@@ -69,7 +69,7 @@ def _serves(pod):
     return ready == ["True"] and "deletionTimestamp" not in pod["metadata"]
 
 
-async def test_a_life(story):
+async def test_clone_set_is_created_scaled_and_updated(story):
     await story.create(replicas=3)
     await story.until(story.rolled_out)
     assert len(await story.pods()) == 3
@@ -85,7 +85,7 @@ async def test_a_life(story):
     await story.until(is_gone)
 
 
-async def test_a_partition_and_a_limit(story):
+async def test_partition_and_max_unavailable_limit_update(story):
     await story.create(replicas=5, updateStrategy={"partition": 3, "maxUnavailable": 1})
     await story.until(story.rolled_out)
     before = await story.status()
@@ -98,7 +98,7 @@ async def test_a_partition_and_a_limit(story):
     assert len(await story.events("SuccessfulUpdatePodReCreate")) == 2
 
 
-async def test_in_place_for_a_share(story):
+async def test_percentage_partition_with_in_place_update(story):
     await story.create(replicas=4, updateStrategy={**IN_PLACE, "partition": "99%"})
     await story.until(story.rolled_out)
     before = await story.uids()
@@ -117,7 +117,7 @@ async def test_in_place_for_a_share(story):
     assert await story.is_at_rest()
 
 
-async def test_what_cannot_change_in_place(story):
+async def test_unsupported_in_place_change_recreates_pods(story):
     await story.create(replicas=4, updateStrategy={**IN_PLACE, "partition": "99%"})
     await story.until(story.rolled_out)
     before = {*await story.uids()}
@@ -127,7 +127,7 @@ async def test_what_cannot_change_in_place(story):
     assert len({*await story.uids()} - before) == 1
 
 
-async def test_growth_is_limited(story):
+async def test_scale_up_respects_max_unavailable(story):
     await story.create(replicas=0, scaleStrategy={"maxUnavailable": 2})
     await story.until(story.rolled_out)
     await story.patch({"replicas": 5})
@@ -141,7 +141,7 @@ async def test_growth_is_limited(story):
     )
 
 
-async def test_a_surge(story):
+async def test_surge_pods_are_created_first(story):
     await story.create(replicas=3, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     await story.until(story.rolled_out)
     await story.patch({"template": template("a:2")})
@@ -155,7 +155,7 @@ async def test_a_surge(story):
     assert await story.images() == ["a:2"] * 3
 
 
-async def test_grace_before_a_change(story):
+async def test_grace_period_precedes_update(story):
     strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
     await story.create(replicas=1, updateStrategy=strategy)
     await story.until(story.rolled_out)
@@ -168,7 +168,7 @@ async def test_grace_before_a_change(story):
     assert await story.images() == ["a:2"]
 
 
-async def test_claims_of_a_lost_pod_are_taken_over(story):
+async def test_claims_of_lost_pod_are_reused(story):
     storage_class = {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"}
     await story.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
     wanted = claim_template()
@@ -190,7 +190,7 @@ async def test_claims_of_a_lost_pod_are_taken_over(story):
     await story.until(claims_are_gone)
 
 
-async def test_a_hook_holds_a_pod(story):
+async def test_lifecycle_hook_holds_pod(story):
     hook = {"inPlaceUpdate": {"finalizersHandler": ["example.com/drain"]}}
     finalizers = ["example.com/drain"]
     held = {**template(), "metadata": {"labels": {"app": "web"}, "finalizers": finalizers}}
@@ -208,7 +208,7 @@ async def test_a_hook_holds_a_pod(story):
     await story.until(story.rolled_out)
 
 
-async def test_a_pod_that_is_prepared_for_its_end_is_out_of_service_where_the_hook_says_so(story):
+async def test_pod_preparing_delete_is_not_ready_if_hook_marks_it(story):
     hook = {"preDelete": {"finalizersHandler": ["example.com/drain"], "markPodNotReady": True}}
     held = {**template(), "metadata": {"labels": {"app": "web"}, "finalizers": ["example.com/drain"]}}
     await story.create(replicas=2, lifecycle=hook, template=held)
@@ -226,7 +226,7 @@ async def test_a_pod_that_is_prepared_for_its_end_is_out_of_service_where_the_ho
     assert waiting not in await story.pods()
 
 
-async def test_pods_that_are_named_go_and_then_their_names(story):
+async def test_specified_pods_are_deleted_and_removed_from_list(story):
     await story.create(replicas=3)
     await story.until(story.rolled_out)
     named, *others = await story.pods()
@@ -237,7 +237,7 @@ async def test_pods_that_are_named_go_and_then_their_names(story):
     assert await story.is_at_rest()
 
 
-async def test_another_image_mends_a_pod_that_fails(story):
+async def test_new_image_repairs_failing_pod(story):
     broken = {"name": "c", "image": "a:1", "command": ["sh", "-c", "exit 1"]}
     await story.create(replicas=1, updateStrategy=IN_PLACE, template=template(containers=[broken]))
     await story.manager.step(60)
@@ -249,7 +249,7 @@ async def test_another_image_mends_a_pod_that_fails(story):
     assert pod["status"]["containerStatuses"][0]["image"] == "a:2"
 
 
-async def test_it_is_scaled_and_shown(story):
+async def test_scale_subresource_and_status_work(story):
     await story.create(replicas=1)
     await story.until(story.rolled_out)
     answer = await story.server.patch(f"{SETS}/web/scale", {"spec": {"replicas": 3}})

@@ -75,7 +75,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("story", "disturbance"), [*cases()])
-async def test_what_comes_of_it_is_the_same(story, disturbance):
+async def test_disturbed_cluster_reaches_same_state(story, disturbance):
     expected = await undisturbed(story)
     end = await tell(story, DISTURBANCES[disturbance])
     assert end.came == expected.came

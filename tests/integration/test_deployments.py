@@ -113,7 +113,7 @@ class Story:
         return seen and counts == {wanted} and status.get("terminatingReplicas") == 0
 
 
-async def test_a_rollout(story):
+async def test_rolling_update_replaces_pods(story):
     await story.deploy()
     await story.release("a:2")
     assert await story.sizes() == {"a:1": 0, "a:2": 3}
@@ -126,7 +126,7 @@ async def test_a_rollout(story):
     assert found["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
 
 
-async def test_what_is_told_of_a_first_rollout(story):
+async def test_first_rollout_records_events_and_status(story):
     await story.deploy()
     (made,) = await story.items(f"{APPS}/replicasets")
     (scaled,) = await story.events("Deployment")
@@ -140,14 +140,14 @@ async def test_what_is_told_of_a_first_rollout(story):
 
 
 @pytest.mark.parametrize("strategy", [rolling(1, 0), rolling(0, 1), rolling("100%", "50%"), RECREATE])
-async def test_ways_to_roll(story, strategy):
+async def test_rollout_strategies(story, strategy):
     await story.deploy(replicas=4, strategy=strategy)
     await story.release("a:2")
     await story.release("a:1")
     assert await story.sizes() == {"a:1": 4, "a:2": 0}
 
 
-async def test_scaling_at_rest_and_paused(story):
+async def test_scaling_at_rest_and_while_paused(story):
     await story.deploy(replicas=2)
     await story.patch(replicas=5)
     await story.until(story.is_rolled_out)
@@ -161,7 +161,7 @@ async def test_scaling_at_rest_and_paused(story):
     assert await story.sizes() == {"a:1": 0, "a:2": 1}
 
 
-async def test_a_rollout_that_stops_is_late_and_can_be_taken_back(story):
+async def test_stalled_rollout_exceeds_deadline_and_can_be_rolled_back(story):
     await story.deploy()
     spec = {**template("a:2")["spec"], "nodeSelector": {"none": "such"}}
     await story.patch(progressDeadlineSeconds=4, template={**template("a:2"), "spec": spec})
@@ -179,7 +179,7 @@ async def test_a_rollout_that_stops_is_late_and_can_be_taken_back(story):
     assert (await story.conditions())["Progressing"] == "NewReplicaSetAvailable"
 
 
-async def test_minimum_readiness_takes_its_time(story):
+async def test_min_ready_seconds_delay_availability(story):
     await story.deploy(replicas=2, minReadySeconds=20)
     await story.patch(template=template("a:2"))
     await story.manager.step(10)
@@ -188,7 +188,7 @@ async def test_minimum_readiness_takes_its_time(story):
     assert await story.sizes() == {"a:1": 0, "a:2": 2}
 
 
-async def test_history_is_as_long_as_it_is_to_be(story):
+async def test_revision_history_is_limited(story):
     await story.deploy(replicas=1, revisionHistoryLimit=1)
     for image in ("a:2", "a:3", "a:4"):
         await story.release(image)
@@ -196,7 +196,7 @@ async def test_history_is_as_long_as_it_is_to_be(story):
     assert await story.sizes() == {"a:3": 0, "a:4": 1}
 
 
-async def test_a_deletion_takes_everything_with_it(story):
+async def test_deletion_removes_sets_and_pods(story):
     await story.deploy()
     await story.server.delete(WEB, {"propagationPolicy": "Background"})
     await story.manager.step(40)
@@ -204,7 +204,7 @@ async def test_a_deletion_takes_everything_with_it(story):
     assert await story.items(f"{NAMESPACE}/pods") == []
 
 
-async def test_what_was_orphaned_is_taken_in_again(story):
+async def test_orphaned_sets_are_adopted_again(story):
     await story.deploy()
     before = {pod["metadata"]["uid"] for pod in await story.pods()}
     await story.server.delete(WEB, {"propagationPolicy": "Orphan"})
@@ -214,7 +214,7 @@ async def test_what_was_orphaned_is_taken_in_again(story):
     assert await story.sizes() == {"a:1": 3}
 
 
-async def test_a_set_adopts_a_stray_pod_and_lets_a_relabelled_one_go(story):
+async def test_replica_set_adopts_orphan_and_releases_relabelled_pod(story):
     stray = {"metadata": {"name": "stray", "labels": {"app": "web"}}, "spec": template()["spec"]}
     await story.post(f"{NAMESPACE}/pods", stray)
     await story.post(f"{APPS}/replicasets", replicaset(replicas=2))
@@ -229,7 +229,7 @@ async def test_a_set_adopts_a_stray_pod_and_lets_a_relabelled_one_go(story):
     assert len(await story.pods()) == 3
 
 
-async def test_a_replication_controller(story):
+async def test_replication_controller_manages_pods(story):
     spec = {"replicas": 2, "template": template()}
     await story.post(f"{NAMESPACE}/replicationcontrollers", {"metadata": {"name": "rc"}, "spec": spec})
     await story.manager.step(5)
@@ -237,7 +237,7 @@ async def test_a_replication_controller(story):
     assert (status["replicas"], status["readyReplicas"], status["availableReplicas"]) == (2, 2, 2)
 
 
-async def test_an_annotation_costs_two_writes(story):
+async def test_annotation_change_costs_two_writes(story):
     await story.deploy()
     await story.manager.step(5)
     story.manager.transport.writes.clear()
@@ -249,7 +249,7 @@ async def test_an_annotation_costs_two_writes(story):
     assert written[1] == "status"
 
 
-async def test_nothing_is_written_at_rest(story):
+async def test_unchanged_deployment_causes_no_writes(story):
     await story.deploy()
     await story.manager.step(5)
     story.manager.transport.writes.clear()

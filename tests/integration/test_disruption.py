@@ -51,7 +51,7 @@ class Story:
         return (await self.server.get(f"{BUDGETS}/guard")).body["status"]
 
 
-async def test_as_many_are_evicted_as_the_budget_allows(story):
+async def test_evictions_respect_budget(story):
     await story.pods("a", "b", "c")
     await story.budget(minAvailable=2)
     assert (await story.status())["disruptionsAllowed"] == 1
@@ -62,7 +62,7 @@ async def test_as_many_are_evicted_as_the_budget_allows(story):
     assert await story.evict("b") == 429
 
 
-async def test_a_budget_follows_its_pods(story):
+async def test_budget_status_follows_pods(story):
     await story.budget(minAvailable=1)
     await story.pods("a", "b")
     status = await story.status()
@@ -73,7 +73,7 @@ async def test_a_budget_follows_its_pods(story):
     assert (await story.status())["disruptionsAllowed"] == 0
 
 
-async def test_a_condition_that_nothing_came_of_is_taken_back(story):
+async def test_stale_disruption_condition_is_cleared(story):
     await story.pods("a")
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "Test", "message": "m"}
     since = {"lastTransitionTime": "2030-01-01T00:00:00Z"}

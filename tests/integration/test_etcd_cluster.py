@@ -119,7 +119,7 @@ async def state(store):
     return found.revision, sorted((kv.mod_revision, kv.key) for kv in found.kvs)
 
 
-async def test_the_death_of_the_leader_loses_nothing_that_was_acknowledged(cluster, connect):
+async def test_killed_etcd_leader_loses_no_acknowledged_write(cluster, connect):
     load = Load(await connect(deadline=2.0))
     watches = [
         await (await connect(deadline=2.0)).watch(WatchRequest(**UNDER_PREFIX)) for _ in range(WATCHERS)
@@ -144,7 +144,7 @@ async def test_the_death_of_the_leader_loses_nothing_that_was_acknowledged(clust
         assert each.result() == history
 
 
-async def test_a_member_that_stops_is_left_by_its_watches_and_readers(cluster, connect):
+async def test_watches_and_reads_leave_stopped_member(cluster, connect):
     store = await connect(deadline=1.5)
     watch = await store.watch(WatchRequest(**UNDER_PREFIX))
     written = [(await store.put(Put(key=PREFIX + b"before", value=b""))).revision]
@@ -155,7 +155,7 @@ async def test_a_member_that_stops_is_left_by_its_watches_and_readers(cluster, c
     assert len((await store.range(Range(**UNDER_PREFIX))).kvs) == len(written)
 
 
-async def test_a_cluster_that_comes_back_is_taken_up_again(cluster, connect):
+async def test_restarted_cluster_is_used_again(cluster, connect):
     store = await connect(deadline=1.0)
     watch = await store.watch(WatchRequest(**UNDER_PREFIX))
     alone, *others = cluster.members

@@ -82,7 +82,7 @@ def client_of(certificates):
 
 
 class TestTLS:
-    async def test_requests_and_watches_are_served(self, connect, tls_server, certificates):
+    async def test_requests_and_watches_work(self, connect, tls_server, certificates):
         store = await connect(tls_server.url, tls=client_of(certificates))
         watch = await store.watch(WatchRequest(**UNDER_PREFIX))
         revision = await put(store, b"a")
@@ -90,15 +90,15 @@ class TestTLS:
         await watch.request_progress()
         assert (await soon(watch)).revision == revision
 
-    async def test_without_a_certificate_of_ours_there_is_no_service(self, connect, tls_server, certificates):
+    async def test_client_without_certificate_is_refused(self, connect, tls_server, certificates):
         with pytest.raises((Unavailable, Interrupted)):
             await connect(tls_server.url, tls=TLS(ca=certificates.ca))
 
-    async def test_a_server_of_another_authority_is_not_trusted(self, connect, tls_server, tmp_path):
+    async def test_server_of_other_ca_is_not_trusted(self, connect, tls_server, tmp_path):
         with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
             await connect(tls_server.url, tls=TLS(ca=Authority(tmp_path).ca))
 
-    async def test_a_server_that_has_the_name_of_another_is_not_trusted(self, connect, tmp_path):
+    async def test_server_with_other_name_is_not_trusted(self, connect, tmp_path):
         certificates = Authority(tmp_path).certificates(server_name=ELSEWHERE)
         with (
             EtcdServer(tls=certificates, options=QUICK) as server,
@@ -113,7 +113,7 @@ class TestLogin:
         await require_login(fresh_etcd.url, PREFIX)
         return fresh_etcd
 
-    async def test_a_user_is_held_to_what_was_granted(self, connect, server):
+    async def test_user_is_limited_to_granted_keys(self, connect, server):
         store = await connect(server.url, credentials=USER)
         await put(store, b"a")
         assert await read(store) == {PREFIX + b"a": b"v"}
@@ -132,16 +132,16 @@ class TestLogin:
             pytest.param(Credentials(user="nobody", password=""), id="no such user"),
         ],
     )
-    async def test_who_cannot_log_in_is_refused(self, connect, server, credentials):
+    async def test_invalid_credentials_are_refused(self, connect, server, credentials):
         with pytest.raises(PermissionDenied):
             await connect(server.url, credentials=credentials)
 
-    async def test_who_does_not_log_in_is_refused(self, connect, server):
+    async def test_unauthenticated_client_is_refused(self, connect, server):
         store = await connect(server.url)
         with pytest.raises(PermissionDenied):
             await put(store, b"a")
 
-    async def test_a_token_that_the_server_forgot_is_replaced(self, connect, server):
+    async def test_invalidated_token_is_replaced(self, connect, server):
         store = await connect(server.url, credentials=ROOT)
         watch = await store.watch(WatchRequest(**UNDER_PREFIX))
         before = await put(store, b"before")
@@ -150,7 +150,7 @@ class TestLogin:
         after = await put(store, b"after")
         assert await collect(watch, 1) == [(after, b"after")]
 
-    async def test_progress_comes_when_etcd_sends_it_and_not_on_request(self, connect, server):
+    async def test_progress_is_periodic_and_not_on_request(self, connect, server):
         store = await connect(server.url, credentials=USER)
         watch = await store.watch(WatchRequest(**UNDER_PREFIX, progress=True))
         with pytest.raises(Unsupported):
@@ -162,18 +162,18 @@ class TestLogin:
 
 
 class TestEndpoints:
-    async def test_a_dead_one_is_passed_over(self, connect, etcd_url):
+    async def test_dead_endpoint_is_skipped(self, connect, etcd_url):
         store = await connect(f"http://127.0.0.1:{free_port()}", etcd_url)
         watch = await store.watch(WatchRequest(**UNDER_PREFIX))
         revision = await put(store, b"a")
         assert await collect(watch, 1) == [(revision, b"a")]
 
-    async def test_if_all_are_dead_the_store_is_unavailable(self, connect):
+    async def test_dead_endpoints_make_store_unavailable(self, connect):
         with pytest.raises(Unavailable):
             await connect(f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}", deadline=0.2)
 
 
-async def test_a_watch_outlives_its_server(connect, fresh_etcd):
+async def test_watch_survives_server_restart(connect, fresh_etcd):
     store = await connect(fresh_etcd.url)
     watch = await store.watch(WatchRequest(**UNDER_PREFIX))
     wanted, seen = [], []
@@ -189,7 +189,7 @@ async def test_a_watch_outlives_its_server(connect, fresh_etcd):
     assert (last.revision, list(last.events)) == (wanted[-1][0], [])
 
 
-async def test_a_server_that_stops_leaves_the_outcome_of_a_write_unknown(connect, fresh_etcd):
+async def test_stopped_server_leaves_unknown_outcome_of_write(connect, fresh_etcd):
     store = await connect(fresh_etcd.url, deadline=0.5)
     await put(store, b"known")
     fresh_etcd.pause()
@@ -203,7 +203,7 @@ async def test_a_server_that_stops_leaves_the_outcome_of_a_write_unknown(connect
     assert PREFIX + b"known" in await read(patient)
 
 
-async def test_a_revision_larger_than_a_message_stays_whole(connect, etcd_url):
+async def test_large_revision_is_delivered_whole(connect, etcd_url):
     """With previous values two changes of 0.7 MB make four values, which etcd sends in fragments of 1.5 MB."""
     store = await connect(etcd_url)
     keys = [PREFIX + b"a", PREFIX + b"b"]
@@ -230,7 +230,7 @@ async def put_without_end(store):
         await put(store, b"a", b"x" * 100_000)
 
 
-async def test_a_full_server_refuses_writes_and_serves_reads(connect):
+async def test_full_server_refuses_writes_and_serves_reads(connect):
     with EtcdServer(options=[*QUICK, "--quota-backend-bytes=1000000"]) as server:
         store = await connect(server.url)
         with pytest.raises(NoSpace):

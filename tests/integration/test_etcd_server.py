@@ -30,7 +30,7 @@ async def connected(server):
     return await RemoteStore.connect([server.url], clock=RealClock())
 
 
-async def test_each_is_empty(etcd_pool):
+async def test_each_etcd_server_starts_empty(etcd_pool):
     for _ in range(2):
         server = etcd_pool.take()
         store = await connected(server)
@@ -39,7 +39,7 @@ async def test_each_is_empty(etcd_pool):
         server.stop()
 
 
-async def test_one_that_was_killed_comes_back_with_what_it_had(fresh_etcd):
+async def test_killed_etcd_server_keeps_data(fresh_etcd):
     store = await connected(fresh_etcd)
     await store.put(Put(key=b"k", value=b"v"))
     await store.close()
@@ -51,7 +51,7 @@ async def test_one_that_was_killed_comes_back_with_what_it_had(fresh_etcd):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_one_ends_with_the_process_that_started_it(tmp_path):
+def test_etcd_server_ends_with_its_parent(tmp_path):
     with subprocess.Popen(
         [sys.executable, "-c", START_ONE],
         cwd=ROOT,

@@ -138,7 +138,7 @@ def serving(open_store):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_no_callback_takes_long(longest, name, monkeypatch):
+def test_no_callback_blocks_event_loop(longest, name, monkeypatch):
     monkeypatch.setattr(http.client, "_MAXHEADERS", 10_000)
     status, data, took, callback = longest(REQUESTS[name])
     assert b"a fault of the server" not in data
@@ -148,7 +148,7 @@ def test_no_callback_takes_long(longest, name, monkeypatch):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("backend", ["memory", "durable"])
-def test_no_callback_of_a_restore_takes_long(backend, tmp_path):
+def test_no_callback_of_restore_blocks_event_loop(backend, tmp_path):
     with asyncio.Runner() as runner:
         data = runner.run(snapshot())
 
@@ -164,7 +164,7 @@ def test_no_callback_of_a_restore_takes_long(backend, tmp_path):
         assert took < BOUND, f"{took * 1000:.0f} ms in {callback}"
 
 
-def test_what_takes_long_is_measured():
+def test_long_callback_is_measured():
     with asyncio.Runner() as runner, measured() as slices:
 
         async def count():
@@ -174,7 +174,7 @@ def test_what_takes_long_is_measured():
     assert slices.max_seconds > 0.002
 
 
-def test_the_table_has_every_verb():
+def test_table_covers_every_verb():
     methods = {request.method for request in REQUESTS.values()}
     assert methods == {"GET", "POST", "PUT", "PATCH", "DELETE"}
     assert Request("DELETE", MAPS) in REQUESTS.values()

@@ -60,7 +60,7 @@ class Story:
         )
 
 
-async def test_dependents_go_with_their_owner(cluster):
+async def test_dependents_are_deleted_with_owner(cluster):
     owner = await cluster.make("owner")
     child = await cluster.make("child", owner)
     await cluster.make("grandchild", child)
@@ -70,7 +70,7 @@ async def test_dependents_go_with_their_owner(cluster):
     assert await cluster.names() == ["stranger"]
 
 
-async def test_orphans_stay(cluster):
+async def test_orphaned_dependents_are_kept(cluster):
     owner = await cluster.make("owner")
     await cluster.make("child", owner)
     await cluster.delete("owner", "Orphan")
@@ -78,7 +78,7 @@ async def test_orphans_stay(cluster):
     assert "ownerReferences" not in (await cluster.read("child"))["metadata"]
 
 
-async def test_an_owner_deleted_in_the_foreground_goes_last(cluster):
+async def test_foreground_deletion_deletes_owner_last(cluster):
     owner = await cluster.make("owner")
     await cluster.make("held", owner, finalizers=["example.com/held"], blocks=True)
     await cluster.make("child", owner, blocks=True)
@@ -89,14 +89,14 @@ async def test_an_owner_deleted_in_the_foreground_goes_last(cluster):
     assert await cluster.names() == []
 
 
-async def test_an_owner_does_not_wait_for_those_that_do_not_block_it(cluster):
+async def test_owner_does_not_wait_for_non_blocking_dependents(cluster):
     owner = await cluster.make("owner")
     await cluster.make("held", owner, finalizers=["example.com/held"])
     await cluster.delete("owner", "Foreground")
     assert await cluster.names() == ["held"]
 
 
-async def test_what_has_another_owner_stays_and_names_only_that_one(cluster):
+async def test_dependent_with_other_owner_is_kept_without_deleted_owner(cluster):
     one, other = await cluster.make("one"), await cluster.make("other")
     await cluster.make("child", one, other)
     await cluster.delete("one", "Foreground")
@@ -105,7 +105,7 @@ async def test_what_has_another_owner_stays_and_names_only_that_one(cluster):
     assert reference["name"] == "other"
 
 
-async def test_owners_in_a_circle_that_wait_for_each_other(cluster):
+async def test_circular_owners_are_deleted(cluster):
     one = await cluster.make("one")
     other = await cluster.make("other", one, blocks=True)
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": other["metadata"]["uid"]}
@@ -116,13 +116,13 @@ async def test_owners_in_a_circle_that_wait_for_each_other(cluster):
     assert await cluster.names() == []
 
 
-async def test_an_owner_that_never_was(cluster):
+async def test_dependent_of_missing_owner_is_deleted(cluster):
     await cluster.make("child", {"metadata": {"name": "nobody", "uid": "no-such-uid"}})
     await cluster.manager.settle()
     assert await cluster.names() == []
 
 
-async def test_an_owner_that_was_made_anew_is_another(cluster):
+async def test_recreated_owner_does_not_own_former_dependents(cluster):
     owner = await cluster.make("owner")
     await cluster.delete("owner")
     await cluster.make("owner")
@@ -130,7 +130,7 @@ async def test_an_owner_that_was_made_anew_is_another(cluster):
     assert await cluster.names() == ["owner"]
 
 
-async def test_an_owner_in_another_namespace(cluster):
+async def test_owner_in_other_namespace_does_not_count(cluster):
     await cluster.server.post("/api/v1/namespaces", {"metadata": {"name": "other"}})
     owner = await cluster.make("owner", collection="/api/v1/namespaces/other/configmaps")
     await cluster.make("child", owner)
@@ -144,7 +144,7 @@ async def test_an_owner_in_another_namespace(cluster):
     )
 
 
-async def test_what_was_left_while_nobody_watched():
+async def test_garbage_from_before_start_is_collected():
     clock = SteppedClock()
     async with running(clock=clock) as server, contextlib.AsyncExitStack() as stack:
         owner = (await server.post(MAPS, {"metadata": {"name": "owner"}})).body
@@ -163,7 +163,7 @@ async def test_what_was_left_while_nobody_watched():
         assert await story.names() == []
 
 
-async def test_dependents_of_a_kind_that_was_just_defined_go_with_it(cluster):
+async def test_dependents_of_new_custom_kind_are_deleted(cluster):
     """No time passes here, so nobody waits until the server is asked for new kinds anyway."""
     await define(cluster.server, definition())
     await cluster.manager.settle()
@@ -176,7 +176,7 @@ async def test_dependents_of_a_kind_that_was_just_defined_go_with_it(cluster):
     assert await cluster.names() == []
 
 
-async def test_quiet_when_nothing_happens(cluster):
+async def test_unchanged_objects_cause_no_requests(cluster):
     owner = await cluster.make("owner")
     await cluster.make("child", owner)
     before = len(cluster.manager.transport.writes)

@@ -103,7 +103,7 @@ def wrong(hostile, answer):
     return "a fault of the server" if b"a fault of the server" in answer.body else ""
 
 
-async def test_a_storm_of_them_breaks_nothing_and_leaves_nothing(attacked, faults):
+async def test_storm_of_hostile_requests_breaks_nothing(attacked, faults):
     hostiles, left, complaints = Hostiles(SEED), iter(range(REQUESTS)), []
 
     async def send_some():
@@ -188,12 +188,12 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
         pytest.param(framed("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
     ],
 )  # fmt: skip
-async def test_what_broke_it_once(attacked, faults, hostile, status):
+async def test_known_hostile_request_is_handled(attacked, faults, hostile, status):
     answer = await attacked.send(hostile)
     assert (answer.status, faults()) == (status, [])
 
 
-async def test_who_never_ends_his_headers_hinders_nobody(attacked):
+async def test_unfinished_headers_do_not_block_others(attacked):
     """A hundred who have begun, and one who wants an answer."""
     begun = [await asyncio.open_connection(*attacked.address) for _ in range(100)]
     for _, writer in begun:
@@ -205,7 +205,7 @@ async def test_who_never_ends_his_headers_hinders_nobody(attacked):
     await attacked.quiet()
 
 
-async def test_an_object_with_odd_texts_can_still_be_read(attacked):
+async def test_object_with_unusual_texts_can_be_read(attacked):
     assert (await attacked.ask(b"POST", MAPS, b'{"metadata":{"name":"odd"}}')).status == 201
     patch = (
         rb'{"metadata":{"generateName":"\u0000\"\\","annotations":{"a":"\u0000"}},"data":{"a":"\u0000\"}"}}'

@@ -136,7 +136,7 @@ def names_of(trees):
     return {tree["metadata"]["name"] for tree in trees}
 
 
-async def test_controllers_adopt_what_was_imported_and_make_nothing_beside(dump, target):
+async def test_controllers_adopt_imported_objects(dump, target):
     pods, sets = of_kind(dump, "Pod"), of_kind(dump, "ReplicaSet")
     assert (len(pods), len(sets)) == (3, 2)
     await target.load(dump)
@@ -160,7 +160,7 @@ async def test_controllers_adopt_what_was_imported_and_make_nothing_beside(dump,
     assert len(await target.names("/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices")) == 1
 
 
-async def test_what_is_there_stays_as_it_is_or_is_replaced(dump, target):
+async def test_existing_object_is_kept_or_replaced(dump, target):
     wanted = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": "new"}}]
     path = "/api/v1/namespaces/default/configmaps/c"
     await target.server.post(path.removesuffix("/c"), {"metadata": {"name": "c"}, "data": {"k": "old"}})
@@ -170,7 +170,7 @@ async def test_what_is_there_stays_as_it_is_or_is_replaced(dump, target):
     assert (await target.get(path))["data"] == {"k": "new"}
 
 
-async def test_a_dry_run_changes_nothing(dump, target):
+async def test_dry_run_import_changes_nothing(dump, target):
     revision = (await target.server.server.backend.kv.status()).revision
     told = await target.load(dump, dry_run=True)
     assert told["deployment.apps/web"] == ("created", "")
@@ -178,7 +178,7 @@ async def test_a_dry_run_changes_nothing(dump, target):
     assert (await target.server.server.backend.kv.status()).revision == revision
 
 
-async def test_pods_alone_lose_an_owner_who_is_not_there_and_get_a_place(dump, target):
+async def test_imported_pod_without_owner_is_rescheduled(dump, target):
     pods = of_kind(dump, "Pod")
     away = [pods[0] | {"spec": pods[0]["spec"] | {"nodeName": "far-away"}}, *pods[1:]]
     told = await target.load(away, namespace="other")
@@ -190,13 +190,13 @@ async def test_pods_alone_lose_an_owner_who_is_not_there_and_get_a_place(dump, t
     assert names_of(bound) == names_of(pods)
 
 
-async def test_an_owner_who_is_there_already_is_found_by_name(dump, target):
+async def test_existing_owner_is_found_by_name(dump, target):
     await target.load([*of_kind(dump, "Deployment"), *of_kind(dump, "Namespace")])
     told = await target.load(of_kind(dump, "ReplicaSet"))
     assert not any(why for _, why in told.values())
 
 
-async def test_custom_objects_come_after_their_definition(target):
+async def test_custom_objects_are_imported_after_definition(target):
     custom = {
         "apiVersion": "example.com/v1",
         "kind": "Widget",
@@ -206,7 +206,7 @@ async def test_custom_objects_come_after_their_definition(target):
     assert told["widget.example.com/w"] == ("created", "")
 
 
-async def test_what_fails_is_told_and_the_rest_goes_on(target):
+async def test_failed_object_is_reported_and_import_continues(target):
     wrong = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "No"}}
     unknown = {"apiVersion": "example.com/v9", "kind": "Nothing", "metadata": {"name": "n"}}
     right = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yes"}}
@@ -217,14 +217,14 @@ async def test_what_fails_is_told_and_the_rest_goes_on(target):
     assert told["configmap/yes"] == ("created", "")
 
 
-async def test_a_service_whose_address_is_taken_gets_another(target):
+async def test_service_with_taken_address_gets_another(target):
     spec = {"clusterIP": "192.0.2.1", "clusterIPs": ["192.0.2.1"], "ports": [{"port": 80}]}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
     assert await target.load([service]) == {"service/s": ("created", "")}
     assert (await target.get("/api/v1/namespaces/default/services/s"))["spec"]["clusterIP"] != "192.0.2.1"
 
 
-async def test_volumes_and_claims_are_bound_to_each_other_again(target):
+async def test_imported_volumes_and_claims_are_bound(target):
     reference = {"name": "c", "namespace": "default", "uid": "old"}
     spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
     volume = {

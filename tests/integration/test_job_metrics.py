@@ -46,7 +46,7 @@ async def cluster():
         yield Cluster(server, manager)
 
 
-async def test_a_job_that_succeeds(cluster):
+async def test_succeeded_job_is_counted(cluster):
     await cluster.run_job(parallelism=2, completions=2)
     mode = {"completion_mode": "NonIndexed"}
     assert cluster.job("job_pods_creation_total", reason="new", status="succeeded") == 2
@@ -61,7 +61,7 @@ async def test_a_job_that_succeeds(cluster):
     assert cluster.job("job_syncs_total", **mode, result="success", action="tracking") >= 1
 
 
-async def test_a_job_that_fails(cluster):
+async def test_failed_job_is_counted(cluster):
     await cluster.run_job(backoffLimit=0)
     await cluster.end_pods("Failed")
     mode = {"completion_mode": "NonIndexed"}
@@ -70,14 +70,14 @@ async def test_a_job_that_fails(cluster):
     assert cluster.job("jobs_finished_total", **mode, **reason) == 1
 
 
-async def test_indexes(cluster):
+async def test_indexed_job_is_counted(cluster):
     await cluster.run_job(completionMode="Indexed", parallelism=3, completions=3)
     await cluster.end_pods("Succeeded")
     assert cluster.job("job_finished_indexes_total", status="succeeded", backoffLimit="global") == 3
     assert cluster.job("job_pods_finished_total", completion_mode="Indexed", result="succeeded") == 3
 
 
-async def test_pods_that_are_deleted_and_made_again(cluster):
+async def test_recreated_pods_are_counted(cluster):
     await cluster.run_job(parallelism=2, completions=2, backoffLimit=5)
     await cluster.server.patch(f"{BATCH}/jobs/j", {"spec": {"suspend": True}})
     await cluster.manager.step(2)
@@ -85,14 +85,14 @@ async def test_pods_that_are_deleted_and_made_again(cluster):
     assert cluster.job("job_syncs_total", **mode, result="success", action="pods_deleted") == 1
 
 
-async def test_how_late_finished_jobs_are_deleted(cluster):
+async def test_ttl_deletion_delay_is_observed(cluster):
     await cluster.run_job(ttlSecondsAfterFinished=60)
     await cluster.end_pods("Succeeded")
     await cluster.manager.step(120)
     assert cluster.value("ttl_after_finished_controller_job_deletion_duration_seconds_count") == 1
 
 
-async def test_how_late_jobs_of_cron_jobs_are_made(cluster):
+async def test_cron_job_creation_skew_is_observed(cluster):
     spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": TEMPLATE}}}
     answer = await cluster.server.post(f"{BATCH}/cronjobs", {"metadata": {"name": "c"}, "spec": spec})
     assert answer.status == 201, answer.body

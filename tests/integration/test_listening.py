@@ -85,7 +85,7 @@ async def ended(reader):
 
 
 @pytest.mark.parametrize("sent", [b"", BEGINNING_OF_A_HANDSHAKE], ids=["nothing", "its beginning"])
-def test_a_handshake_that_stalls_is_cut_off(sent):
+def test_stalled_handshake_is_closed(sent):
     async def story():
         async with Site(tls=certificates()) as site:
             reader, writer = await site.connect()
@@ -101,7 +101,7 @@ def test_a_handshake_that_stalls_is_cut_off(sent):
     run(story)
 
 
-def test_an_idle_connection_is_closed():
+def test_idle_connection_is_closed():
     async def story():
         async with Site() as site:
             reader, writer = await site.connect()
@@ -119,7 +119,7 @@ def test_an_idle_connection_is_closed():
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
-def test_a_system_without_another_socket_closes_one_and_accepts_again_later(number, caplog):
+def test_exhausted_file_descriptors_close_one_connection_and_resume(number, caplog):
     async def story():
         clock = SteppedClock()
         async with Site(clock=clock) as site:
@@ -143,7 +143,7 @@ def test_a_system_without_another_socket_closes_one_and_accepts_again_later(numb
     assert levels == [logging.WARNING]
 
 
-def test_a_client_that_has_gone_before_it_is_accepted_changes_nothing(caplog):
+def test_client_gone_before_accept_changes_nothing(caplog):
     async def story():
         async with Site() as site:
             site.loop.failures.append(OSError(errno.ECONNABORTED, "gone"))
@@ -157,7 +157,7 @@ def test_a_client_that_has_gone_before_it_is_accepted_changes_nothing(caplog):
     assert not caplog.records
 
 
-def test_a_connection_that_must_go_before_it_is_begun_is_closed():
+def test_connection_evicted_before_start_is_closed():
     """All that wait are accepted in one turn of the loop."""
 
     async def story():

@@ -33,7 +33,7 @@ async def told(cluster):
     return [(event["reason"], event["message"]) for event in of_services]
 
 
-async def test_a_service_is_given_an_address_until_it_goes(cluster):
+async def test_service_has_load_balancer_address_until_deleted(cluster):
     made = await service(cluster)
     assert made["status"]["loadBalancer"] == {"ingress": [{"ip": "198.18.0.1", "ipMode": "VIP"}]}
     assert made["metadata"]["finalizers"] == [FINALIZER]
@@ -49,7 +49,7 @@ async def test_a_service_is_given_an_address_until_it_goes(cluster):
     ]
 
 
-async def test_a_service_that_becomes_another_kind_gives_its_address_back(cluster):
+async def test_type_change_releases_load_balancer_address(cluster):
     await service(cluster)
     await cluster.server.patch(f"{SERVICES}/web", {"spec": {"type": "ClusterIP"}}, **MERGE)
     await cluster.manager.settle()
@@ -58,13 +58,13 @@ async def test_a_service_that_becomes_another_kind_gives_its_address_back(cluste
     assert "finalizers" not in left["metadata"]
 
 
-async def test_a_service_of_another_class_is_left_alone(cluster):
+async def test_service_of_other_class_is_ignored(cluster):
     made = await service(cluster, loadBalancerClass="a.b/c")
     assert made["status"] == {"loadBalancer": {}}
     assert "finalizers" not in made["metadata"]
 
 
-async def test_an_address_of_another_service_is_not_given_twice(cluster):
+async def test_address_of_other_service_is_not_reused(cluster):
     await service(cluster, loadBalancerIP="198.18.0.9")
     second = await service(cluster, "other", loadBalancerIP="198.18.0.9")
     assert second["status"] == {"loadBalancer": {}}
@@ -76,7 +76,7 @@ async def test_an_address_of_another_service_is_not_given_twice(cluster):
     assert again["status"]["loadBalancer"]["ingress"][0]["ip"] == "198.18.0.9"
 
 
-async def test_the_range_is_a_flag():
+async def test_address_range_is_a_flag():
     networks = Networks(load_balancer_cidr="192.0.2.0/24")
     async with simulating(runnables=RUNNABLES, nodes=1, networks=networks) as cluster:
         assert (await service(cluster))["status"]["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.1"

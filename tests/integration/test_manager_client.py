@@ -42,7 +42,7 @@ def config_map(name, **data):
     }
 
 
-async def test_an_object_is_made_read_changed_and_deleted(client):
+async def test_object_is_created_read_updated_and_deleted(client):
     made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
     key = Key("default", "a")
     assert await client.get(CONFIG_MAPS, key) == made
@@ -55,7 +55,7 @@ async def test_an_object_is_made_read_changed_and_deleted(client):
         await client.get(CONFIG_MAPS, key)
 
 
-async def test_a_cluster_wide_object_has_no_namespace_in_its_path(client):
+async def test_cluster_scoped_object_has_no_namespace_in_path(client):
     made = await client.create(NAMESPACES, {"metadata": {"name": "other"}})
     assert await client.get(NAMESPACES, Key("", "other")) == made
 
@@ -69,14 +69,14 @@ async def test_a_cluster_wide_object_has_no_namespace_in_its_path(client):
         pytest.param("apply", config_map("a", x="2"), id="apply"),
     ],
 )
-async def test_every_kind_of_patch(client, kind, body):
+async def test_every_patch_type_is_sent(client, kind, body):
     await client.create(CONFIG_MAPS, config_map("a", x="1"))
     wanted = {"field_manager": "test", "force": True} if kind == "apply" else {}
     patched = await client.patch(CONFIG_MAPS, Key("default", "a"), body, kind=kind, **wanted)
     assert patched["data"] == {"x": "2"}
 
 
-async def test_a_status_is_written_apart(client):
+async def test_status_is_written_separately(client):
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
     made = await client.create(DEPLOYMENTS, {"metadata": {"name": "d", "namespace": "default"}, "spec": spec})
@@ -86,14 +86,14 @@ async def test_a_status_is_written_apart(client):
     assert scale["kind"] == "Scale"
 
 
-async def test_a_subresource_is_made_below_its_parent(client):
+async def test_subresource_is_created_under_its_parent(client):
     body = {"spec": {"expirationSeconds": 3600}}
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot", "namespace": "default"}})
     made = await client.create(SERVICE_ACCOUNTS, body, key=Key("default", "robot"), subresource="token")
     assert made["status"]["token"]
 
 
-async def test_a_list_comes_in_pages_and_says_what_its_items_are(client):
+async def test_list_is_paged_and_items_have_kind(client):
     for name in ("a", "b", "c"):
         await client.create(CONFIG_MAPS, config_map(name))
     first = await client.list(CONFIG_MAPS, "default", limit=2)
@@ -105,7 +105,7 @@ async def test_a_list_comes_in_pages_and_says_what_its_items_are(client):
     assert {(item["kind"], item["apiVersion"]) for item in found} == {("ConfigMap", "v1")}
 
 
-async def test_lists_are_selected_from(client):
+async def test_lists_support_selectors(client):
     for name in ("a", "b"):
         labelled = config_map(name)
         labelled["metadata"]["labels"] = {"which": name}
@@ -116,7 +116,7 @@ async def test_lists_are_selected_from(client):
     assert [i["metadata"]["name"] for i in by_field.items] == ["b"]
 
 
-async def test_a_collection_is_deleted_at_once(client):
+async def test_collection_is_deleted(client):
     for name in ("a", "b"):
         await client.create(CONFIG_MAPS, config_map(name))
     await client.delete_collection(
@@ -126,7 +126,7 @@ async def test_a_collection_is_deleted_at_once(client):
     assert [item["metadata"]["name"] for item in left.items] == ["b"]
 
 
-async def test_only_metadata_are_asked_for(client):
+async def test_metadata_only_is_requested(client):
     await client.create(CONFIG_MAPS, config_map("a", x="1"))
     one = await client.get(METADATA_ONLY, Key("default", "a"))
     listed = await client.list(METADATA_ONLY, "default")
@@ -135,12 +135,12 @@ async def test_only_metadata_are_asked_for(client):
     assert ["data" in item for item in listed.items] == [False]
 
 
-async def test_what_is_no_resource_is_asked_for_by_its_path(client):
+async def test_non_resource_path_is_requested(client):
     version = await client.raw("GET", "/version")
     assert "gitVersion" in version
 
 
-async def test_errors_have_names(client):
+async def test_error_responses_raise_their_class(client):
     made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
     key = Key("default", "a")
     with pytest.raises(AlreadyExists, match='configmaps "a" already exists'):
@@ -154,19 +154,19 @@ async def test_errors_have_names(client):
         await client.create(CONFIG_MAPS, config_map("A B"))
 
 
-async def test_whom_the_server_does_not_know_is_told_so():
+async def test_unknown_user_is_unauthorized():
     async with running() as server, client_of(server.url, token="nobody") as client:
         with pytest.raises(Unauthorized):
             await client.list(PODS)
 
 
-async def test_a_server_that_is_not_there_is_unreachable():
+async def test_absent_server_is_unreachable():
     async with client_of("http://127.0.0.1:1") as nobody:
         with pytest.raises(Unreachable, match="POST /api/v1/namespaces/default/configmaps"):
             await nobody.create(CONFIG_MAPS, config_map("a"))
 
 
-async def test_a_controller_may_be_a_service_account_of_its_own():
+async def test_controller_may_use_its_service_account():
     """The server made none for it and, having no controllers, not even its namespace's."""
     async with running() as server, client_of(server.url, use_service_account_credentials=True) as client:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

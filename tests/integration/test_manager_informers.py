@@ -44,7 +44,7 @@ def pod(name):
     }
 
 
-async def test_what_was_there_is_seen_when_it_is_synced(client):
+async def test_synced_informer_has_existing_objects(client):
     await client.create(CONFIG_MAPS, config_map("a", x="1"))
     async with informers_of(client, CONFIG_MAPS) as informers:
         found = informers.caches.of(CONFIG_MAPS).get("default", "a")
@@ -53,7 +53,7 @@ async def test_what_was_there_is_seen_when_it_is_synced(client):
     assert "managedFields" not in found["metadata"]
 
 
-async def test_each_change_is_seen_and_told(client):
+async def test_each_change_is_cached_and_delivered(client):
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
         told = Told(informer)
@@ -66,7 +66,7 @@ async def test_each_change_is_seen_and_told(client):
     assert told.words == ["+a", "~a", "-a"]
 
 
-async def test_pods_are_held_as_their_views(client):
+async def test_pods_are_cached_as_views(client):
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default", "namespace": "default"}})
     async with informers_of(client, PODS) as informers:
         made = await client.create(PODS, pod("a"))
@@ -75,7 +75,7 @@ async def test_pods_are_held_as_their_views(client):
     assert (view.uid, view.phase) == (meta.uid(made), "Pending")
 
 
-async def test_an_index_finds_what_came_before_and_after_it(client):
+async def test_index_covers_objects_before_and_after_it(client):
     await client.create(CONFIG_MAPS, config_map("a", colour="red"))
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
@@ -86,7 +86,7 @@ async def test_an_index_finds_what_came_before_and_after_it(client):
     assert [meta.name(tree) for tree in found] == ["a", "b"]
 
 
-async def test_only_metadata_are_held(client):
+async def test_metadata_informer_caches_metadata_only(client):
     await client.create(CONFIG_MAPS, config_map("a", x="1"))
     async with informers_of(client, METADATA_ONLY) as informers:
         await client.create(CONFIG_MAPS, config_map("b", x="1"))
@@ -95,7 +95,7 @@ async def test_only_metadata_are_held(client):
         assert [tree for tree in lister.all() if "data" in tree] == []
 
 
-async def test_an_informer_that_is_asked_for_later_runs_too(client):
+async def test_informer_requested_later_runs(client):
     async with informers_of(client, PODS) as informers:
         await client.create(CONFIG_MAPS, config_map("a"))
         informer = informers.of(CONFIG_MAPS)
@@ -103,7 +103,7 @@ async def test_an_informer_that_is_asked_for_later_runs_too(client):
         assert informer.lister.get("default", "a") is not None
 
 
-async def test_one_that_is_forgotten_no_longer_watches(client):
+async def test_removed_informer_stops_watching(client):
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
         informers.forget(CONFIG_MAPS)

@@ -51,7 +51,7 @@ async def server():
         yield server
 
 
-async def test_connections_that_are_cut(server):
+async def test_informer_survives_cut_connections(server):
     async with watched(server) as (direct, relay, informer):
         told = Told(informer)
         for name in "abcde":
@@ -62,7 +62,7 @@ async def test_connections_that_are_cut(server):
 
 
 @pytest.mark.parametrize("count", [1, 700, 5000])
-async def test_a_connection_that_is_cut_in_the_middle_of_a_line(server, count):
+async def test_informer_survives_connection_cut_within_a_line(server, count):
     async with watched(server) as (direct, relay, informer):
         told = Told(informer)
         relay.cut_after(count)
@@ -72,7 +72,7 @@ async def test_a_connection_that_is_cut_in_the_middle_of_a_line(server, count):
     assert told.words == ["+large", "+small"]
 
 
-async def test_a_line_of_megabytes(server):
+async def test_informer_reads_line_of_megabytes(server):
     async with watched(server) as (direct, _, informer):
         text = "x" * 900_000
         await direct.create(CONFIG_MAPS, config_map("large", text=text))
@@ -80,7 +80,7 @@ async def test_a_line_of_megabytes(server):
         assert informer.lister.get("default", "large")["data"] == {"text": text}
 
 
-async def test_a_server_that_is_away_for_a_while(server):
+async def test_informer_survives_absent_server(server):
     async with watched(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await direct.create(CONFIG_MAPS, config_map("stays"))
@@ -95,7 +95,7 @@ async def test_a_server_that_is_away_for_a_while(server):
     assert sorted(told.words) == ["+comes", "-goes"]
 
 
-async def test_another_server_with_another_history(server):
+async def test_informer_survives_server_with_other_history(server):
     """Its revisions are lower, so nothing of what was known before may be waited for."""
     async with (
         running() as other,
@@ -119,7 +119,7 @@ async def test_another_server_with_another_history(server):
     assert sorted(told.words) == ["-only-here", "~there-too"]
 
 
-async def test_history_that_is_forgotten():
+async def test_informer_relists_after_expired_history():
     """The server is replaced by one that knows no more than what is there, and the connection is never refused."""
     store = MemoryStore(clock=RealClock())
     async with running(kv=store) as server, watched(server) as (direct, relay, informer):
@@ -152,7 +152,7 @@ async def stored(count):
 
 
 @pytest.mark.slow
-async def test_many_objects_and_many_changes():
+async def test_informer_follows_many_objects_and_changes():
     """Ten thousand, most of them there before, while connections are cut."""
     async with running(kv=await stored(9_000)) as server, watched(server) as (direct, relay, informer):
         told = Told(informer)

@@ -29,7 +29,7 @@ async def until_established(server, definition):
             conditions = {condition["type"]: condition["status"] for condition in found}
 
 
-async def test_kinds_that_are_defined_later():
+async def test_controllers_start_when_their_kinds_are_defined():
     clock = SteppedClock()
     async with running_cluster(clock=clock, controllers=CONTROLLERS) as (server, manager):
         first, *others = [yaml.safe_load(text) for text in definitions("kruise")]

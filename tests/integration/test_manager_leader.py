@@ -120,7 +120,7 @@ async def spec(client):
     return (await client.get(LEASES, LEASE))["spec"]
 
 
-async def test_one_works_as_long_as_it_renews(client, clock, candidates):
+async def test_leader_works_while_it_renews(client, clock, candidates):
     first, second = await start(candidates)
     before = clock.now()
 
@@ -136,7 +136,7 @@ async def test_one_works_as_long_as_it_renews(client, clock, candidates):
     assert now["renewTime"] > format_micro_time(before)
 
 
-async def test_who_stops_gives_the_lease_back_and_the_other_begins_at_once(client, clock, candidates):
+async def test_stopped_leader_releases_lease_and_other_starts_at_once(client, clock, candidates):
     first, second = await start(candidates)
     first.task.cancel()
     await asyncio.gather(first.task, return_exceptions=True)
@@ -148,7 +148,7 @@ async def test_who_stops_gives_the_lease_back_and_the_other_begins_at_once(clien
     assert (await spec(client))["leaseTransitions"] == 1
 
 
-async def test_who_is_cut_off_stops_at_the_deadline_and_the_other_begins_later(clock, candidates):
+async def test_disconnected_leader_stops_at_deadline_before_other_starts(clock, candidates):
     first, second = await start(candidates)
     await pass_time(clock, 6, candidates)
     first.line.is_cut = True
@@ -172,7 +172,7 @@ async def test_who_is_cut_off_stops_at_the_deadline_and_the_other_begins_later(c
     assert began[0] > stopped[0]
 
 
-async def test_who_slept_past_the_deadline_writes_nothing_more(clock, candidates):
+async def test_suspended_leader_writes_nothing_after_deadline(clock, candidates):
     """As a process that was stopped and goes on: nothing has run since, and the clock is further."""
     first, _ = await start(candidates)
     assert first.elector.may_write()
@@ -180,7 +180,7 @@ async def test_who_slept_past_the_deadline_writes_nothing_more(clock, candidates
     assert not first.elector.may_write()
 
 
-async def test_no_write_arrives_after_the_deadline(server, client, clock, candidates):
+async def test_no_write_arrives_after_deadline(server, client, clock, candidates):
     first, second = await start(candidates)
     async with client_of(server.url, clock=clock, may_write=first.elector.may_write) as worker:
         await worker.create(SECRETS, secret("in-time"))
@@ -193,7 +193,7 @@ async def test_no_write_arrives_after_the_deadline(server, client, clock, candid
     assert [item["metadata"]["name"] for item in found] == ["in-time"]
 
 
-async def test_a_line_that_is_mended_in_time_changes_nothing(clock, candidates):
+async def test_connection_restored_in_time_changes_nothing(clock, candidates):
     first, second = await start(candidates)
     await pass_time(clock, 6, candidates)
     first.line.is_cut = True
@@ -203,7 +203,7 @@ async def test_a_line_that_is_mended_in_time_changes_nothing(clock, candidates):
     assert (first.works, second.works) == (True, False)
 
 
-async def test_a_lease_that_was_taken_away_is_lost_at_once(client, clock, candidates):
+async def test_taken_lease_is_lost_at_once(client, clock, candidates):
     first, second = await start(candidates)
     found = await client.get(LEASES, LEASE)
     taken = {**found["spec"], "holderIdentity": "somebody"}
@@ -216,7 +216,7 @@ async def test_a_lease_that_was_taken_away_is_lost_at_once(client, clock, candid
     assert not second.works
 
 
-async def test_a_lease_that_was_deleted_is_made_anew(client, clock, candidates):
+async def test_deleted_lease_is_recreated(client, clock, candidates):
     first, _ = await start(candidates)
     await client.delete(LEASES, LEASE)
     await pass_time(clock, 5, candidates)
@@ -228,7 +228,7 @@ async def test_a_lease_that_was_deleted_is_made_anew(client, clock, candidates):
     ]
 
 
-async def test_work_that_fails_gives_the_lease_back(client, clock):
+async def test_failed_work_releases_lease(client, clock):
     async def fail():
         raise ValueError("why")
 
@@ -238,7 +238,7 @@ async def test_work_that_fails_gives_the_lease_back(client, clock):
     assert (await spec(client)).get("holderIdentity", "") == ""
 
 
-async def test_what_is_in_hand_is_finished_before_the_lease_is_given_back(client, clock):
+async def test_current_keys_are_finished_before_lease_is_released(client, clock):
     ended = []
 
     async def work():
@@ -257,7 +257,7 @@ async def test_what_is_in_hand_is_finished_before_the_lease_is_given_back(client
     assert ended == ["a"]
 
 
-async def test_who_does_not_end_in_time_is_cut_off(client, clock):
+async def test_work_that_does_not_end_in_time_is_cancelled(client, clock):
     cut = []
 
     async def work():
@@ -284,7 +284,7 @@ async def test_who_does_not_end_in_time_is_cut_off(client, clock):
     assert (await spec(client)).get("holderIdentity", "") == ""
 
 
-async def test_a_second_cancellation_cuts_off_what_is_in_hand_and_renews_the_lease_no_more(client, clock):
+async def test_second_cancellation_cancels_keys_and_stops_renewal(client, clock):
     async def work():
         try:
             await asyncio.get_running_loop().create_future()
@@ -302,7 +302,7 @@ async def test_a_second_cancellation_cuts_off_what_is_in_hand_and_renews_the_lea
     assert not {"work", "lease"} & {task.get_name() for task in asyncio.all_tasks()}
 
 
-async def test_work_that_ends_gives_the_lease_back(client, clock):
+async def test_finished_work_releases_lease(client, clock):
     async def work():
         return
 

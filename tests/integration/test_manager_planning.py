@@ -89,7 +89,7 @@ async def names(manager, resource):
     return [item["metadata"]["name"] for item in (await manager.client.list(resource, "default")).items]
 
 
-async def test_what_is_wanted_is_made_once(manager):
+async def test_desired_objects_are_created_once(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 5))
     await manager.settle()
     assert len(await names(manager, SECRETS)) == 5
@@ -97,7 +97,7 @@ async def test_what_is_wanted_is_made_once(manager):
     assert found["data"]["have"] == "5"
 
 
-async def test_what_is_too_much_is_deleted(manager):
+async def test_surplus_objects_are_deleted(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 5))
     await manager.settle()
     await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"copies": "2"}})
@@ -105,7 +105,7 @@ async def test_what_is_too_much_is_deleted(manager):
     assert len(await names(manager, SECRETS)) == 2
 
 
-async def test_what_was_done_is_told(manager):
+async def test_actions_record_events(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 2))
     await manager.settle()
     events = (await manager.client.list(EVENTS, "default")).items
@@ -117,7 +117,7 @@ async def test_what_was_done_is_told(manager):
     }
 
 
-async def test_nothing_is_written_once_it_is_quiet(manager):
+async def test_unchanged_objects_cause_no_writes(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 3))
     await manager.settle()
     before = len(manager.transport.writes)
@@ -126,7 +126,7 @@ async def test_nothing_is_written_once_it_is_quiet(manager):
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 7])
-async def test_answers_that_are_lost_make_nothing_twice(manager, every):
+async def test_lost_responses_create_no_duplicates(manager, every):
     """The seventh, and so on; of the first every one, until the way is mended."""
     manager.transport.on_way_back = Lost(every)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
@@ -134,7 +134,7 @@ async def test_answers_that_are_lost_make_nothing_twice(manager, every):
     assert len(await names(manager, SECRETS)) == creations(manager) == 10
 
 
-async def test_what_became_of_lost_writes_is_asked_by_who_reads_for_all(manager):
+async def test_unknown_outcomes_are_resolved_by_client_that_may_list(manager):
     """The accounts of some controllers may create what they may not list."""
     agents = manager.transport.transport = Agents(manager.transport.transport)
     manager.transport.on_way_back = Lost(7)
@@ -145,7 +145,7 @@ async def test_what_became_of_lost_writes_is_asked_by_who_reads_for_all(manager)
 
 
 @pytest.mark.parametrize("every", [2, 3, 7])
-async def test_what_is_lost_on_its_way_is_made_later(manager, every):
+async def test_lost_requests_are_retried(manager, every):
     manager.transport.on_way_there = Lost(every)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(60)
@@ -153,7 +153,7 @@ async def test_what_is_lost_on_its_way_is_made_later(manager, every):
     assert creations(manager) > 10
 
 
-async def test_no_plan_is_made_from_a_cache_that_lacks_what_was_written(manager):
+async def test_no_plan_is_made_from_stale_cache(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 3))
     await manager.settle()
     held = Held(manager.work.informers.of(SECRETS))
@@ -170,7 +170,7 @@ async def test_no_plan_is_made_from_a_cache_that_lacks_what_was_written(manager)
     assert found["data"]["have"] == "5"
 
 
-async def test_what_was_never_seen_is_not_waited_for_longer_than_five_minutes(manager, clock):
+async def test_unseen_write_is_awaited_five_minutes_at_most(manager, clock):
     held = Held(manager.work.informers.of(SECRETS))
     await manager.client.create(CONFIG_MAPS, parent("a", 1))
     await until(lambda: creations(manager) == 1)
@@ -187,9 +187,7 @@ async def test_what_was_never_seen_is_not_waited_for_longer_than_five_minutes(ma
 
 
 @pytest.mark.parametrize("after", range(1, 8))
-async def test_a_manager_that_is_killed_after_any_write_is_followed_by_one_that_makes_nothing_twice(
-    server, clock, after
-):
+async def test_restart_after_any_write_creates_no_duplicates(server, clock, after):
     """There are five copies to make, and one write tells that they are there."""
     killed, done = asyncio.Event(), count(1)
 

@@ -35,7 +35,7 @@ async def lease(server):
         return (await admin.get(LEASE)).body["spec"]
 
 
-async def test_at_a_signal_it_gives_the_lease_back(server):
+async def test_sigterm_releases_lease(server):
     with ManagerProcess(server.kubeconfig) as manager:
         assert (await lease(server))["holderIdentity"]
         assert manager.stop() == 0
@@ -43,7 +43,7 @@ async def test_at_a_signal_it_gives_the_lease_back(server):
     assert [line.rpartition("] ")[2] for line in manager.log[-1:]] == ["Stopped\n"]
 
 
-async def test_of_two_one_works_and_the_other_takes_over_when_it_is_killed(server):
+async def test_standby_manager_takes_over_after_kill(server):
     with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
         holder = (await lease(server))["holderIdentity"]
         assert "Waiting for the lease" in second.ready.string
@@ -56,7 +56,7 @@ async def test_of_two_one_works_and_the_other_takes_over_when_it_is_killed(serve
         assert second.stop() == 0
 
 
-async def test_one_that_slept_past_its_deadline_is_the_next_in_line(server):
+async def test_suspended_leader_becomes_standby(server):
     with ManagerProcess(server.kubeconfig, *QUICK) as first, Begun(server.kubeconfig, *QUICK) as second:
         holder = (await lease(server))["holderIdentity"]
         first.signal(signal.SIGSTOP)
@@ -70,7 +70,7 @@ async def test_one_that_slept_past_its_deadline_is_the_next_in_line(server):
         assert first.stop() == 0
 
 
-def test_it_waits_for_its_server_and_outlives_it(tmp_path):
+def test_manager_waits_for_server_and_survives_its_restart(tmp_path):
     kept = ("--data-dir", tmp_path / "data", "--write-kubeconfig", tmp_path / "kubeconfig")
     with ApiServerProcess(tmp_path, *kept) as server:
         here = f"--secure-port={server.url.rpartition(':')[2]}"
@@ -86,7 +86,7 @@ def test_it_waits_for_its_server_and_outlives_it(tmp_path):
     assert len([line for line in manager.log if "Waiting for the API server" in line]) == 1
 
 
-async def test_each_controller_shows_its_health(server):
+async def test_each_controller_has_a_health_check(server):
     with ManagerProcess(server.kubeconfig, "--metrics-port=0", "--controllers=deployment") as manager:
         (url,) = (found[1] for line in manager.log if (found := re.search(r"metrics: (\S+)", line)))
         async with client(server, token_="") as anybody:

@@ -34,7 +34,7 @@ async def until(admin, check):
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-async def test_nothing_that_the_manager_does_is_forbidden(tmp_path):
+async def test_no_request_of_manager_is_forbidden(tmp_path):
     audit, kubeconfig = tmp_path / "audit", tmp_path / "controller-manager.kubeconfig"
     flags = ("--packs=kruise", f"--audit-log-path={audit}", f"--write-manager-kubeconfig={kubeconfig}")
     manager = ("--use-service-account-credentials", "--simulate-nodes=2")

@@ -66,7 +66,7 @@ def work(client):
     return ManagerRun(outfit, controllers=[], runnables=runnables)
 
 
-async def test_engines_see_what_was_there_before_them(client, work):
+async def test_runnables_see_existing_objects(client, work):
     await client.create(CONFIG_MAPS, config_map("first"))
     task = asyncio.create_task(work.run())
     for engine in work.running.values():
@@ -75,7 +75,7 @@ async def test_engines_see_what_was_there_before_them(client, work):
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_at_the_end_each_finishes_what_it_has_in_hand_while_the_caches_still_live(client, work):
+async def test_runnables_finish_current_work_while_caches_are_live(client, work):
     task = asyncio.create_task(work.run())
     await until(lambda: all(engine.began for engine in work.running.values()))
     task.cancel()
@@ -84,7 +84,7 @@ async def test_at_the_end_each_finishes_what_it_has_in_hand_while_the_caches_sti
     assert len((await client.list(CONFIG_MAPS, "default")).items) == 2
 
 
-async def test_one_that_fails_ends_all_and_is_named(client, work, caplog):
+async def test_failed_runnable_ends_all_and_is_named(client, work, caplog):
     task = asyncio.create_task(work.run())
     await until(lambda: all(engine.began for engine in work.running.values()))
     work.running["one"].fails.set()
@@ -97,7 +97,7 @@ async def test_one_that_fails_ends_all_and_is_named(client, work, caplog):
     assert len((await client.list(CONFIG_MAPS, "default")).items) == 2
 
 
-async def test_without_anything_to_do_it_waits(work):
+async def test_manager_without_runnables_waits(work):
     work.running.clear()
     task = asyncio.create_task(work.run())
     await until(lambda: len(asyncio.all_tasks()) > 3)
@@ -108,7 +108,7 @@ async def test_without_anything_to_do_it_waits(work):
 
 
 @pytest.mark.parametrize("part", ["informers", "events"])
-async def test_a_support_that_fails_ends_all_and_is_named(work, part):
+async def test_failed_support_task_ends_all_and_is_named(work, part):
     async def fail():
         raise ValueError("why")
 
@@ -119,7 +119,7 @@ async def test_a_support_that_fails_ends_all_and_is_named(work, part):
 
 
 @pytest.mark.parametrize("part", ["informers", "events"])
-async def test_what_is_in_hand_when_a_support_fails_is_cut_off(work, part):
+async def test_current_work_is_cancelled_when_support_task_fails(work, part):
     """It may wait for a cache that shows nothing new any more."""
     fails = asyncio.Event()
 
@@ -142,7 +142,7 @@ async def test_what_is_in_hand_when_a_support_fails_is_cut_off(work, part):
     assert (work.problem(part), work.problem("one")) == ("ValueError: why", "")
 
 
-async def test_one_that_returns_has_failed(work):
+async def test_runnable_that_returns_has_failed(work):
     class Returning:
         async def run(self):
             """At once."""
@@ -153,7 +153,7 @@ async def test_one_that_returns_has_failed(work):
     assert "it returned" in work.problem("one")
 
 
-async def test_a_handler_that_fails_is_passed_over_for_that_object(client, work, caplog):
+async def test_failed_handler_is_skipped_for_that_object(client, work, caplog):
     """The informers and every other handler go on; each version of the object is logged once."""
 
     def fail(change):

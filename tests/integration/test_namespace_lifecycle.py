@@ -35,13 +35,13 @@ async def condition(server, name):
     return next((one["status"], one["message"]) for one in conditions if one["type"] == name)
 
 
-async def test_a_new_namespace_has_an_account_and_the_server_certificate(cluster):
+async def test_new_namespace_gets_account_and_root_ca(cluster):
     server, _ = cluster
     assert await status_of(server, ACCOUNT) == 200
     assert (await server.get(BUNDLE)).body["data"] == {"ca.crt": "PEM"}
 
 
-async def test_what_every_namespace_has_comes_back(cluster):
+async def test_default_account_and_root_ca_are_recreated(cluster):
     server, manager = cluster
     await server.delete(ACCOUNT)
     await server.delete(BUNDLE)
@@ -50,14 +50,14 @@ async def test_what_every_namespace_has_comes_back(cluster):
     assert await status_of(server, ACCOUNT) == await status_of(server, BUNDLE) == 200
 
 
-async def test_a_changed_bundle_is_put_right(cluster):
+async def test_changed_root_ca_is_restored(cluster):
     server, manager = cluster
     await server.patch(BUNDLE, {"data": {"ca.crt": "other"}})
     await manager.settle()
     assert (await server.get(BUNDLE)).body["data"] == {"ca.crt": "PEM"}
 
 
-async def test_a_namespace_goes_with_all_that_is_in_it(cluster):
+async def test_namespace_is_deleted_with_its_content(cluster):
     server, manager = cluster
     await server.post(f"{NAMESPACE}/secrets", {"metadata": {"name": "a"}})
     await server.delete(NAMESPACE)
@@ -68,7 +68,7 @@ async def test_a_namespace_goes_with_all_that_is_in_it(cluster):
     assert (await server.get(f"{NAMESPACE}/secrets")).body["items"] == []
 
 
-async def test_what_holds_a_namespace_is_told(cluster):
+async def test_blocked_namespace_deletion_has_conditions(cluster):
     server, manager = cluster
     metadata = {"name": "held", "finalizers": ["example.com/held"]}
     await server.post(f"{NAMESPACE}/configmaps", {"metadata": metadata})
@@ -87,7 +87,7 @@ async def test_what_holds_a_namespace_is_told(cluster):
     assert await status_of(server, NAMESPACE) == 404
 
 
-async def test_pods_go_before_what_they_use(cluster):
+async def test_pods_are_deleted_before_other_content(cluster):
     server, manager = cluster
     pod = {
         "metadata": {"name": "a", "finalizers": ["example.com/held"]},
@@ -103,7 +103,7 @@ async def test_pods_go_before_what_they_use(cluster):
     assert await status_of(server, NAMESPACE) == 404
 
 
-async def test_a_finalizer_of_somebody_else_keeps_the_empty_namespace(cluster):
+async def test_foreign_finalizer_keeps_empty_namespace(cluster):
     server, manager = cluster
     namespace = {"metadata": {"name": "kept"}, "spec": {"finalizers": ["example.com/keeper"]}}
     await server.post("/api/v1/namespaces", namespace)

@@ -81,7 +81,7 @@ def condition(obj, name):
     return next(one for one in obj["status"]["conditions"] if one["type"] == name)
 
 
-async def test_nodes_are_greeted(cluster):
+async def test_node_events_are_recorded(cluster):
     assert (
         "RegisteredNode",
         "Node node-2 event: Registered Node node-2 in Controller",
@@ -99,7 +99,7 @@ async def test_healthy_nodes_have_no_taints(cluster):
     assert condition(await cluster.node(), "Ready")["status"] == "True"
 
 
-async def test_a_silent_node_becomes_unknown_and_its_pods_not_ready(cluster):
+async def test_silent_node_becomes_unknown_and_its_pods_not_ready(cluster):
     await cluster.run()
     await cluster.silence("node-1")
     await cluster.manager.step(45)
@@ -114,7 +114,7 @@ async def test_a_silent_node_becomes_unknown_and_its_pods_not_ready(cluster):
     assert await cluster.taints() == [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")]
 
 
-async def test_pods_leave_a_silent_node_after_five_minutes(cluster):
+async def test_pods_are_evicted_from_silent_node_after_five_minutes(cluster):
     await cluster.run()
     await cluster.silence("node-1")
     await cluster.manager.step(65)
@@ -133,7 +133,7 @@ async def test_pods_leave_a_silent_node_after_five_minutes(cluster):
     assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.told("Pod")
 
 
-async def test_a_node_that_comes_back_keeps_its_pods(cluster):
+async def test_returning_node_keeps_its_pods(cluster):
     await cluster.run()
     await cluster.silence("node-1")
     await cluster.manager.step(120)
@@ -148,7 +148,7 @@ async def test_a_node_that_comes_back_keeps_its_pods(cluster):
     assert (await cluster.pod())["metadata"]["uid"] == pod["metadata"]["uid"]
 
 
-async def test_nothing_is_driven_out_if_nobody_is_heard(cluster):
+async def test_full_disruption_evicts_nothing(cluster):
     await cluster.run()
     await cluster.silence("node-1", "node-2", "node-3")
     await cluster.manager.step(600)
@@ -156,7 +156,7 @@ async def test_nothing_is_driven_out_if_nobody_is_heard(cluster):
     assert "deletionTimestamp" not in (await cluster.pod())["metadata"]
 
 
-async def test_nodes_are_given_up_one_after_the_other():
+async def test_node_evictions_are_rate_limited():
     async with cluster_of(nodes=5) as cluster:
         await cluster.silence("node-1", "node-2")
         await cluster.manager.step(65)
@@ -166,7 +166,7 @@ async def test_nodes_are_given_up_one_after_the_other():
         assert ("unreachable", "NoExecute") in await cluster.taints("node-2")
 
 
-async def test_a_cordoned_node_is_tainted(cluster):
+async def test_cordoned_node_is_tainted(cluster):
     await cluster.server.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
     await cluster.manager.settle()
     assert await cluster.taints() == [("unschedulable", "NoSchedule")]
@@ -175,7 +175,7 @@ async def test_a_cordoned_node_is_tainted(cluster):
     assert await cluster.taints() == []
 
 
-async def test_a_taint_of_the_user_drives_pods_out_at_once(cluster):
+async def test_no_execute_taint_evicts_pods_at_once(cluster):
     await cluster.run("stays", tolerations=[{"operator": "Exists"}])
     await cluster.run("goes")
     await cluster.server.patch(f"{NODES}/node-1", {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}})
@@ -187,7 +187,7 @@ async def test_a_taint_of_the_user_drives_pods_out_at_once(cluster):
 # --- pods that nobody collects otherwise
 
 
-async def test_pods_of_a_node_that_is_gone_are_collected(cluster):
+async def test_pods_of_deleted_node_are_collected(cluster):
     await cluster.run()
     await cluster.server.delete(f"{NODES}/node-1")
     await cluster.manager.step(39)
@@ -196,7 +196,7 @@ async def test_pods_of_a_node_that_is_gone_are_collected(cluster):
     assert await cluster.pod() is None
 
 
-async def test_pods_that_ended_are_collected_beyond_a_number():
+async def test_finished_pods_beyond_threshold_are_collected():
     async with cluster_of(terminated_pod_gc_threshold=1) as cluster:
         for name in ("a", "b"):
             containers = [{"name": "c", "image": "busybox", "command": ["true"]}]
@@ -205,7 +205,7 @@ async def test_pods_that_ended_are_collected_beyond_a_number():
         assert [await cluster.pod(name) is None for name in ("a", "b")] == [True, False]
 
 
-async def test_pods_that_were_never_bound_are_let_go(cluster):
+async def test_terminating_unscheduled_pods_are_deleted(cluster):
     await cluster.run(node="")
     await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}})
     await cluster.server.delete(f"{PODS}/p")

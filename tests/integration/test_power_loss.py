@@ -31,7 +31,7 @@ async def write(store, writer, acknowledged):
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_what_was_told_survives_every_loss_of_power(tmp_path, seed):
+async def test_acknowledged_writes_survive_power_loss(tmp_path, seed):
     acknowledged, random = {}, source("power", seed)
     directory = tmp_path / "data"
     disk = LossyDisk(directory, random, acknowledged)

@@ -34,13 +34,13 @@ def config(name, **data):
     return {"metadata": {"name": name}, "data": data}
 
 
-async def test_it_is_ready_once_it_says_that_it_serves(server):
+async def test_server_is_ready_once_it_announces_serving(server):
     async with client(server, token_="") as anybody:
         for path in ("/readyz", "/livez", "/healthz", "/version"):
             assert (await anybody.get(path)).status == 200
 
 
-async def test_a_new_cluster_has_what_the_system_needs(server):
+async def test_new_cluster_has_system_objects(server):
     async with client(server) as admin:
         names = {
             path: {item["metadata"]["name"] for item in (await admin.get(path)).body["items"]}
@@ -59,7 +59,7 @@ async def test_a_new_cluster_has_what_the_system_needs(server):
     ]
 
 
-def test_kubectl_finds_its_way(server):
+def test_kubectl_uses_written_kubeconfig(server):
     kubectl = shutil.which("kubectl")
     assert kubectl, "this test needs kubectl, as real users have it"
     asked = [kubectl, "--kubeconfig", server.kubeconfig, "get"]
@@ -69,7 +69,7 @@ def test_kubectl_finds_its_way(server):
     assert services.stdout.count("Local") == services.stdout.count("True") > 15
 
 
-def test_it_is_known_by_the_names_that_it_is_given(tmp_path):
+def test_tls_san_flag_adds_names_to_certificate(tmp_path):
     with (
         ApiServerProcess(tmp_path, "--tls-san=apiserver,192.0.2.7") as server,
         socket.create_connection(("127.0.0.1", urlsplit(server.url).port)) as connection,
@@ -79,7 +79,7 @@ def test_it_is_known_by_the_names_that_it_is_given(tmp_path):
     assert {("DNS", "apiserver"), ("IP Address", "192.0.2.7")} <= set(names)
 
 
-async def test_it_answers_to_the_names_of_its_certificate_and_to_those_that_are_allowed(tmp_path):
+async def test_certificate_names_and_allowed_hosts_are_served(tmp_path):
     flags = ("--tls-san=apiserver", "--allowed-hosts=proxy.example.com", "--bind-address=0.0.0.0")
     hosts = ("apiserver", "kubernetes.default.svc", "proxy.example.com", "192.0.2.9:1", "evil.example")
     with ApiServerProcess(tmp_path, *flags) as server:
@@ -89,7 +89,7 @@ async def test_it_answers_to_the_names_of_its_certificate_and_to_those_that_are_
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it_in_order(server, number):
+async def test_sigterm_ends_server_in_order(server, number):
     async with client(server) as admin, admin.watch(f"{MAPS}?watch=true") as events:
         await admin.post(MAPS, config("a"))
         assert (await anext(events))["object"]["metadata"]["name"] == "a"
@@ -99,7 +99,7 @@ async def test_a_signal_ends_it_in_order(server, number):
     assert "Stopped" in server.log[-1]
 
 
-async def test_who_has_begun_to_ask_is_answered(server):
+async def test_request_in_progress_at_sigterm_is_answered(server):
     body = orjson.dumps(config("slow"))
     sending, going = asyncio.Event(), asyncio.Event()
 
@@ -119,7 +119,7 @@ async def test_who_has_begun_to_ask_is_answered(server):
     assert await asyncio.to_thread(server.wait) == 0
 
 
-async def test_readiness_is_withdrawn_before_anything_else_ends(tmp_path):
+async def test_readiness_fails_before_shutdown(tmp_path):
     with ApiServerProcess(tmp_path, "--shutdown-delay-duration=1h") as server:
         async with client(server) as admin:
             server.signal(signal.SIGTERM)
@@ -132,7 +132,7 @@ async def test_readiness_is_withdrawn_before_anything_else_ends(tmp_path):
         assert await asyncio.to_thread(server.wait) == -signal.SIGTERM
 
 
-async def test_a_certificate_is_enough(server):
+async def test_client_certificate_authenticates(server):
     async with client(server, certificate=True, token_="") as admin:
         answer = await admin.post(WHO_AM_I, {})
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate_of(server.kubeconfig))).hexdigest()
@@ -148,7 +148,7 @@ def certificate_of(kubeconfig):
     return base64.b64decode(user["client-certificate-data"]).decode()
 
 
-async def test_who_shows_nothing_is_turned_away(server):
+async def test_unauthenticated_request_is_refused(server):
     async with client(server, token_="guess") as nobody:
         answer = await nobody.get(MAPS)
     assert (answer.status, answer.body["message"], answer.body["reason"]) == (401, *["Unauthorized"] * 2)
@@ -158,7 +158,7 @@ async def test_who_shows_nothing_is_turned_away(server):
     assert 'User "system:anonymous" cannot list resource "configmaps"' in answer.body["message"]
 
 
-async def test_tokens_of_service_accounts_outlive_the_server(tmp_path):
+async def test_service_account_tokens_survive_restart(tmp_path):
     arguments = (tmp_path, f"--data-dir={tmp_path / 'data'}")
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     with ApiServerProcess(*arguments) as server:
@@ -172,7 +172,7 @@ async def test_tokens_of_service_accounts_outlive_the_server(tmp_path):
     assert who["username"] == "system:serviceaccount:default:robot"
 
 
-async def test_flags_about_pods_and_their_tokens_are_heeded(tmp_path):
+async def test_pod_and_token_flags_apply(tmp_path):
     flags = (
         "--default-not-ready-toleration-seconds=5",
         "--default-unreachable-toleration-seconds=6",
@@ -201,7 +201,7 @@ def lifetime_of(token):
     return claims["exp"] - claims["iat"]
 
 
-async def test_users_come_from_a_file(tmp_path):
+async def test_token_auth_file_names_users(tmp_path):
     users = tmp_path / "tokens.csv"
     users.write_text('secret,alice,1,"dev,ops"\n')
     with ApiServerProcess(tmp_path, f"--token-auth-file={users}") as server:
@@ -210,14 +210,14 @@ async def test_users_come_from_a_file(tmp_path):
     assert (who["username"], who["groups"]) == ("alice", ["dev", "ops", "system:authenticated"])
 
 
-async def test_the_server_tells_that_it_is_alive(server):
+async def test_server_renews_identity_lease(server):
     async with client(server) as admin, admin.watch(LEASES) as leases:
         lease = (await anext(leases))["object"]
     assert lease["metadata"]["labels"]["apiserver.kubernetes.io/identity"] == "kube-apiserver"
     assert lease["spec"]["leaseDurationSeconds"] == 3600
 
 
-async def test_what_was_stored_on_disk_is_there_after_a_restart(tmp_path):
+async def test_stored_objects_survive_restart(tmp_path):
     arguments = (tmp_path, f"--data-dir={tmp_path / 'data'}")
     with ApiServerProcess(*arguments) as server:
         async with client(server) as admin:
@@ -240,7 +240,7 @@ async def test_what_was_stored_on_disk_is_there_after_a_restart(tmp_path):
         pytest.param(["--token-auth-file=/nowhere"], "/nowhere", id="a file that is not there"),
     ],
 )
-def test_what_cannot_be_started_says_why(tmp_path, arguments, says):
+def test_invalid_start_reports_reason(tmp_path, arguments, says):
     server = ApiServerProcess(tmp_path, *arguments)
     with pytest.raises(Exception, match="(?i)" + says), server:
         pass
@@ -248,7 +248,7 @@ def test_what_cannot_be_started_says_why(tmp_path, arguments, says):
 
 
 @pytest.mark.etcd
-async def test_servers_over_one_etcd_see_each_others_writes(tmp_path, etcd_url):
+async def test_servers_over_one_etcd_share_writes(tmp_path, etcd_url):
     folders = [tmp_path / name for name in "abc"]
     for folder in folders:
         folder.mkdir()

@@ -86,7 +86,7 @@ async def until_watches(admin, count):
     ],
 )
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process takes")
-async def test_readers_that_do_not_read_cost_little(server, connect, path, headers):
+async def test_clients_that_do_not_read_use_little_memory(server, connect, path, headers):
     async with client(server) as admin:
         random = source("readers", 1)
         for number in range(OBJECTS):
@@ -110,7 +110,7 @@ async def test_readers_that_do_not_read_cost_little(server, connect, path, heade
         assert memory(server) - before < 150 * MIB
 
 
-async def test_thousands_that_wait_and_hundreds_that_are_silent_hinder_nobody(server, connect):
+async def test_many_watches_and_silent_connections_block_nobody(server, connect):
     watch = request(server, f"{MAPS}?watch=1")
     for _ in range(SILENT // 2):
         await connect()
@@ -127,7 +127,7 @@ async def test_thousands_that_wait_and_hundreds_that_are_silent_hinder_nobody(se
         await until_watches(admin, WATCHES)
 
 
-async def test_strangers_cost_little_whatever_they_send(server, connect):
+async def test_unauthenticated_clients_use_little_memory(server, connect):
     """Heads of a mebibyte that do not end, more headers than fit, and bodies that nobody asked for."""
     before = memory(server)
     long = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000

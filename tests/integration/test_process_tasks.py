@@ -22,7 +22,7 @@ def failing(process, task):
 
 
 @pytest.mark.parametrize("task", ["events/series", "simulated-nodes", "informer of pods"])
-def test_a_manager_ends_and_names_the_task(tmp_path, task):
+def test_failed_manager_task_ends_process_and_is_named(tmp_path, task):
     flags = ("--simulate-nodes=1",)
     with (
         ApiServerProcess(tmp_path) as server,
@@ -36,7 +36,7 @@ def test_a_manager_ends_and_names_the_task(tmp_path, task):
     assert "the manager ends: RuntimeError: a fault in the program" in manager.log[-1]
 
 
-async def test_a_server_starts_its_task_anew_and_names_it(tmp_path):
+async def test_failed_server_task_is_restarted_and_named(tmp_path):
     with failing(ApiServerProcess, "watch-cache-lag")(tmp_path) as server:
         server.signal(signal.SIGUSR1)
         await asyncio.to_thread(server.wait_logged, "RuntimeError: a fault in the program")
@@ -49,7 +49,7 @@ async def test_a_server_starts_its_task_anew_and_names_it(tmp_path):
     assert any("watch-cache-lag" in line for line in server.log)
 
 
-def test_a_server_whose_store_fails_ends_and_names_it(tmp_path):
+def test_failed_store_ends_server_and_is_named(tmp_path):
     with failing(ApiServerProcess, "store")(tmp_path, f"--data-dir={tmp_path / 'data'}") as server:
         server.signal(signal.SIGUSR1)
         assert server.wait() == 1

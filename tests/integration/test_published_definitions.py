@@ -57,7 +57,7 @@ async def established(client, name):
 
 
 @pytest.mark.parametrize("project", PROJECTS)
-async def test_every_definition_of_a_project_is_served_and_its_samples_are_taken(project, tmp_path):
+async def test_published_definitions_and_samples_are_accepted(project, tmp_path):
     folder = published(project, tmp_path)
     wanted = definitions(folder)
     assert wanted

@@ -29,7 +29,7 @@ async def resize(cluster, **data):
     return [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
 
 
-async def test_as_many_nodes_as_a_config_map_says(cluster):
+async def test_config_map_sets_number_of_nodes(cluster):
     assert await resize(cluster, nodes="4", zones="a,b", labels="disk=ssd") == [
         f"node-{n}" for n in (1, 2, 3, 4)
     ]
@@ -41,7 +41,7 @@ async def test_as_many_nodes_as_a_config_map_says(cluster):
     assert await resize(cluster, nodes="0") == []
 
 
-async def test_what_others_simulate_is_not_counted(cluster):
+async def test_foreign_nodes_are_not_counted(cluster):
     fake = {"metadata": {"name": "fake", "annotations": {"kwok.x-k8s.io/node": "fake"}}}
     real = {"metadata": {"name": "node-9"}}
     for node in (fake, real):
@@ -49,14 +49,14 @@ async def test_what_others_simulate_is_not_counted(cluster):
     assert await resize(cluster, nodes="1") == ["fake", "node-1", "node-9"]
 
 
-async def test_a_deleted_node_comes_again_when_it_is_asked_for(cluster):
+async def test_deleted_node_returns_when_requested(cluster):
     await cluster.server.delete(f"{NODES}/node-2")
     await cluster.manager.step(60)
     assert await cluster.get(f"{NODES}/node-2") is None
     assert await resize(cluster, nodes="2") == ["node-1", "node-2"]
 
 
-async def test_a_restarted_manager_keeps_to_what_was_asked():
+async def test_restarted_manager_keeps_requested_number():
     clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=2))
     async with running(clock=clock) as server:
@@ -69,6 +69,6 @@ async def test_a_restarted_manager_keeps_to_what_was_asked():
 
 
 @pytest.mark.parametrize("nodes", ["", "-1", "many", "99999"])
-async def test_a_number_that_is_none_is_not_heeded(cluster, caplog, nodes):
+async def test_invalid_number_of_nodes_is_ignored(cluster, caplog, nodes):
     assert await resize(cluster, nodes=nodes) == ["node-1", "node-2"]
     assert "mockube-nodes is ignored: nodes must be a number from 0 to 2303" in caplog.text

@@ -51,7 +51,7 @@ def pod(name="p", cpu="1"):
     return named(name, spec={"containers": [{"name": "c", "image": "x", "resources": resources}]})
 
 
-async def test_what_is_there_already_is_counted(cluster):
+async def test_existing_objects_are_counted(cluster):
     server, _, _ = cluster
     await server.post(f"{CORE}/pods", pod())
     await server.post(f"{CORE}/configmaps", named("a"))
@@ -63,7 +63,7 @@ async def test_what_is_there_already_is_counted(cluster):
     assert status["hard"] == dict.fromkeys(status["used"], "5")
 
 
-async def test_what_is_deleted_leaves_room(cluster):
+async def test_deletion_frees_quota(cluster):
     server, _, _ = cluster
     await limit(cluster, configmaps="1")
     await server.post(f"{CORE}/configmaps", named("a"))
@@ -74,7 +74,7 @@ async def test_what_is_deleted_leaves_room(cluster):
     assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 201
 
 
-async def test_a_pod_that_has_ended_uses_nothing_but_its_place_as_an_object(cluster):
+async def test_finished_pod_uses_object_count_only(cluster):
     server, _, _ = cluster
     await limit(cluster, pods="5", requests_cpu="5", count__pods="5")
     await server.post(f"{CORE}/pods", pod())
@@ -84,7 +84,7 @@ async def test_a_pod_that_has_ended_uses_nothing_but_its_place_as_an_object(clus
     assert await used(server) == {"count/pods": "1", "pods": "0", "requests.cpu": "0"}
 
 
-async def test_a_service_that_is_internal_again_leaves_room(cluster):
+async def test_service_type_change_frees_quota(cluster):
     server, _, _ = cluster
     await limit(cluster, services_loadbalancers="1", services_nodeports="5")
     service = named("s", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
@@ -95,7 +95,7 @@ async def test_a_service_that_is_internal_again_leaves_room(cluster):
     assert await used(server) == {"services.loadbalancers": "0", "services.nodeports": "0"}
 
 
-async def test_another_limit_is_counted_at_once(cluster):
+async def test_changed_limit_is_counted_at_once(cluster):
     server, _, _ = cluster
     await limit(cluster, configmaps="1")
     await server.post(f"{CORE}/configmaps", named("a"))
@@ -107,7 +107,7 @@ async def test_another_limit_is_counted_at_once(cluster):
     }
 
 
-async def test_everything_is_counted_again_from_time_to_time(cluster):
+async def test_quota_is_recounted_periodically(cluster):
     server, _, clock = cluster
     await limit(cluster, configmaps="3")
     await server.patch(f"{QUOTA}/status", {"status": {"used": {"configmaps": "3"}}})
@@ -118,7 +118,7 @@ async def test_everything_is_counted_again_from_time_to_time(cluster):
     assert await used(server) == {"configmaps": "0"}
 
 
-async def test_objects_of_a_kind_that_is_new_are_counted(cluster):
+async def test_objects_of_new_kind_are_counted(cluster):
     server, _, _ = cluster
     await limit(cluster, count__widgets_example_com="3")
     await define(server, definition())
@@ -129,7 +129,7 @@ async def test_objects_of_a_kind_that_is_new_are_counted(cluster):
     assert await used(server) == {"count/widgets.example.com": "1"}
 
 
-async def test_what_was_charged_a_moment_ago_is_not_forgotten(cluster):
+async def test_recent_charge_is_not_lost(cluster):
     server, manager, clock = cluster
     await limit(cluster, configmaps="5", secrets="5")
     status = {"used": {"configmaps": "3", "secrets": "0"}}

@@ -76,7 +76,7 @@ async def cluster():
         yield Story(server, manager)
 
 
-async def test_pods_are_spread_over_nodes_that_are_alike(cluster):
+async def test_pods_are_spread_over_equal_nodes(cluster):
     for name in "abc":
         await cluster.node(name)
     places = [await cluster.pod(f"web-{at}") for at in range(6)]
@@ -86,7 +86,7 @@ async def test_pods_are_spread_over_nodes_that_are_alike(cluster):
     assert (event["reportingController"], event["action"]) == ("default-scheduler", "Binding")
 
 
-async def test_without_nodes(cluster):
+async def test_pod_is_pending_without_nodes(cluster):
     assert await cluster.pod("a") is None
     assert await cluster.refusal("a") == "no nodes available to schedule pods"
     await cluster.node("late")
@@ -94,7 +94,7 @@ async def test_without_nodes(cluster):
     assert await cluster.place("a") == "late"
 
 
-async def test_too_little_is_left(cluster):
+async def test_pod_is_pending_without_free_resources(cluster):
     await cluster.node("small", cpu="1")
     await cluster.node("full", pods="0")
     assert await cluster.pod("first", cpu="600m") == "small"
@@ -110,13 +110,13 @@ async def test_too_little_is_left(cluster):
     assert await cluster.place("second") == "small"
 
 
-async def test_more_than_any_node_has(cluster):
+async def test_pod_larger_than_any_node_is_pending(cluster):
     await cluster.node("a", cpu="1")
     await cluster.pod("big", cpu="2")
     assert await cluster.refusal("big") == f"0/1 nodes are available: 1 Insufficient cpu. {NO_HELP.format(1)}"
 
 
-async def test_taints_and_closed_nodes(cluster):
+async def test_taints_and_unschedulable_nodes_are_respected(cluster):
     await cluster.node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
     await cluster.node("closed", unschedulable=True)
     assert await cluster.pod("plain") is None
@@ -171,13 +171,13 @@ async def test_taints_and_closed_nodes(cluster):
         ),
     ],
 )
-async def test_labels_of_nodes(cluster, spec):
+async def test_node_labels_are_respected(cluster, spec):
     await cluster.node("slow", disk="hdd")
     await cluster.node("fast", disk="ssd")
     assert {await cluster.pod(f"web-{at}", **spec) for at in range(3)} == {"fast"}
 
 
-async def test_no_node_has_the_labels(cluster):
+async def test_pod_is_pending_without_matching_labels(cluster):
     await cluster.node("a")
     await cluster.pod("web", nodeSelector={"none": "such"})
     assert await cluster.refusal("web") == (
@@ -185,7 +185,7 @@ async def test_no_node_has_the_labels(cluster):
     )
 
 
-async def test_host_ports(cluster):
+async def test_host_ports_are_respected(cluster):
     await cluster.node("a")
     assert await cluster.pod("first", port=80) == "a"
     assert await cluster.pod("second", port=80) is None
@@ -201,7 +201,7 @@ def apart(key="kubernetes.io/hostname", kind="podAntiAffinity"):
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-async def test_pods_that_must_be_apart(cluster):
+async def test_pod_anti_affinity_is_respected(cluster):
     await cluster.node("a")
     await cluster.node("b")
     assert sorted([await cluster.pod(f"web-{at}", affinity=apart()) for at in range(2)]) == ["a", "b"]
@@ -212,7 +212,7 @@ async def test_pods_that_must_be_apart(cluster):
     assert await cluster.pod("stranger", labels={"app": "other"}) is not None
 
 
-async def test_pods_that_must_be_together(cluster):
+async def test_pod_affinity_is_respected(cluster):
     for name, zone in (("a", "x"), ("b", "x"), ("c", "y")):
         await cluster.node(name, zone=zone)
     with_others = apart("zone", "podAffinity")
@@ -225,7 +225,7 @@ async def test_pods_that_must_be_together(cluster):
     assert await cluster.place("lost") in zone
 
 
-async def test_an_even_spread_is_kept(cluster):
+async def test_topology_spread_is_respected(cluster):
     for name, zone in (("a", "x"), ("b", "x"), ("c", "y")):
         await cluster.node(name, zone=zone, cpu="1" if name == "c" else "32")
     constraint = {
@@ -243,7 +243,7 @@ async def test_an_even_spread_is_kept(cluster):
     assert "1 Insufficient cpu, 2 node(s) didn't match pod topology spread constraints." in refusal
 
 
-async def test_a_pod_of_higher_priority_takes_the_place_of_a_lesser_one(cluster):
+async def test_pod_of_higher_priority_preempts(cluster):
     for name, value in (("low", 1), ("high", 10)):
         await cluster.post(
             "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value}
@@ -266,7 +266,7 @@ async def test_a_pod_of_higher_priority_takes_the_place_of_a_lesser_one(cluster)
     assert await cluster.place("greater") == "a"
 
 
-async def test_gates_hold_a_pod_back(cluster):
+async def test_scheduling_gates_hold_pod(cluster):
     await cluster.node("a")
     assert await cluster.pod("gated", schedulingGates=[{"name": "example.com/wait"}]) is None
     assert await cluster.events("FailedScheduling") == []
@@ -275,12 +275,12 @@ async def test_gates_hold_a_pod_back(cluster):
     assert await cluster.place("gated") == "a"
 
 
-async def test_pods_of_another_scheduler_are_left_alone(cluster):
+async def test_pods_of_other_scheduler_are_ignored(cluster):
     await cluster.node("a")
     assert await cluster.pod("other", schedulerName="another") is None
 
 
-async def test_claims_that_are_missing_or_unbound(cluster):
+async def test_missing_or_unbound_claims_hold_pod(cluster):
     await cluster.node("a")
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
     assert await cluster.pod("web", volumes=volumes) is None
@@ -298,7 +298,7 @@ async def test_claims_that_are_missing_or_unbound(cluster):
     )
 
 
-async def test_claims_that_wait_for_their_pod(cluster):
+async def test_wait_for_first_consumer_claims_are_bound(cluster):
     await cluster.node("a", disk="hdd")
     await cluster.node("b", disk="ssd")
     storage = {
@@ -338,7 +338,7 @@ async def test_claims_that_wait_for_their_pod(cluster):
     assert bound["spec"]["claimRef"]["name"] == "data"
 
 
-async def test_a_restart_knows_what_runs_where():
+async def test_restarted_scheduler_knows_running_pods():
     clock = SteppedClock()
     async with running(clock=clock) as server:
         async with running_manager(
@@ -353,7 +353,7 @@ async def test_a_restart_knows_what_runs_where():
             assert await Story(server, manager).pod("second", cpu="600m") is None
 
 
-async def test_a_binding_that_fails_for_no_foreseen_reason_is_logged_and_tried_again(cluster, caplog):
+async def test_failed_binding_is_logged_and_retried(cluster, caplog):
     faults = ["a fault in the program"]
 
     async def fail(request):
@@ -373,7 +373,7 @@ async def test_a_binding_that_fails_for_no_foreseen_reason_is_logged_and_tried_a
     assert restarts == 1.0
 
 
-async def test_a_pod_that_cannot_be_scheduled_for_an_error_is_tried_again_beside_others(cluster, caplog):
+async def test_failed_scheduling_is_retried_and_others_continue(cluster, caplog):
     """As another program may have written it into the store: an operator that no node can be scored by."""
     odd = {"matchExpressions": [{"key": "k", "operator": "Odd", "values": ["v"]}]}
     preferred = [{"weight": 1, "preference": odd}]

@@ -25,7 +25,7 @@ async def cluster():
 # --- nodes
 
 
-async def test_nodes_are_registered_and_healthy(cluster):
+async def test_nodes_are_registered_and_ready(cluster):
     names = [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
     assert names == ["node-1", "node-2"]
     node = await cluster.get(f"{NODES}/node-1")
@@ -57,7 +57,7 @@ async def test_nodes_are_registered_and_healthy(cluster):
     assert csi_node["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
 
 
-async def test_leases_are_renewed_every_ten_seconds(cluster):
+async def test_node_leases_are_renewed_every_ten_seconds(cluster):
     for _ in range(3):
         lease = await cluster.get(f"{LEASES}/node-2")
         assert parse_micro_time(lease["spec"]["renewTime"]) == cluster.clock.now()
@@ -66,7 +66,7 @@ async def test_leases_are_renewed_every_ten_seconds(cluster):
         await cluster.manager.step(10)
 
 
-async def test_a_status_is_refreshed_every_five_minutes(cluster):
+async def test_node_status_is_refreshed_every_five_minutes(cluster):
     before = await cluster.get(f"{NODES}/node-1")
     await cluster.manager.step(299)
     assert await cluster.get(f"{NODES}/node-1") == before
@@ -76,7 +76,7 @@ async def test_a_status_is_refreshed_every_five_minutes(cluster):
     assert {condition["lastTransitionTime"] for condition in conditions} == {"2030-01-01T00:00:00Z"}
 
 
-async def test_changes_of_others_put_no_heartbeat_off(cluster):
+async def test_foreign_changes_do_not_delay_heartbeat(cluster):
     await cluster.manager.step(200)
     await cluster.annotate(f"{NODES}/node-1", "some", "thing")
     await cluster.manager.step(100)
@@ -84,7 +84,7 @@ async def test_changes_of_others_put_no_heartbeat_off(cluster):
     assert condition["lastHeartbeatTime"] == format_time(cluster.clock.now())
 
 
-async def test_a_silent_node_says_nothing_and_its_pods_stand_still(cluster):
+async def test_silent_node_sends_no_heartbeats_and_runs_no_pods(cluster):
     await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", "true")
     pod = await cluster.run()
     await cluster.manager.step(600)
@@ -97,13 +97,13 @@ async def test_a_silent_node_says_nothing_and_its_pods_stand_still(cluster):
     assert parse_micro_time(lease["spec"]["renewTime"]) == cluster.clock.now()
 
 
-async def test_a_node_that_was_deleted_stays_away(cluster):
+async def test_deleted_node_is_not_recreated(cluster):
     await cluster.server.delete(f"{NODES}/node-2")
     await cluster.manager.step(60)
     assert await cluster.get(f"{NODES}/node-2") is None
 
 
-async def test_nodes_that_others_made_are_simulated_if_they_are_marked(cluster):
+async def test_annotated_foreign_nodes_are_simulated(cluster):
     for name, annotations in (("fake", {"kwok.x-k8s.io/node": "fake"}), ("real", {})):
         await cluster.server.post(NODES, {"metadata": {"name": name, "annotations": annotations}})
     await cluster.manager.settle()
@@ -114,7 +114,7 @@ async def test_nodes_that_others_made_are_simulated_if_they_are_marked(cluster):
     assert (await cluster.run("b", node="real"))["status"]["phase"] == "Pending"
 
 
-async def test_zones_and_capacity():
+async def test_zones_and_capacity_are_set():
     async with simulating(
         simulate_node_zones=("a", "b"), simulate_node_capacity=(("pods", "7"),), nodes=3
     ) as cluster:
@@ -131,7 +131,7 @@ async def test_zones_and_capacity():
 # --- pods
 
 
-async def test_a_pod_is_ready_with_one_write(cluster):
+async def test_pod_is_ready_with_one_write(cluster):
     pod = await cluster.run()
     status = pod["status"]
     assert cluster.writes("/pods/") == [("PATCH", f"{PODS}/p/status")]
@@ -150,14 +150,14 @@ async def test_a_pod_is_ready_with_one_write(cluster):
     assert len(cluster.writes("/pods/")) == 1
 
 
-async def test_every_pod_has_an_address_of_its_own(cluster):
+async def test_every_pod_has_own_address(cluster):
     pods = [await cluster.run(f"p{at}", node=f"node-{at % 2 + 1}") for at in range(6)]
     assert len({pod["status"]["podIP"] for pod in pods}) == 6
     shared = await cluster.run("host", hostNetwork=True)
     assert shared["status"]["podIP"] == "172.18.0.1"
 
 
-async def test_a_pod_that_sleeps_succeeds_when_it_wakes_up(cluster):
+async def test_sleeping_pod_succeeds_after_its_sleep(cluster):
     container = {"name": "c", "image": "busybox", "command": ["sleep", "30"]}
     await cluster.run(containers=[container], restartPolicy="Never")
     await cluster.manager.step(29)
@@ -167,7 +167,7 @@ async def test_a_pod_that_sleeps_succeeds_when_it_wakes_up(cluster):
     assert len(cluster.writes("/pods/")) == 2
 
 
-async def test_a_pod_crashes_and_comes_back(cluster):
+async def test_pod_crashes_and_restarts(cluster):
     await cluster.run(annotations={"crash-times": "2", "exit-after": "1s"})
     await cluster.manager.step(1)
     await cluster.manager.step(1)
@@ -178,7 +178,7 @@ async def test_a_pod_crashes_and_comes_back(cluster):
     assert (status["restartCount"], "running" in status["state"]) == (2, True)
 
 
-async def test_a_deleted_pod_goes_after_a_last_status(cluster):
+async def test_deleted_pod_is_removed_after_last_status(cluster):
     await cluster.run()
     await cluster.server.delete(f"{PODS}/p")
     await cluster.manager.settle()
@@ -186,7 +186,7 @@ async def test_a_deleted_pod_goes_after_a_last_status(cluster):
     assert cluster.writes("/pods/")[1:] == [("PATCH", f"{PODS}/p/status"), ("DELETE", f"{PODS}/p")]
 
 
-async def test_a_finalizer_keeps_a_pod_that_is_over(cluster):
+async def test_finalizer_keeps_finished_pod(cluster):
     await cluster.run()
     await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}}, **MERGE)
     await cluster.server.delete(f"{PODS}/p")
@@ -196,7 +196,7 @@ async def test_a_finalizer_keeps_a_pod_that_is_over(cluster):
     assert len([write for write in cluster.writes("/pods/") if write[0] == "DELETE"]) == 1
 
 
-async def test_a_new_pod_may_have_the_name_of_an_old_one(cluster):
+async def test_pod_name_can_be_reused(cluster):
     first = await cluster.run()
     await cluster.server.delete(f"{PODS}/p")
     await cluster.manager.settle()
@@ -205,7 +205,7 @@ async def test_a_new_pod_may_have_the_name_of_an_old_one(cluster):
     assert second["status"]["podIP"] != first["status"]["podIP"]
 
 
-async def test_a_pod_is_resized(cluster):
+async def test_pod_is_resized(cluster):
     def sized(cpu):
         return [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
 
@@ -221,7 +221,7 @@ async def test_a_pod_is_resized(cluster):
     assert status["observedGeneration"] == 2
 
 
-async def test_a_pod_that_does_not_fit_is_rejected(cluster):
+async def test_pod_that_does_not_fit_is_rejected(cluster):
     container = {"name": "c", "image": "nginx", "ports": [{"containerPort": 80, "hostPort": 80}]}
     assert (await cluster.run("first", containers=[container]))["status"]["phase"] == "Running"
     status = (await cluster.run("second", containers=[container]))["status"]
@@ -234,7 +234,7 @@ async def test_a_pod_that_does_not_fit_is_rejected(cluster):
     assert ("NodePorts", message) in [(event["reason"], event["message"]) for event in events]
 
 
-async def test_a_manager_that_is_started_again_goes_on(cluster):
+async def test_restarted_manager_continues(cluster):
     container = {"name": "c", "image": "busybox", "command": ["sleep", "30"]}
     await cluster.run(containers=[container], restartPolicy="Never")
     first = await cluster.run("q")
@@ -249,7 +249,7 @@ async def test_a_manager_that_is_started_again_goes_on(cluster):
         assert (await cluster.pod())["status"]["phase"] == "Succeeded"
 
 
-async def test_pods_can_be_left_to_others():
+async def test_pods_may_be_simulated_elsewhere():
     async with simulating(runnables=[SIMULATED_NODES]) as cluster:
         assert (await cluster.run())["status"]["phase"] == "Pending"
 
@@ -264,13 +264,13 @@ async def reasons(cluster):
     return [(event["reason"], event["source"]["component"]) for event in events["items"]]
 
 
-async def test_events_of_nodes(cluster):
+async def test_node_events_are_recorded(cluster):
     found = await reasons(cluster)
     for reason in ("Starting", "NodeHasSufficientMemory", "NodeAllocatableEnforced", "NodeReady"):
         assert found.count((reason, "kubelet")) == len((await cluster.get("/api/v1/nodes"))["items"])
 
 
-async def test_events_of_a_pod(cluster):
+async def test_pod_events_are_recorded(cluster):
     pod = await cluster.run()
     events = await events_of_pods(cluster)
     assert [event["reason"] for event in events] == ["Pulled", "Created", "Started"]
@@ -283,7 +283,7 @@ async def test_events_of_a_pod(cluster):
     assert status["containerID"].startswith("mockube://")
 
 
-async def test_pods_can_be_as_on_kwoks_nodes():
+async def test_kwok_stages_can_be_used():
     async with simulating(simulate_kubelet_details=False) as cluster:
         pod = await cluster.run()
         await cluster.manager.step(1)
@@ -298,7 +298,7 @@ async def test_pods_can_be_as_on_kwoks_nodes():
 # --- addresses
 
 
-async def test_a_pods_address_lies_in_its_nodes_range():
+async def test_pod_address_is_in_pod_cidr_of_node():
     async with simulating(runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM)) as cluster:
         spec = (await cluster.get(f"{NODES}/node-2"))["spec"]
         assert spec["podCIDRs"] == [spec["podCIDR"]]
@@ -309,7 +309,7 @@ async def test_a_pods_address_lies_in_its_nodes_range():
         assert all(address in ip_network(spec["podCIDR"]) for address in addresses)
 
 
-async def test_pods_of_two_families_of_addresses():
+async def test_dual_stack_pods_have_both_addresses():
     networks = Networks(cluster_cidr=("10.244.0.0/16", "fd00:10:244::/56"))
     async with simulating(
         runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM), nodes=1, networks=networks
@@ -319,7 +319,7 @@ async def test_pods_of_two_families_of_addresses():
         assert (await cluster.run())["status"]["podIPs"] == [{"ip": "10.244.0.2"}, {"ip": "fd00:10:244::2"}]
 
 
-async def test_a_node_without_a_range_does_not_become_ready():
+async def test_node_without_pod_cidr_is_not_ready():
     networks = Networks(cluster_cidr=("10.244.0.0/24",))
     async with simulating(
         runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM), networks=networks

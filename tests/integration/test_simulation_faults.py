@@ -110,7 +110,7 @@ async def undisturbed():
         pytest.param([fine, answers(429), loses_the_answer, answers(409)], id="everything at once"),
     ],
 )
-async def test_the_end_is_that_of_an_undisturbed_run(faults, undisturbed):
+async def test_disturbed_simulation_reaches_same_state(faults, undisturbed):
     ends, left, quiet = undisturbed
     assert ends["sleeper"][:3] == ("Succeeded", 0, 0)
     assert ends["failing"][:3] == ("Failed", 0, 3)

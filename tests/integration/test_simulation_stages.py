@@ -51,7 +51,7 @@ STAGES = [
 ]
 
 
-async def test_pods_live_by_the_stages_of_the_user(tmp_path: Path):
+async def test_pods_follow_stages_of_user(tmp_path: Path):
     file = tmp_path / "stages.yaml"
     header = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage"}
     file.write_text(yaml.safe_dump_all([{**header, **stage} for stage in STAGES]))

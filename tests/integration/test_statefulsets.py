@@ -15,7 +15,7 @@ async def story():
         yield story
 
 
-async def test_a_life(story):
+async def test_stateful_set_is_created_scaled_and_updated(story):
     await story.create(replicas=3)
     await story.until(story.rolled_out)
     assert await story.names(f"{NAMESPACE}/pods") == ["web-0", "web-1", "web-2"]
@@ -33,7 +33,7 @@ async def test_a_life(story):
     await story.until(is_gone)
 
 
-async def test_an_update_and_its_rollback(story):
+async def test_update_and_rollback(story):
     await story.create(replicas=2, podManagementPolicy="Parallel")
     await story.until(story.rolled_out)
     (first,) = await story.names(REVISIONS)
@@ -46,7 +46,7 @@ async def test_an_update_and_its_rollback(story):
     assert (await story.status())["currentRevision"] == first
 
 
-async def test_each_pod_has_storage_of_its_own(story):
+async def test_each_pod_has_own_storage(story):
     storage_class = {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"}
     await story.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
     template = claim_template()
@@ -76,7 +76,7 @@ async def test_each_pod_has_storage_of_its_own(story):
     }
 
 
-async def test_nothing_is_written_once_it_is_quiet(story):
+async def test_unchanged_set_causes_no_writes(story):
     await story.create(replicas=2)
     await story.until(story.rolled_out)
     await story.manager.step(30)
@@ -85,7 +85,7 @@ async def test_nothing_is_written_once_it_is_quiet(story):
     assert [path for _, path in story.manager.transport.writes if "/leases/" not in path] == []
 
 
-async def test_a_pod_that_its_kubelet_rejects_is_made_again(story):
+async def test_rejected_pod_is_recreated(story):
     container = {"name": "c", "image": "a:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
     here = {"nodeName": "node-1", "containers": [container]}
     await story.post(f"{NAMESPACE}/pods", {"metadata": {"name": "first"}, "spec": here})

@@ -88,7 +88,7 @@ class Story:
         return [event["reason"] for event in (await self.read(f"{NAMESPACE}/events"))["items"]]
 
 
-async def test_a_volume_made_by_hand(story):
+async def test_manual_volume_is_bound(story):
     await story.volume(storageClassName="manual")
     await story.claim(storageClassName="manual")
     claim = await story.read(f"{CLAIMS}/data")
@@ -100,14 +100,14 @@ async def test_a_volume_made_by_hand(story):
     assert (await story.server.get(f"{VOLUMES}/vol")).status == 404
 
 
-async def test_a_claim_that_comes_first_is_bound_when_its_volume_comes(story):
+async def test_waiting_claim_is_bound_to_later_volume(story):
     await story.claim(storageClassName="")
     assert await story.phase(f"{CLAIMS}/data") == "Pending"
     await story.volume()
     assert await story.phase(f"{CLAIMS}/data") == "Bound"
 
 
-async def test_a_volume_made_on_request_goes_with_its_claim(story):
+async def test_provisioned_volume_is_deleted_with_claim(story):
     await story.make(CLASSES, "fast", provisioner="rancher.io/local-path")
     await story.claim(storageClassName="fast")
     assert await story.phase(f"{CLAIMS}/data") == "Bound"
@@ -115,7 +115,7 @@ async def test_a_volume_made_on_request_goes_with_its_claim(story):
     assert (await story.read(VOLUMES))["items"] == []
 
 
-async def test_a_claim_waits_for_its_pod_to_have_a_node(story):
+async def test_claim_waits_for_scheduled_pod(story):
     await story.make(CLASSES, "late", provisioner="ebs.csi.aws.com", volumeBindingMode="WaitForFirstConsumer")
     await story.claim(storageClassName="late")
     assert await story.reasons() == ["WaitForFirstConsumer"]
@@ -130,7 +130,7 @@ async def test_a_claim_waits_for_its_pod_to_have_a_node(story):
     assert {"WaitForPodScheduled", "ExternalProvisioning", "ProvisioningSucceeded"} < {*await story.reasons()}
 
 
-async def test_a_volume_made_by_hand_waits_for_its_pod_too(story):
+async def test_manual_volume_waits_for_scheduled_pod(story):
     await story.make(
         CLASSES, "local", provisioner="kubernetes.io/no-provisioner", volumeBindingMode="WaitForFirstConsumer"
     )
@@ -146,7 +146,7 @@ async def test_a_volume_made_by_hand_waits_for_its_pod_too(story):
     assert (await story.phase(f"{CLAIMS}/data"), await story.phase(f"{VOLUMES}/vol")) == ("Bound", "Bound")
 
 
-async def test_a_claim_in_use_outlives_its_deletion(story):
+async def test_claim_in_use_survives_deletion(story):
     await story.volume()
     await story.claim(storageClassName="")
     await story.node()
@@ -157,7 +157,7 @@ async def test_a_claim_in_use_outlives_its_deletion(story):
     assert (await story.server.get(f"{CLAIMS}/data")).status == 404
 
 
-async def test_a_bound_volume_outlives_its_deletion(story):
+async def test_bound_volume_survives_deletion(story):
     await story.volume()
     await story.claim(storageClassName="")
     await story.delete(f"{VOLUMES}/vol")
@@ -167,7 +167,7 @@ async def test_a_bound_volume_outlives_its_deletion(story):
 
 
 @pytest.mark.parametrize("default", [None, "mine"], ids=["the only class", "beside another default"])
-async def test_a_class_is_offered_by_name(default):
+async def test_storage_class_is_offered_by_name(default):
     clock = SteppedClock()
     async with running(clock=clock) as server:
         if default:
@@ -183,7 +183,7 @@ async def test_a_class_is_offered_by_name(default):
             assert await story.phase(f"{CLAIMS}/data") == ("Pending" if default else "Bound")
 
 
-async def test_nothing_is_written_once_it_is_quiet(story):
+async def test_unchanged_storage_causes_no_writes(story):
     await story.make(CLASSES, "fast", provisioner="rancher.io/local-path")
     await story.claim(storageClassName="fast")
     await story.volume()

@@ -67,7 +67,7 @@ class Told:
         assert kvs.keys() <= self.tried.keys()
 
 
-async def test_a_store_killed_at_any_moment_keeps_all_that_it_acknowledged(tmp_path):
+async def test_store_killed_at_any_moment_keeps_acknowledged_writes(tmp_path):
     random, told, snapshots = source("kill"), Told(), set()
     for number in range(ROUNDS):
         with started("durable_writer.py", tmp_path, number) as process:
@@ -85,7 +85,7 @@ async def test_a_store_killed_at_any_moment_keeps_all_that_it_acknowledged(tmp_p
     assert len(snapshots) > 3
 
 
-def test_a_second_process_is_refused_by_the_first_ones_number(tmp_path):
+def test_second_process_is_refused_naming_first(tmp_path):
     with started("durable_writer.py", tmp_path, 0) as first:
         first.stdout.readline()
         second = subprocess.run(
@@ -111,7 +111,7 @@ def largest_file(size) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_a_log_that_may_not_grow_keeps_what_it_has_and_takes_more_when_it_may(tmp_path):
+async def test_file_size_limit_keeps_log_and_later_writes_succeed(tmp_path):
     store = await DurableStore.open(tmp_path, clock=RealClock())
     with largest_file(5000):
         answers = [await outcome(store.put(put(b"%d" % n, bytes(100)))) for n in range(100)]
@@ -139,7 +139,7 @@ def anybodys():
         yield path
 
 
-def test_a_forbidden_disk_is_named_and_reads_go_on(anybodys):
+def test_unwritable_disk_is_named_and_reads_continue(anybodys):
     with started("durable_forbidden.py", anybodys) as process:
         answers = process.stdout.read().decode().splitlines()
     data = anybodys / "data"

@@ -57,7 +57,7 @@ async def marks(server):
 
 
 @pytest.mark.parametrize("since", ["2020-01-01", ""], ids=["noted for long", "noted since today"])
-async def test_tokens_that_are_not_used_are_marked_and_go_later(since):
+async def test_unused_tokens_are_marked_then_deleted(since):
     clock = SteppedClock()
     today = clock.now().date().isoformat()
     async with running(clock=clock) as server:
@@ -77,7 +77,7 @@ async def test_tokens_that_are_not_used_are_marked_and_go_later(since):
     assert after == before
 
 
-async def test_cluster_info_is_signed_by_the_tokens_that_have_not_ended():
+async def test_cluster_info_is_signed_by_valid_tokens():
     clock = SteppedClock()
     async with running_cluster(clock=clock, controllers=[BOOTSTRAP_SIGNER, TOKEN_CLEANER]) as (
         server,

@@ -35,7 +35,7 @@ SPREAD = [in_zone(f"in-{zone}", zone) for zone in ZONES]
 
 
 @of_each_kind
-async def test_three_zones(story, kind):
+async def test_pods_are_spread_over_three_subsets(story, kind):
     await story.deploy(united(kind, SPREAD))
     assert await story.sizes() == {"in-x": 1, "in-y": 1, "in-z": 1}
     assert await story.zones() == {"in-x": ["x"], "in-y": ["y"], "in-z": ["z"]}
@@ -53,7 +53,7 @@ async def test_three_zones(story, kind):
 
 
 @of_each_kind
-async def test_a_scale_by_its_subresource_and_then_nothing(story, kind):
+async def test_scale_subresource_scales_and_then_rests(story, kind):
     bounds = {"minReplicas": 1, "maxReplicas": 2}
     await story.deploy(
         united(kind, [subset("a", **bounds), subset("b", **bounds), subset("c", minReplicas=1)])
@@ -72,7 +72,7 @@ async def test_a_scale_by_its_subresource_and_then_nothing(story, kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "Deployment"])
-async def test_a_rollout_by_partitions(story, kind):
+async def test_rollout_by_partitions(story, kind):
     await story.deploy(united(kind, ["a", "b"], replicas=10))
     first = (await story.foo())["status"]["currentRevision"]
     await story.patch(updateStrategy={"manualUpdate": {"partitions": {"a": 4, "b": 3}}})
@@ -104,7 +104,7 @@ async def test_a_rollout_by_partitions(story, kind):
 
 
 @of_each_kind
-async def test_a_server_that_has_only_the_definitions_and_fills_in_nothing(kind):
+async def test_server_without_pack_webhooks_is_supported(kind):
     async with united_story(settings=None) as story:
         await story.define()
         given = united(kind, ["a", "b"], replicas=4)
@@ -124,7 +124,7 @@ async def test_a_server_that_has_only_the_definitions_and_fills_in_nothing(kind)
 
 
 @of_each_kind
-async def test_a_subset_goes_and_another_kind_comes(story, kind):
+async def test_removed_subset_and_changed_kind_are_deleted(story, kind):
     await story.deploy(united(kind, ["a", "b", "c"], replicas=6))
     await story.patch(topology={"subsets": [subset("a"), subset("c")]})
     await story.until(story.is_rolled_out)
@@ -140,7 +140,7 @@ async def test_a_subset_goes_and_another_kind_comes(story, kind):
 
 
 @of_each_kind
-async def test_a_copy_of_a_workload_goes(story, kind):
+async def test_duplicate_workload_is_deleted(story, kind):
     await story.deploy(united(kind))
     first = next(it for it in await story.workloads(kind) if story.subset_of(it) == "a")
     metadata = {key: first["metadata"][key] for key in ("labels", "annotations", "ownerReferences")}
@@ -155,7 +155,7 @@ async def test_a_copy_of_a_workload_goes(story, kind):
 
 
 @of_each_kind
-async def test_history(story, kind):
+async def test_revision_history_is_limited(story, kind):
     await story.deploy(united(kind, replicas=0, revisionHistoryLimit=2))
     for image in ("a:2", "a:3"):
         await story.patch(template=template_of(kind, image))
@@ -169,7 +169,7 @@ async def test_history(story, kind):
     assert len(await story.revisions()) == 2
 
 
-async def test_what_only_somebody_s_deletion_replaces(story):
+async def test_on_delete_pods_are_replaced_after_deletion(story):
     manual = {"updateStrategy": {"type": "OnDelete"}}
     await story.deploy(
         united("StatefulSet", ["a", "b"], replicas=10, template=template_of("StatefulSet", **manual))
@@ -187,7 +187,7 @@ async def test_what_only_somebody_s_deletion_replaces(story):
     assert (await story.foo())["status"]["updatedReplicas"] == 1
 
 
-async def test_pods_that_are_never_ready_do_not_block_their_own_replacement(story):
+async def test_unready_pods_do_not_block_their_replacement(story):
     never = {"metadata": {"annotations": {"mockube.dev/ready-after": "never"}}}
     parallel = {"podManagementPolicy": "Parallel"}
     subsets = [subset("a", patch=never), subset("b", patch=never)]
@@ -211,7 +211,7 @@ async def test_pods_that_are_never_ready_do_not_block_their_own_replacement(stor
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
-async def test_a_zone_without_nodes_is_avoided_for_a_while(story, kind):
+async def test_subset_without_nodes_is_avoided_for_a_time(story, kind):
     subsets = [
         in_zone("s0", "x", maxReplicas=2),
         in_zone("s1", "nowhere", maxReplicas=2),
@@ -237,7 +237,7 @@ async def test_a_zone_without_nodes_is_avoided_for_a_while(story, kind):
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
-async def test_pods_that_others_stand_for(story, kind):
+async def test_reserved_pods_are_replaced_elsewhere(story, kind):
     bounds = {"minReplicas": 1, "maxReplicas": 2}
     subsets = [
         in_zone("s0", "x", **bounds),
@@ -260,7 +260,7 @@ async def test_pods_that_others_stand_for(story, kind):
     assert await story.is_at_rest()
 
 
-async def test_tolerations_let_pods_where_others_may_not_be(story):
+async def test_subset_tolerations_are_applied(story):
     taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
     await story.patch_nodes("y", {"spec": {"taints": [taint]}})
     tolerated = [{"key": "gpu", "operator": "Exists"}]
@@ -272,7 +272,7 @@ async def test_tolerations_let_pods_where_others_may_not_be(story):
     assert await story.zones() == {"in-x": ["x"], "in-y": ["y"]}
 
 
-async def test_a_deletion_takes_everything_with_it(story):
+async def test_deletion_removes_workloads_and_pods(story):
     await story.deploy(united("Deployment"))
     await story.server.delete(f"{UNITED}/foo", {"propagationPolicy": "Background"})
     await story.manager.step(60)
@@ -282,7 +282,7 @@ async def test_a_deletion_takes_everything_with_it(story):
 
 
 @pytest.mark.parametrize("spec", [[], 7, {"replicas": "x", "selector": [], "template": 7, "topology": []}])
-async def test_workloads_of_wrong_types_stop_no_other(story, spec):
+async def test_malformed_workloads_do_not_affect_others(story, spec):
     """As another program may have written them into the store; each is tried again by itself."""
     for kind, plural in (("CloneSet", "clonesets"), ("UnitedDeployment", "uniteddeployments")):
         metadata = {"name": "bad", "namespace": "default", "uid": f"uid-of-bad-{plural}"}

@@ -30,7 +30,7 @@ async def story():
     ],
 )
 @of_each_kind
-async def test_shares_follow_the_total(story, kind, subsets, shares):
+async def test_percentages_follow_total(story, kind, subsets, shares):
     first, *_ = shares
     await story.deploy(united(kind, subsets, replicas=first))
     for total, expected in shares.items():
@@ -43,7 +43,7 @@ async def test_shares_follow_the_total(story, kind, subsets, shares):
 
 
 @of_each_kind
-async def test_numbers_that_do_not_add_up_change_nothing(story, kind):
+async def test_unsatisfiable_replicas_change_nothing(story, kind):
     await story.deploy(united(kind, [subset("a", replicas=6), subset("b", replicas=6)], replicas=12))
     await story.scale(14)
     await story.manager.step(30)
@@ -82,7 +82,7 @@ def requiring(*terms):
     ],
 )
 @of_each_kind
-async def test_nodes_of_a_subset_are_required_beside_all_others(story, kind, affinity, expected):
+async def test_subset_node_terms_are_required_besides_others(story, kind, affinity, expected):
     (node,) = await story.items("/api/v1/nodes")
     await story.patch_node(node, {"metadata": {"labels": {"node-name": "nodeA"}}})
     template = template_of(kind, pods=pods_template(**affinity))
@@ -97,7 +97,7 @@ def tolerated(*keys):
 
 
 @of_each_kind
-async def test_tolerations_come_after_the_template_s_and_stay(story, kind):
+async def test_subset_tolerations_are_appended_once(story, kind):
     template = template_of(kind, pods=pods_template(tolerations=tolerated("t0")))
     subsets = [subset("a", tolerations=tolerated("t1", "t2")), subset("b")]
     await story.deploy(united(kind, subsets, replicas=2, template=template))

@@ -53,17 +53,17 @@ def late_of(plural, _, clock):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_comes_of_it(kind):
+async def test_undisturbed_workload_reaches_expected_state(kind):
     await tell(kind, lambda *_: Disturbance())
 
 
 @pytest.mark.parametrize(("kind", "disturbance_of"), [*cases()])
-async def test_what_is_disturbed_comes_to_the_same(kind, disturbance_of):
+async def test_disturbed_workload_reaches_same_state(kind, disturbance_of):
     await tell(kind, disturbance_of)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_manager_that_is_killed_is_followed_by_one_that_goes_on(kind):
+async def test_restarted_manager_continues(kind):
     after = 1
     while await _is_killed(kind, after):
         after += EVERY

@@ -297,7 +297,7 @@ def test_changed_allocatable_is_used():
     assert pods.admits("a", HALF)
 
 
-def test_pod_is_evaluated_once():
+def test_only_live_unadmitted_pods_are_evaluated():
     pods = Pods()
     huge = pod(asking(cpu="40"))
     deleting = with_metadata(huge, deletionTimestamp="2030-01-01T00:00:00Z")

@@ -112,7 +112,7 @@ def test_pods_below_partition_are_kept(partition, reserved, updated):
     assert {int(name[4:]) for name in sets.pods if sets.image(int(name[4:])) == "a:2"} == updated
 
 
-def test_partition_counts_pods_with_reserved_ordinals():
+def test_partition_keeps_first_pods_despite_reserved_ordinals():
     sets = settled(replicas=3, partition=2)
     sets.reserve(1, 3)
     sets.settle()

@@ -47,7 +47,7 @@ def test_new_set_scales_up_within_surge(wanted, new, old_sets, expected):
     assert size_of_new(view(*wanted), new, sets(*old_sets)) == expected
 
 
-def test_terminating_pods_of_old_sets_count_with_replacement_policy():
+def test_surplus_available_pods_of_old_sets_limit_new_set():
     assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[10])) == 2
     assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[9])) == 3
 

@@ -88,7 +88,7 @@ def test_proportions_without_annotation_use_current_replicas():
     assert sizes(state) == {"rs0": 12, "rs1": 8}
 
 
-def test_proportions_without_annotation_and_status_favour_largest_set():
+def test_proportions_without_annotation_and_status_scale_largest_set():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
     state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), old_sets=[one_set(0, 6)])
     assert sizes(state) == {"rs0": 16, "rs1": 4}

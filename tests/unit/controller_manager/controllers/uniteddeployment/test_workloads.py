@@ -64,7 +64,7 @@ def test_subset_requirements_are_appended_to_each_term(kind):
     assert found["preferredDuringSchedulingIgnoredDuringExecution"] == preferred
 
 
-def test_match_fields_of_empty_term_select_nothing():
+def test_match_fields_of_subset_are_ignored():
     term = {"matchFields": [requirement("metadata.name", "nodeA")]}
     foo = United(subsets=[subset("a", nodeSelectorTerm=term)])
     foo.turn()
