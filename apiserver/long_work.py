@@ -11,7 +11,6 @@ from functools import partial
 from types import coroutine
 from typing import Final, TypeVar
 
-from mockube.apimachinery import status
 from mockube.apimachinery.cancellation import while_wanted
 
 SLICE: Final = 20
@@ -22,8 +21,6 @@ SLICE_BYTES: Final = 32 * 1024
 """Of stored objects, after which a slice ends however few they are."""
 LARGE: Final = 16 * 1024
 """Bytes of an object from which on it may take so long to read, check or write that a thread is worth its price."""
-MOST_WAITING: Final = 200
-"""Pieces of work that wait for the thread: as many as there are writes in flight. A request that would begin is then refused."""
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -34,13 +31,6 @@ class Worker:
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(1)
-        self._waiting = 0
-
-    async def begin(self, size: int, work: Callable[..., _R], *arguments: object) -> _R:
-        """The same as `run`, for the first work on a request, which is refused when too much is waiting."""
-        if size >= LARGE and self._waiting >= MOST_WAITING:
-            raise status.too_many_requests("too many large requests are waiting, please try again later", 1)
-        return await self.run(size, work, *arguments)
 
     async def run(self, size: int, work: Callable[..., _R], *arguments: object) -> _R:
         """Return the result of work on so many bytes: inline if they are few, else in the thread.
@@ -50,11 +40,7 @@ class Worker:
         """
         if size < LARGE:
             return work(*arguments)
-        self._waiting += 1
-        try:
-            await self._free.acquire()
-        finally:
-            self._waiting -= 1
+        await self._free.acquire()
         cancelled_event = threading.Event()
         try:
             running = asyncio.get_running_loop().run_in_executor(

@@ -1,6 +1,7 @@
 """What every verb works with, wired together once in `app.py`."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct, field
@@ -19,7 +20,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
-from mockube.apiserver.long_work import Worker
+from mockube.apiserver.long_work import LARGE, Worker
+from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.compaction import Expiry
@@ -37,6 +39,8 @@ MAX_WARNINGS: Final = 10
 """Objects that the warnings of one list name at most."""
 
 
+DECODED_BYTES: Final = 8 << 20
+"""Of bodies, and of objects that they change, that are decoded at a time: two of the largest."""
 OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What Python raises for an object whose fields have other types than its kind's."""
 
@@ -143,6 +147,8 @@ class Backend(Struct, frozen=True, kw_only=True):
     """Leases of objects with a time to live."""
     conversions: Conversions = field(default_factory=dict)
     worker: Worker = field(default_factory=Worker)
+    memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, least=LARGE))
+    """Of bodies, and of objects that they change, while they are decoded."""
     prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
     """Compiles what a custom resource needs, before its first object is handled."""
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
@@ -161,10 +167,11 @@ class Backend(Struct, frozen=True, kw_only=True):
         return self.rows[GroupResource(group, resource.name)]
 
     async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
-        """The result of the first work on what was sent: in the worker's thread if it may take long."""
+        """The result of the first work on what was sent, once there is memory: in the worker's thread if it may take long."""
+        await call.reserve()
         if call.resource.custom and self.prepare is not None:
             await self.prepare(self.worker, call.resource)
-        return await self.worker.begin(call.size, work, *arguments)
+        return await self.worker.run(call.size, work, *arguments)
 
     def conversion(self, resource: Resource) -> Conversion | None:
         return self.conversions.get((resource.group_version, resource.name))

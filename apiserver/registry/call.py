@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 
@@ -44,15 +45,25 @@ class Call(Struct, kw_only=True):
     """What a patch made of the object, before it was read as one of its kind."""
     growth: int = 0
     """Bytes that the object may become larger by, beyond what was sent."""
+    bytes: int = 0
+    """Bytes of the body and of the object that is changed."""
     size: int = 0
     """Bytes to work on, of an object of the usual kind that takes as long as this one."""
+
+    reservation: Reservation | None = None
+    """Of memory for these bytes, where it is limited."""
 
     def __post_init__(self) -> None:
         self.measure(0)
 
     def measure(self, stored_size: int) -> None:
-        """Set `size`, where the object that is changed has so many bytes."""
-        self.size = (len(self.body.data) + stored_size + self.growth) * self.resource.work
+        """Set `bytes` and `size`, where the object that is changed has so many bytes."""
+        self.bytes = len(self.body.data) + stored_size + self.growth
+        self.size = self.bytes * self.resource.work
+
+    async def reserve(self) -> bool:
+        """Reserve memory for the bytes; return whether other requests were waited for meanwhile."""
+        return self.reservation is not None and await self.reservation.grow(self.bytes)
 
     def parameter(self, name: str) -> str:
         """A parameter of the query; "" if it was not given."""

@@ -38,7 +38,7 @@ _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
 async def delete(backend: Backend, call: Call) -> ObjectAnswer:
-    return await delete_as(backend, call, await backend.worker.begin(call.size, _options, backend, call))
+    return await delete_as(backend, call, await backend.begin(call, _options, backend, call))
 
 
 def _options(backend: Backend, call: Call) -> DeleteOptions:
@@ -52,7 +52,7 @@ def _options(backend: Backend, call: Call) -> DeleteOptions:
 async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
     """Delete the objects of a list; return the list."""
     await select_by(backend, call, list_options(call))  # what is wrong with a list is told first
-    options = await backend.worker.begin(call.size, _options, backend, call)
+    options = await backend.begin(call, _options, backend, call)
     found = await list_objects(backend, call)
     for stored in found.items:
         await yield_to_loop()  # a store in memory is never waited for

@@ -12,6 +12,7 @@ from mockube.apimachinery.status import (
     NotAcceptable,
 )
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
@@ -23,7 +24,7 @@ from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
 from mockube.apiserver.request.rendering import Renderer, is_encoded
-from mockube.apiserver.request.request import ACCEPT, CONTENT_TYPE, Request
+from mockube.apiserver.request.request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
 from mockube.apiserver.request.response import Response, error_response, json_body, text_response
 from mockube.apiserver.request.routes import (
     NOT_ACCEPTABLE,
@@ -37,6 +38,10 @@ from mockube.apiserver.request.watch import Watching
 from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, negotiate
 
 MAX_BODY: Final = 3 * 1024 * 1024
+BODIES_BYTES: Final = 128 << 20
+"""Of all large bodies that are being received, wait, or are handled."""
+SMALL_BODY: Final = 64 * 1024
+"""Bytes of a body that do not count: a connection reads as many ahead."""
 
 
 class Routes(Struct, frozen=True, kw_only=True):
@@ -71,6 +76,7 @@ class Endpoints:
         self._routes = routes
         self._renderer = renderer
         self._watching = watching
+        self._bodies = MemoryLimit(BODIES_BYTES, least=SMALL_BODY)
         self._connecting = Connecting(backend, routes.proxy, routes.kubelet_addresses)
         self._deadlines = config.deadlines
         self._seconds = config.seconds
@@ -89,12 +95,18 @@ class Endpoints:
         check_route(resource, request)
         if request.info.subresource in LONG_SUBRESOURCES:
             return await self._connecting.serve(request, _call(request, resource, NO_BODY))
-        body = NO_BODY
-        if request.client.has_body:
-            body = await self._body(request)
+        if not request.client.has_body:
+            return await self._handle(request, resource, _no_body(request))
+        reservation = Reservation(self._bodies)
+        try:
+            body = await self._body(request, reservation)
             request.body = body.data
-        elif request.info.verb in _WRITTEN:
-            body = Body(data=b"", media_type=request.header(CONTENT_TYPE))
+            return await self._handle(request, resource, body)
+        finally:
+            reservation.release()
+
+    async def _handle(self, request: Request, resource: Resource, body: Body) -> Response:
+        """Handle a request for a resource whose body was read."""
         call = _call(request, resource, body)
         output = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
         if output is None:
@@ -102,15 +114,25 @@ class Endpoints:
         try:
             if call.verb == "watch":
                 return await self._watching.serve(request, call, output)
+            if call.verb in _WRITES:
+                call.reservation = Reservation(self._backend.memory)
             return await self._carry_out(request, call, output)
         except ApiError as error:
             return error_response(error, request, call.warnings)
+        finally:
+            if call.reservation is not None:
+                call.reservation.release()
 
-    async def _body(self, request: Request) -> Body:
-        reading = request.client.read(MAX_BODY)
+    async def _body(self, request: Request, reservation: Reservation) -> Body:
+        reading = self._read(request, reservation)
         if is_long_running(request.info):  # others have a deadline as a whole
             reading = self._deadlines.within(self._seconds, reading)
         return Body(data=await reading, media_type=request.header(CONTENT_TYPE))
+
+    async def _read(self, request: Request, reservation: Reservation) -> bytes:
+        """Read a body once there is memory for it."""
+        await reservation.grow(_announced_size(request))
+        return await request.client.read(MAX_BODY)
 
     async def _carry_out(self, request: Request, call: Call, output: OutputFormat) -> Response:
         subresource = call.subresource.name if call.subresource else ""
@@ -150,6 +172,19 @@ class Endpoints:
         if path.startswith("/apis/"):
             return path.split("/", 3)[2] in self._routes.built_in
         return path.startswith(_BELOW)
+
+
+def _no_body(request: Request) -> Body:
+    if request.info.verb in _WRITTEN:
+        return Body(data=b"", media_type=request.header(CONTENT_TYPE))
+    return NO_BODY
+
+
+def _announced_size(request: Request) -> int:
+    """Return how many bytes a body may have, so far as they are read: if it comes in chunks, any number."""
+    if request.headers.get(TRANSFER_ENCODING):
+        return MAX_BODY
+    return min(int(request.headers.get(CONTENT_LENGTH, 0)), MAX_BODY)
 
 
 def _is_folder(path: str) -> bool:

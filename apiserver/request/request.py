@@ -23,7 +23,9 @@ from mockube.apiserver.user import NOBODY, Impersonated, User
 ACCEPT: Final = "Accept"
 ACCEPT_ENCODING: Final = "Accept-Encoding"
 AUTHORIZATION: Final = "Authorization"
+CONTENT_LENGTH: Final = "Content-Length"
 CONTENT_TYPE: Final = "Content-Type"
+TRANSFER_ENCODING: Final = "Transfer-Encoding"
 _USER_AGENT: Final = "User-Agent"
 _OF_MANY: Final = frozenset({"list", "watch", "deletecollection"})
 _NONE: Final = ("",)

@@ -18,6 +18,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 MIB = 1 << 20
 OBJECTS, OBJECT_BYTES, READERS = 42, 750_000, 40
 WATCHES, SILENT = 2000, 500
+LARGE_REQUESTS, SECONDS = 16, 20
 
 
 @pytest.fixture
@@ -48,9 +49,9 @@ async def connect(server):
         writer.transport.abort()
 
 
-def request(server, path, *headers):
+def request(server, path, *headers, method="GET"):
     lines = [
-        f"GET {path} HTTP/1.1",
+        f"{method} {path} HTTP/1.1",
         "Host: localhost",
         f"Authorization: Bearer {token(server.kubeconfig)}",
         *headers,
@@ -108,6 +109,45 @@ async def test_clients_that_do_not_read_use_little_memory(server, connect, path,
             writer.transport.abort()
         await until_watches(admin, 0)
         assert memory(server) - before < 150 * MIB
+
+
+LARGE_PATCH = b'{"unknown":[%b]}' % b",".join([b"[]"] * (MIB - 100))
+"""A list of a million lists takes 70 MB."""
+
+
+async def send_all(server, sent):
+    """Send a request over as many connections as there are; return the status lines of the answers."""
+
+    async def send(connection):
+        reader, writer = connection
+        writer.write(sent)
+        line = await reader.readline()
+        await reader.read()
+        writer.close()
+        return line[9:12].decode()
+
+    context, port = tls(server.kubeconfig), server.url.rpartition(":")[2]
+    connections = [
+        await asyncio.open_connection("127.0.0.1", port, ssl=context) for _ in range(LARGE_REQUESTS)
+    ]
+    return await asyncio.gather(*map(send, connections))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_memory_of_concurrent_large_requests_is_limited(server, chunked):
+    """Each of them takes 150 MB by itself."""
+    async with client(server) as admin:
+        assert (await admin.post(MAPS, {"metadata": {"name": "a"}})).status == 201
+        before = memory(server)
+        length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(LARGE_PATCH)}"
+        headers = "Content-Type: application/merge-patch+json", length, "Connection: close"
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(LARGE_PATCH), LARGE_PATCH) if chunked else LARGE_PATCH
+        answers = await send_all(
+            server, request(server, f"{MAPS}/a?timeout={SECONDS}s", *headers, method="PATCH") + body
+        )
+        assert {*answers} <= {"200", "504"}
+        assert memory(server, "VmHWM") - before < 800 * MIB, "of 16 times 150 MiB"
+        assert (await admin.post(MAPS, {"metadata": {"name": "b"}})).status == 201
 
 
 async def test_many_watches_and_silent_connections_block_nobody(server, connect):

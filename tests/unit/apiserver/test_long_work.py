@@ -6,10 +6,8 @@ import threading
 import pytest
 
 from mockube.apimachinery.cancellation import Abandoned, check_wanted, while_wanted
-from mockube.apimachinery.status import TooManyRequests
 from mockube.apiserver.long_work import (
     LARGE,
-    MOST_WAITING,
     SLICE,
     SLICE_BYTES,
     Worker,
@@ -159,19 +157,6 @@ async def test_queued_work_is_dropped_with_its_caller():
     await first
     await worker.run(LARGE, done.append, "third")
     assert done == ["third"]
-
-
-async def test_work_is_refused_when_queue_is_full():
-    worker, may_end = Worker(), threading.Event()
-    tasks = [asyncio.create_task(worker.begin(LARGE, may_end.wait)) for _ in range(1 + MOST_WAITING)]
-    await turns(2)
-    with pytest.raises(TooManyRequests):
-        await worker.begin(LARGE, lambda: None)
-    assert await worker.begin(LARGE - 1, lambda: "small") == "small"
-    going_on = asyncio.create_task(worker.run(LARGE, lambda: "done"))
-    may_end.set()
-    await asyncio.gather(*tasks)
-    assert await going_on == "done"
 
 
 def test_check_wanted_raises_for_disconnected_requester_only():

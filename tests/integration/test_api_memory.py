@@ -1,0 +1,96 @@
+"""Requests whose body, or whose object, is large wait for memory; all others pass them."""
+
+import asyncio
+
+import pytest
+
+from mockube.apiserver.memory_limit import Reservation
+from mockube.apiserver.registry.backend import DECODED_BYTES
+from tests.support.server import apiserver
+from tests.support.turns import turns
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LARGE = {"metadata": {"name": "large"}, "data": {"a": "b" * 100_000}}
+PATCH = {"data": {"c": "d"}}
+MERGE = {"Content_Type": "application/merge-patch+json"}
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        assert (await client.post(MAPS, LARGE)).status == 201
+        assert (await client.post(MAPS, {"metadata": {"name": "small"}})).status == 201
+        yield client
+
+
+@pytest.fixture
+async def all_memory(client):
+    """A reservation of all memory that requests may use."""
+    reservation = Reservation(client.server.backend.memory)
+    await reservation.grow(DECODED_BYTES)
+    return reservation
+
+
+REQUESTS = {
+    "create": ("POST", MAPS, LARGE | {"metadata": {"name": "new"}}, {}),
+    "update": ("PUT", f"{MAPS}/large", LARGE, {}),
+    "patch": ("PATCH", f"{MAPS}/small", {"data": {"a": "b" * 100_000}}, MERGE),
+    "small patch of a large object": ("PATCH", f"{MAPS}/large", PATCH, MERGE),
+    "JSON patch that copies": (
+        "PATCH",
+        f"{MAPS}/large",
+        [{"op": "copy", "from": "/data/a", "path": "/data/z"}],
+        {"Content_Type": "application/json-patch+json"},
+    ),
+    "apply": (
+        "PATCH",
+        f"{MAPS}/small?fieldManager=a",
+        {"apiVersion": "v1", "kind": "ConfigMap", **LARGE, "metadata": {"name": "small"}},
+        {"Content_Type": "application/apply-patch+yaml"},
+    ),
+    "delete": ("DELETE", f"{MAPS}/large", {"kind": "DeleteOptions", "apiVersion": "v1", "x": "a" * 100_000}, {}),
+    "review": (
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        {"spec": {"nonResourceAttributes": {"path": "/" + "a" * 100_000}}},
+        {},
+    ),
+    "binding": (
+        "POST",
+        "/api/v1/namespaces/default/pods/x/binding",
+        {"metadata": {"name": "x"}, "target": {"name": "n" * 100_000}},
+        {},
+    ),
+    "collection": (
+        "DELETE",
+        MAPS,
+        {"kind": "DeleteOptions", "apiVersion": "v1", "x": "a" * 100_000},
+        {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_large_request_waits_for_memory(client, all_memory, name):
+    method, path, body, headers = REQUESTS[name]
+    answer = asyncio.create_task(client.send(method, path, body, **headers))
+    async with asyncio.timeout(60):
+        while not client.server.backend.memory.waiting:
+            await turns(1)
+            assert not answer.done()
+    assert (await client.get(f"{MAPS}/large")).status == 200
+    assert (await client.send("PATCH", f"{MAPS}/small", PATCH, **MERGE)).status == 200
+    all_memory.release()
+    await answer
+    assert client.server.backend.memory.reserved == 0
+
+
+async def test_request_that_times_out_while_waiting_leaves_the_queue(client, all_memory):
+    memory = client.server.backend.memory
+    body = LARGE | {"metadata": {"name": "new"}}
+    late = await client.post(f"{MAPS}?timeout=100ms", body)
+    assert (late.status, late.body["reason"]) == (504, "Timeout")
+    assert memory.waiting == 0
+    all_memory.release()
+    assert (await client.post(MAPS, body)).status == 201
+    assert memory.reserved == 0

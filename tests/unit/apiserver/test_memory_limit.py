@@ -1,0 +1,174 @@
+"""Large requests together reserve no more than there is: those beyond it wait for their turn, and leave nothing behind."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.status import TooManyRequests
+from mockube.apiserver.memory_limit import MOST_WAITING, MemoryLimit, Reservation
+from tests.support.seeded import source
+from tests.support.turns import turns
+
+
+def limit(capacity=100, *, least=10):
+    return MemoryLimit(capacity, least=least)
+
+
+async def reserved(limit, size):
+    reservation = Reservation(limit)
+    await reservation.grow(size)
+    return reservation
+
+
+async def test_request_waits_until_its_bytes_fit():
+    bounds = limit()
+    first = await reserved(bounds, 60)
+    second = asyncio.create_task(reserved(bounds, 60))
+    await turns(2)
+    assert not second.done()
+    first.release()
+    await second
+    assert bounds.reserved == 60
+
+
+async def test_small_requests_do_not_wait():
+    bounds = limit()
+    await reserved(bounds, 100)
+    waiting = asyncio.create_task(reserved(bounds, 100))
+    await turns(2)
+    await reserved(bounds, 9)
+    assert bounds.reserved == 100
+    waiting.cancel()
+
+
+async def test_request_above_capacity_reserves_all_of_it():
+    bounds = limit()
+    first = await reserved(bounds, 1000)
+    assert bounds.reserved == 100
+    first.release()
+    assert bounds.reserved == 0
+
+
+async def test_requests_continue_in_order_of_arrival():
+    bounds, order = limit(), []
+
+    async def request(number, size):
+        reservation = await reserved(bounds, size)
+        order.append(number)
+        await turns(1)
+        reservation.release()
+
+    first = await reserved(bounds, 100)
+    tasks = [asyncio.create_task(request(number, size)) for number, size in enumerate([100, 10, 50])]
+    await turns(2)
+    first.release()
+    await asyncio.gather(*tasks)
+    assert order == [0, 1, 2], "a large request is not passed by smaller ones for ever"
+
+
+async def test_growing_request_comes_before_new_ones():
+    bounds = limit()
+    grows, other = await reserved(bounds, 50), await reserved(bounds, 50)
+    begins = asyncio.create_task(reserved(bounds, 30))
+    await turns(2)
+    growing = asyncio.create_task(grows.grow(80))
+    await turns(2)
+    assert not begins.done(), "what the growing one gives back is not for others"
+    other.release()
+    assert await growing, "others were waited for"
+    assert not begins.done()
+    grows.release()
+    await begins
+    assert bounds.reserved == 30
+
+
+async def test_two_growing_requests_do_not_deadlock():
+    bounds = limit()
+    first, second = await reserved(bounds, 50), await reserved(bounds, 50)
+    one, two = asyncio.create_task(first.grow(80)), asyncio.create_task(second.grow(80))
+    await turns(3)
+    assert (one.done(), two.done()) == (True, False)
+    first.release()
+    assert await two
+    second.release()
+    assert bounds.reserved == 0
+
+
+async def test_growth_that_fits_does_not_wait():
+    bounds = limit()
+    reservation = await reserved(bounds, 50)
+    assert not await reservation.grow(90)
+    assert not await reservation.grow(20), "it has more already"
+    assert bounds.reserved == 90
+
+
+async def test_cancelled_request_leaves_the_queue():
+    bounds = limit()
+    first = await reserved(bounds, 100)
+    second, third = (asyncio.create_task(reserved(bounds, size)) for size in (100, 20))
+    await turns(2)
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    first.release()
+    await third
+    assert bounds.reserved == 20
+
+
+async def test_cancelled_request_does_not_block_smaller_ones_behind_it():
+    bounds = limit()
+    await reserved(bounds, 50)
+    second, third = (asyncio.create_task(reserved(bounds, size)) for size in (100, 20))
+    await turns(2)
+    second.cancel()
+    await third
+    assert bounds.reserved == 70
+
+
+async def test_request_cancelled_after_its_reservation_releases_it():
+    bounds = limit()
+    first = await reserved(bounds, 100)
+    second, third = (asyncio.create_task(reserved(bounds, 100)) for _ in range(2))
+    await turns(2)
+    first.release()
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    await third
+    assert bounds.reserved == 100
+
+
+async def test_new_request_is_refused_when_queue_is_full():
+    bounds = limit()
+    first = await reserved(bounds, 50)
+    tasks = [asyncio.create_task(reserved(bounds, 100)) for _ in range(MOST_WAITING)]
+    await turns(2)
+    with pytest.raises(TooManyRequests):
+        await reserved(bounds, 10)
+    await reserved(bounds, 9)
+    await first.grow(60)
+    assert bounds.reserved == 60, "what has begun is not refused"
+    for task in tasks:
+        task.cancel()
+
+
+async def test_any_sequence_of_requests_leaves_no_reservation():
+    bounds, seeded = limit(), source("memory", 12)
+    most = 0
+
+    async def request():
+        nonlocal most
+        reservation = Reservation(bounds)
+        try:
+            for _ in range(seeded.randint(1, 4)):
+                await reservation.grow(seeded.randint(0, 130))
+                most = max(most, bounds.reserved)
+                await turns(seeded.randint(0, 3))
+        finally:
+            reservation.release()
+
+    tasks = [asyncio.create_task(request()) for _ in range(150)]
+    for task in seeded.sample(tasks, 40):
+        await turns(1)
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert (bounds.reserved, bounds.waiting) == (0, 0)
+    assert most <= bounds.capacity
