@@ -18,8 +18,7 @@ from mockube.controller_manager.client.service_accounts import (
     ServiceAccountToken,
     SharedIdentity,
 )
-from mockube.controller_manager.client.transport import HttpTransport
-from mockube.controller_manager.client.transport_wrappers import BoundedTransport, FencedTransport
+from mockube.controller_manager.client.transport import BoundedTransport, FencedTransport, HttpTransport
 from mockube.controller_manager.client.wire import Transport
 from mockube.controller_manager.metrics.requests import ClientMetrics
 

@@ -1,10 +1,14 @@
-"""HTTP requests by connections of our own, streams by aiohttp, and the TLS settings of a kubeconfig."""
+"""HTTP requests by connections of our own, streams by aiohttp, and the TLS settings of a kubeconfig.
 
+Around a transport: a bound on requests in flight, and the check that this manager still leads.
+"""
+
+import asyncio
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +17,6 @@ from aiohttp import ClientConnectorError, ConnectionTimeoutError
 from yarl import URL
 
 from mockube.apimachinery.clock import Clock, RealClock
-from mockube.controller_manager.client import transport
 from mockube.controller_manager.client.connections import (
     CONNECT_SECONDS,
     Address,
@@ -22,7 +25,15 @@ from mockube.controller_manager.client.connections import (
     NotConnected,
 )
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Unreachable, no_answer
+from mockube.controller_manager.client.wire import (
+    Answer,
+    NoAnswer,
+    Request,
+    Stream,
+    Transport,
+    Unreachable,
+    no_answer,
+)
 
 
 def context(access: Access) -> ssl.SSLContext:
@@ -72,7 +83,7 @@ class HttpTransport:
         self._path = origin.raw_path.rstrip("/")
         self._host_header = f"Host: {origin.host_port_subcomponent}"
         self._server_name = access.server_name or None
-        trust = transport.context(access) if origin.scheme == "https" else None
+        trust = context(access) if origin.scheme == "https" else None
         self._connections = Connections(
             Address(
                 host=origin.raw_host or "",
@@ -182,3 +193,52 @@ def _no_answer(error: Exception, request: Request) -> NoAnswer:
 def _retry_after(text: bytes) -> float | None:
     """In seconds; the other form, a date, no API server sends."""
     return float(text) if text.isdigit() else None
+
+
+UNDER_WAY: Final = 32
+"""Enough to keep a server busy; each is a connection."""
+
+
+class BoundedTransport:
+    """A `Transport` that is another one, in turns. Streams are not counted: they last, and there are few."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._turns = asyncio.Semaphore(UNDER_WAY)
+
+    @property
+    def host(self) -> str:
+        return self._transport.host
+
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+        async with self._turns:
+            return await self._transport.send(request, headers)
+
+    def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(request, headers)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+class FencedTransport:
+    """A `Transport` that is another one, as long as it may write."""
+
+    def __init__(self, transport: Transport, may_write: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._may_write = may_write
+
+    @property
+    def host(self) -> str:
+        return self._transport.host
+
+    async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
+        if not (request.is_read or self._may_write()):
+            raise Unreachable(f"{request.method} {request.target}: the lease is not held any more")
+        return await self._transport.send(request, headers)
+
+    def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(request, headers)
+
+    async def close(self) -> None:
+        await self._transport.close()

@@ -6,14 +6,16 @@ running; with the server all ends.
 
 import asyncio
 import signal
+import socket
+import tempfile
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.processes.child_processes import Processes, Program, shell_code, wait_first
-from mockube.processes.notify_socket import readiness
 from mockube.processes.supervised_process import Report, SupervisedProcess
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -95,3 +97,25 @@ class ControlPlane:
             self._report("stopping; a second signal kills")
         self.stopped_by = number
         self.stop()
+
+
+@contextmanager
+def readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
+    """Yield an event that is set once a process is ready, and the environment by which it reports that, as to systemd."""
+    ready, loop = asyncio.Event(), asyncio.get_running_loop()
+    with (
+        tempfile.TemporaryDirectory(prefix="mockube-") as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver,
+    ):
+        address = str(Path(folder, "ready"))
+        receiver.bind(address)
+
+        def hear() -> None:
+            receiver.recv(4096)
+            ready.set()
+
+        loop.add_reader(receiver, hear)
+        try:
+            yield ready, {"NOTIFY_SOCKET": address}
+        finally:
+            loop.remove_reader(receiver)

@@ -8,7 +8,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.controller_manager import catalog
 from mockube.controller_manager.cache.informer import MutationDetector
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.transport_wrappers import FencedTransport
+from mockube.controller_manager.client.transport import FencedTransport
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
 from mockube.controller_manager.running import ManagerRun

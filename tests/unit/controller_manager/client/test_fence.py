@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.controller_manager.client.transport_wrappers import FencedTransport
+from mockube.controller_manager.client.transport import FencedTransport
 from mockube.controller_manager.client.wire import Answer, Request, Unreachable
 
 

@@ -10,8 +10,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import HttpTransport
-from mockube.controller_manager.client.transport_wrappers import UNDER_WAY, BoundedTransport
+from mockube.controller_manager.client.transport import UNDER_WAY, BoundedTransport, HttpTransport
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
 from tests.support.server.raw_server import answer, serving
 from tests.support.turns import until
