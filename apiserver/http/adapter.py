@@ -6,11 +6,12 @@ Expect is answered as Go does: 100 when the body is read, else 417.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
+from mockube.apimachinery import status
 from mockube.apiserver.authn.credentials import ClientCertificate
 from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from multidict import CIMultiDict
 
     from mockube.apiserver.http.connection import Connection
-from typing import TYPE_CHECKING, Final
-
-from mockube.apimachinery import status
-
-if TYPE_CHECKING:
-    from aiohttp.streams import StreamReader
 
 
 class SocketClient:

@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.controller_manager.client import sender
 from mockube.controller_manager.client.credentials import Credential
 from mockube.controller_manager.client.flowcontrol import TokenBucket
 from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Stream, Transport
@@ -54,11 +53,11 @@ class Sender(Struct, frozen=True, kw_only=True):
             outcome = await self._attempt(request, token)
             if tried == 1 and _code(outcome) == 401 and self.credential.forget(token):
                 continue
-            delay = sender.delay(request, outcome, tried)
-            if delay is None:
+            seconds = delay(request, outcome, tried)
+            if seconds is None:
                 return _answer(outcome)
             self._count_retry(request, outcome)
-            await self.clock.sleep(delay)
+            await self.clock.sleep(seconds)
 
     async def _attempt(self, request: Request, token: str) -> Answer | NoAnswer:
         await self._wait_turn(request)

@@ -4,6 +4,7 @@ import pytest
 
 from tests.architecture.rules import (
     docstrings,
+    imports,
     kinds,
     libraries,
     module_names,
@@ -175,6 +176,24 @@ def test_suppressions(code, expected):
 )
 def test_libraries(path, code, expected):
     assert lines(libraries.check, path, code) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        pytest.param("etcd/hub.py", "from mockube.etcd.embedded import hub", [], id="its namesake"),
+        pytest.param("etcd/hub.py", "from mockube.etcd import hub as own", [1], id="itself"),
+        pytest.param("mockube/cli/up.py", "from mockube.cli import up", [1], id="itself, of mockube/"),
+        pytest.param(
+            "etcd/a.py", "from mockube.etcd import b, c\nfrom mockube.etcd import b as d", [2], id="two names"
+        ),
+        pytest.param(
+            "etcd/a.py", "from mockube.etcd import b\nfrom mockube.etcd.b import c", [], id="and a part of it"
+        ),
+    ],
+)
+def test_imports(path, code, expected):
+    assert lines(imports.check, path, code) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from tests.architecture.rules import (
     docstrings,
+    imports,
     kinds,
     libraries,
     module_names,
@@ -36,6 +37,7 @@ RULES = (
     Rule(
         name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
     ),
+    Rule(name="a module has one name", check=imports.check, folders=(*PACKAGES, *TOOLS)),
     Rule(name="public names say what they are", check=public_names.check, folders=PACKAGES),
     Rule(
         name="all names say what they are",

@@ -21,7 +21,6 @@ from mockube.controller_manager.controllers.advancedstatefulset.strategy import 
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
 from mockube.controller_manager.workloads.stateful import identity
-from mockube.controller_manager.workloads.stateful import identity as keys
 from mockube.controller_manager.workloads.stateful.reconciliation import Kind, reconcile
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import Slot
@@ -76,7 +75,7 @@ ADVANCED_STATEFUL_SET: Final = Controller(
     service_account="",
     event_component="statefulset-controller",
     metrics_name="statefulset-controller",
-    watches=keys.watches_of(ADVANCED_STATEFUL_SETS),
+    watches=identity.watches_of(ADVANCED_STATEFUL_SETS),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},
         CONTROLLER_REVISIONS: {BY_OWNER: owner_of},

@@ -10,7 +10,6 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness
 from mockube.controller_manager.workloads.inplace import next_step as turn
-from mockube.controller_manager.workloads.inplace import readiness as moves
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.update import Step
 from mockube.controller_manager.workloads.stateful import identity
@@ -46,4 +45,4 @@ class Hooks(Struct, frozen=True, kw_only=True):
         before = self.lifecycle.pre_delete
         if before is None or not before.holds(pod):
             return None
-        return moves.move(pod, State.PREPARING_DELETE, self.lifecycle, self.now)
+        return readiness.move(pod, State.PREPARING_DELETE, self.lifecycle, self.now)

@@ -11,7 +11,6 @@ from mockube.controller_manager.controllers.cloneset import storage
 from mockube.controller_manager.controllers.cloneset.spec import SetView
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
-from mockube.controller_manager.workloads.inplace import readiness as gates
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 
 _REPLACE: Final = "$patch"
@@ -67,5 +66,5 @@ def new_pod(owner: SetView, revision: ReadOnlyTree, instance: str, since: Mappin
     named = meta.with_metadata(pod, name=pod_name(owner, instance))
     labelled = meta.with_annotations(meta.with_labels(named, labels), since)
     spec = {**pod["spec"], **storage.volumes(owner, instance, pod["spec"])}
-    gated = gates.with_gate({**labelled, "spec": spec}, update.GATE)
+    gated = readiness.with_gate({**labelled, "spec": spec}, update.GATE)
     return readiness.with_readiness_gate(gated, owner.lifecycle)

@@ -11,10 +11,8 @@ from mockube.controller_manager.client.kinds import (
     STORAGE_CLASSES,
 )
 from mockube.controller_manager.control.actions import Action, Plan, RecordEvent, Update
-from mockube.controller_manager.controllers.persistentvolume import binding, claims
-from mockube.controller_manager.controllers.persistentvolume import binding as lookups
+from mockube.controller_manager.controllers.persistentvolume import binding
 from mockube.controller_manager.workloads import volumes
-from mockube.controller_manager.workloads import volumes as matching
 from mockube.controller_manager.workloads.volumes import (
     BETA_STORAGE_PROVISIONER,
     IN_TREE_PREFIX,
@@ -103,12 +101,12 @@ def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
         return _sync_requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))
     waits = volumes.waits_for_consumer(caches.of(STORAGE_CLASSES).get("", volumes.class_name(claim)))
     # Where a consumer is awaited the scheduler chooses, and the volume names the claim then.
-    candidates = [*lookups.volumes_naming(caches, claim)]
-    candidates += () if waits else lookups.free_volumes(caches, volumes.class_name(claim))
-    volume = matching.best_match(candidates, claim)
+    candidates = [*binding.volumes_naming(caches, claim)]
+    candidates += () if waits else binding.free_volumes(caches, volumes.class_name(claim))
+    volume = volumes.best_match(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
-    default = None if volumes.names_its_class(claim) else claims.assign_default(caches, claim)
+    default = None if volumes.names_its_class(claim) else assign_default(caches, claim)
     return default or _without_volume(caches, claim, waits=waits)
 
 
@@ -116,7 +114,7 @@ def _without_volume(caches: Caches, claim: ReadOnlyTree, *, waits: bool) -> tupl
     if waits and SELECTED_NODE not in meta.annotations(claim):
         binding_actions: tuple[Action, ...] = (_consumer_awaited(caches, claim),)
     elif volumes.class_name(claim):
-        binding_actions = claims.provision(caches, claim)
+        binding_actions = provision(caches, claim)
     else:
         binding_actions = (record_event(claim, "Normal", "FailedBinding", _NO_VOLUME),)
     return binding_actions + _pending(claim)
@@ -127,7 +125,7 @@ def _pending(claim: ReadOnlyTree) -> tuple[Action, ...]:
 
 
 def _consumer_awaited(caches: Caches, claim: ReadOnlyTree) -> RecordEvent:
-    pods = lookups.unscheduled_consumers(caches, claim)
+    pods = binding.unscheduled_consumers(caches, claim)
     if not pods:
         message = "waiting for first consumer to be created before binding"
         return record_event(claim, "Normal", "WaitForFirstConsumer", message)
@@ -142,12 +140,12 @@ def _sync_requested(claim: ReadOnlyTree, name: str, volume: ReadOnlyTree | None)
         return _pending(claim)
     quoted = gotext.quote(name)
     if volume["spec"].get("claimRef") is None:
-        problem = matching.mismatch_reason(volume, claim)
+        problem = volumes.mismatch_reason(volume, claim)
         if not problem:
             return binding.bind(volume, claim)
         message = f"Cannot bind to requested volume {quoted}: {problem}"
         return (record_event(claim, "Warning", "VolumeMismatch", message), *_pending(claim))
-    if matching.is_bound_to(volume, claim):
+    if volumes.is_bound_to(volume, claim):
         return binding.bind(volume, claim)
     event = record_event(
         claim, "Warning", "FailedBinding", f"volume {quoted} already bound to a different claim."

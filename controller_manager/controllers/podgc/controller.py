@@ -18,7 +18,6 @@ from mockube.controller_manager.client.podview import FAILED, PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.controllers.podgc import controller
 from mockube.controller_manager.workloads.disruption import disruption_status
 
 LOG = logging.getLogger(__name__)
@@ -50,10 +49,10 @@ class PodGarbageCollector:
         pods = self._pods.lister.all()
         nodes = {meta.name(node): node for node in self._nodes.lister.all()}
         absent = await self._absent_nodes(pods, nodes)
-        await self._delete(controller.over_threshold(pods, self._threshold))
-        await self._delete(controller.on_given_up_nodes(pods, nodes))
-        await self._delete(controller.on_absent_nodes(pods, absent), _ORPHANED)
-        await self._delete(controller.never_bound(pods))
+        await self._delete(over_threshold(pods, self._threshold))
+        await self._delete(on_given_up_nodes(pods, nodes))
+        await self._delete(on_absent_nodes(pods, absent), _ORPHANED)
+        await self._delete(never_bound(pods))
 
     async def _absent_nodes(
         self, pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]

@@ -6,7 +6,6 @@ from datetime import datetime
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
-from mockube.controller_manager.workloads.inplace import readiness as moves
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.update import Order, Step
 
@@ -18,7 +17,7 @@ def observe_pod(
     step = update.step(pod, now, revision=revision)
     finished = update.is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=finished)
-    moved = () if state is None else moves.move(pod, state, hooks, now)
+    moved = () if state is None else readiness.move(pod, state, hooks, now)
     patches = (*step.patches, *readiness.open_new_gate(pod, now), *moved)
     return Step(patches=patches, again_after=step.again_after)
 
@@ -30,11 +29,11 @@ def change_pod(
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
     if hook is not None:
         if state == State.UPDATED:
-            return moves.hold(pod, State.PREPARING_UPDATE, hooks, now)
+            return readiness.hold(pod, State.PREPARING_UPDATE, hooks, now)
         if state == State.PREPARING_UPDATE and hook.holds(pod):
             return ()
         if state != State.UPDATING and hook.holds(pod):
-            return moves.move(pod, State.PREPARING_UPDATE, hooks, now)
+            return readiness.move(pod, State.PREPARING_UPDATE, hooks, now)
     return update.begin(pod, order, now, event)
 
 

@@ -16,7 +16,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
-from mockube.controller_manager.workloads.inplace import readiness
 from mockube.controller_manager.workloads.inplace.lifecycle import (
     Hook,
     Lifecycle,
@@ -114,14 +113,14 @@ def _reasons(pod: PodView) -> Sequence[Reason]:
 
 def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
     """Return the patches that move a pod to a state: out of service first, then the label."""
-    marked = readiness.gate_patches(pod, hooks, state, now)
+    marked = gate_patches(pod, hooks, state, now)
     return marked if state_of(pod) == state else (*marked, _patch(pod, state, now))
 
 
 def hold(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
     """Move a pod to a state, and restore the labels and finalizers of its hook."""
     hook = hooks.holding_in(state)
-    return (*readiness.gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
+    return (*gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
 
 
 def _patch(pod: PodView, state: str, now: datetime, hook: Hook | None = None) -> Patch:

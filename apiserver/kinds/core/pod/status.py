@@ -23,7 +23,6 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.core.pod import status as of_containers
 from mockube.apiserver.kinds.core.pod.context import LINUX, WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_ALL, restarts
 from mockube.apiserver.kinds.core.pod.security import check_id
@@ -304,18 +303,16 @@ def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
 
 
 def _check_transitions(new: ReadOnlyTree, old: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
-    may_restart = {name: of_containers.restarting(spec, kind) for name, kind in _LASTING.items()}
-    for name, may in {**may_restart, _EPHEMERAL: of_containers.refuse_all_codes}.items():
-        yield from of_containers.check_transitions(
-            new.get(name, ()), old.get(name, ()), _STATUS.child(name), may
-        )
+    may_restart = {name: restarting(spec, kind) for name, kind in _LASTING.items()}
+    for name, may in {**may_restart, _EPHEMERAL: refuse_all_codes}.items():
+        yield from check_transitions(new.get(name, ()), old.get(name, ()), _STATUS.child(name), may)
 
 
 def _check_containers(status: ReadOnlyTree, spec: ReadOnlyTree) -> Iterator[FieldError]:
     os = os_of(spec) or LINUX
     for name in (*_LASTING, _EPHEMERAL):
-        yield from of_containers.check_users(status.get(name, ()), _STATUS.child(name), os)
+        yield from check_users(status.get(name, ()), _STATUS.child(name), os)
     for name, kind in _LASTING.items():
         containers = spec.get(kind) or ()
-        yield from of_containers.check_allocated(status.get(name, ()), _STATUS.child(name), containers)
-    yield from of_containers.check_nothing_allocated(status.get(_EPHEMERAL, ()), _STATUS.child(_EPHEMERAL))
+        yield from check_allocated(status.get(name, ()), _STATUS.child(name), containers)
+    yield from check_nothing_allocated(status.get(_EPHEMERAL, ()), _STATUS.child(_EPHEMERAL))

@@ -13,7 +13,6 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.uniteddeployment.adapters import statefulset
 from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter
 from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION, Subset, revision_of
 
@@ -47,17 +46,17 @@ def unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
 
 
 def _with_partition(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
-    if statefulset.is_on_delete(spec):
+    if is_on_delete(spec):
         return spec
-    return statefulset.with_partition(
-        {**spec, "updateStrategy": {**statefulset.strategy_of(spec), "type": "RollingUpdate"}}, partition
+    return with_partition(
+        {**spec, "updateStrategy": {**strategy_of(spec), "type": "RollingUpdate"}}, partition
     )
 
 
 def _stuck_pods(subset: Subset, revision: str, partition: int) -> Iterator[PodView]:
     workload = subset.workload
     observed = (workload.get("status") or {}).get("observedGeneration") or 0
-    if statefulset.is_on_delete(workload["spec"]) or observed < meta.generation(workload):
+    if is_on_delete(workload["spec"]) or observed < meta.generation(workload):
         return  # deleted before the set has observed the new template, it would be recreated as it was
     for pod in subset.pods:
         ordinal = pod.key.name.rpartition("-")[2]
@@ -70,22 +69,22 @@ STATEFUL_SET_SUBSETS: Final = Adapter(
     type="StatefulSet",
     template="statefulSetTemplate",
     resource=STATEFUL_SETS,
-    partition=statefulset.partition,
+    partition=partition,
     partitioned=_with_partition,
-    unavailability=statefulset.unavailability,
+    unavailability=unavailability,
     stuck=_stuck_pods,
 )
 
 
 def _partitioned_advanced(spec: ReadOnlyTree, partition: int) -> ReadOnlyTree:
-    return spec if statefulset.is_on_delete(spec) else statefulset.with_partition(spec, partition)
+    return spec if is_on_delete(spec) else with_partition(spec, partition)
 
 
 ADVANCED_STATEFUL_SET_SUBSETS: Final = Adapter(
     type="AdvancedStatefulSet",
     template="advancedStatefulSetTemplate",
     resource=ADVANCED_STATEFUL_SETS,
-    partition=statefulset.partition,
+    partition=partition,
     partitioned=_partitioned_advanced,
-    unavailability=statefulset.unavailability,
+    unavailability=unavailability,
 )
