@@ -109,8 +109,7 @@ async def test_exec_works_over_spdy(shared, pods):
     query = [("command", "cat"), ("stdin", "true"), ("stdout", "true"), ("container", "c")]
     async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, head):
         assert b"X-Stream-Protocol-Version: v4.channel.k8s.io" in head
-        for number, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
-            client.open(number, stream_Type=name)
+        open_streams(client)
         sent = b"x" * 300_000
         client.send(3, sent)
         client.send(3, b"", last=True)
@@ -233,6 +232,29 @@ def test_attach_sends_input_and_container_exits_with_its_code(shared):
     session.write_stdin("7\n")
     assert ended(shared, "reads") == 7
     assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
+
+
+async def test_attach_shows_what_is_written_before_its_streams_are_open(shared):
+    """As kubectl run -i attaches to a container that ends at once."""
+    path = "/api/v1/namespaces/default/pods/early/attach"
+    query = [("stdin", "true"), ("stdout", "true"), ("container", "c")]
+    interactive(shared, "early", "sh", "-c", "read a; echo got $a; exit 3")
+    async with (
+        SpdyClient.upgrade(shared, path, query) as (late, _),
+        SpdyClient.upgrade(shared, path, query) as (client, _),
+    ):
+        open_streams(client)
+        client.send(3, b"one\n")
+        await client.until_ended(1)
+        open_streams(late)
+        await late.until_ended(1, 5)
+        assert late.received[5] == client.received[5] == b"got one\n"
+    assert ended(shared, "early") == 3
+
+
+def open_streams(client):
+    for number, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+        client.open(number, stream_Type=name)
 
 
 def test_interactive_shell_ends_with_its_client(shared):

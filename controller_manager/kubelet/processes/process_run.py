@@ -7,8 +7,8 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,14 +127,15 @@ class ProcessRun:
             self._stop_requested.set()
             self.change(is_stopping=True)
 
-    def listen(self) -> Output:
-        """Its output from now on, up to `OUTPUT_END`; a slow reader loses output beyond the limit."""
-        queue: Output = asyncio.Queue(LISTENER_QUEUE)
-        self._listeners.add(queue)
-        return queue
-
-    def forget(self, queue: Output) -> None:
-        self._listeners.discard(queue)
+    @contextmanager
+    def listening(self) -> Iterator[Output]:
+        """Collect its output from now on, up to `OUTPUT_END`; a slow reader loses output beyond the limit."""
+        output: Output = asyncio.Queue(LISTENER_QUEUE)
+        self._listeners.add(output)
+        try:
+            yield output
+        finally:
+            self._listeners.discard(output)
 
     async def start_beside(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False

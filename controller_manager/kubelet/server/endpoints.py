@@ -223,18 +223,23 @@ class KubeletEndpoints:
         options = stream_options(request.query)
         process = self._process(pod, name)
         if process is not None:
-            return await self._serve_process(
-                request, options, lambda streams: _streams().attach_to(process, streams)
-            )
-        interactive = self._interactive.attachable_run_of(pod.object, name)
+            with process.listening() as output:
+                return await self._serve_process(
+                    request, options, lambda streams: _streams().attach_to(process, output, streams)
+                )
+        interactive = self._interactive.run_of(pod.object, name)
         if interactive is not None:
-            return await serve_streams(request, options, interactive.attach, self._clock)
+            with interactive.listening() as output:
+                return await serve_streams(
+                    request, options, lambda streams: interactive.attach(output, streams), self._clock
+                )
+        accepted = self._clock.now()
         replay = await self._replay(pod, container, run, KwokKind.ATTACH)
 
         async def attach(streams: Streams) -> bytes:
             with closing(replay), self._watchers.watching(pod.key) as changed:
                 stream = LogStream(
-                    LogOptions(follow=True, since=self._clock.now()),
+                    LogOptions(follow=True, since=accepted),
                     replay,
                     run,
                     clock=self._clock,

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -138,23 +138,28 @@ class InteractiveRun:
             self.state = replace(self.state, is_stopping=True)
             self.task.cancel()
 
-    def require_running(self) -> None:
-        """Refuse who attaches to a run that has ended: kubectl reads its log then."""
+    @contextmanager
+    def listening(self) -> Iterator[Output]:
+        """Collect its output from now on, up to `OUTPUT_END`.
+
+        A run that has ended is refused: kubectl reads its log then.
+        """
         if self.state.exit is not None:
             raise HttpError(500, f'container not found ("{self.container["name"]}")')
+        output: Output = asyncio.Queue(LISTENER_QUEUE)
+        self._listeners.add(output)
+        try:
+            yield output
+        finally:
+            self._listeners.discard(output)
 
-    async def attach(self, streams: Streams) -> bytes:
-        """What it writes from now on, and its input."""
-        if self.state.exit is not None:
-            return success()
-        queue: Output = asyncio.Queue(LISTENER_QUEUE)
-        self._listeners.add(queue)
+    async def attach(self, output: Output, streams: Streams) -> bytes:
+        """Send the output to a client, and receive its input."""
         tasks = [start("input of a container", self._feed(streams.stdin))] if streams.stdin else []
         try:
-            while (piece := await queue.get()) != OUTPUT_END:
+            while (piece := await output.get()) != OUTPUT_END:
                 await streams.write(*piece)
         finally:
-            self._listeners.discard(queue)
             await all_ended(tasks)
             if tasks and self.container.get("stdinOnce"):
                 self.stdin.cut()
@@ -218,13 +223,6 @@ class InteractiveContainers:
         """The latest run of a container."""
         runs = self._runs.get(meta.uid(pod), {}).get(name)
         return runs[-1] if runs else None
-
-    def attachable_run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
-        """The run that a client attaches to; None where the container reads nothing."""
-        run = self.run_of(pod, name)
-        if run is not None:
-            run.require_running()
-        return run
 
     def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> RunLogReader | None:
         runs = self._runs.get(meta.uid(pod), {}).get(name) or ()

@@ -17,7 +17,7 @@ from mockube.controller_manager.kubelet.processes.local_process import (
     start_process,
 )
 from mockube.controller_manager.kubelet.processes.log_files import LogFile
-from mockube.controller_manager.kubelet.processes.process_run import OUTPUT_END, ProcessRun
+from mockube.controller_manager.kubelet.processes.process_run import OUTPUT_END, Output, ProcessRun
 from mockube.controller_manager.kubelet.server.container_logs import LogSource
 from mockube.controller_manager.kubelet.server.kwok_objects import exec_variables
 from mockube.controller_manager.kubelet.server.remote_command import StreamOptions
@@ -100,9 +100,8 @@ async def execute_beside(
         await run.end_beside(process)
 
 
-async def attach_to(run: ProcessRun, streams: Streams) -> bytes:
-    """What a container writes from now on, and its input."""
-    queue = run.listen()
+async def attach_to(run: ProcessRun, output: Output, streams: Streams) -> bytes:
+    """Send the output of a container to a client, and receive its input."""
     tasks = []
     if run.process is not None and streams.stdin is not None and run.process.stdin is not None:
         once = bool(run.container.get("stdinOnce"))
@@ -110,10 +109,9 @@ async def attach_to(run: ProcessRun, streams: Streams) -> bytes:
     if run.process is not None and run.container.get("tty"):
         tasks.append(start("sizes of a terminal", _follow_sizes(run.process, streams.resize)))
     try:
-        while (piece := await queue.get()) != OUTPUT_END:
+        while (piece := await output.get()) != OUTPUT_END:
             await streams.write(*piece)
     finally:
-        run.forget(queue)
         await all_ended(tasks)
     return success()
 

@@ -6,16 +6,18 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
-from mockube.controller_manager.kubelet.server.interactive import InteractiveRun
+from mockube.controller_manager.kubelet.server.interactive import OUTPUT_END, InteractiveRun
 
 
 def test_attach_to_ended_run_is_refused():
     async def outcome():
         run = InteractiveRun({"name": "c", "stdin": True}, 0, SteppedClock(), lambda: None)
-        run.require_running()
-        await run.write(1, b"hello\n")
-        run.end(0)
-        run.require_running()
+        with run.listening() as output:
+            await run.write(1, b"hello\n")
+            run.end(0)
+            assert [await output.get(), await output.get()] == [(1, b"hello\n"), OUTPUT_END]
+        with run.listening():
+            pass
 
     with pytest.raises(HttpError) as refused:
         asyncio.run(outcome())
