@@ -1,12 +1,11 @@
-"""Write what the scheduler decided: bind a pod to its node, and evict the pods that give way to it."""
+"""Write what the scheduler decided: bind a pod to its node."""
 
 import asyncio
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_PV_BOUND_BY_CONTROLLER
 from mockube.controller_manager.cache.store import Change
@@ -18,14 +17,11 @@ from mockube.controller_manager.client.kinds import (
     RESOURCE_CLAIMS,
 )
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.events.recorder import Recorder
 from mockube.controller_manager.control.runnable import Context
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.preemption import Candidate
 from mockube.controller_manager.scheduler.volumes import Binding, is_bound
 from mockube.controller_manager.supervision import timeout
 from mockube.controller_manager.workloads.device_claims import FINALIZER, is_reserved_for, with_consumer
-from mockube.controller_manager.workloads.disruption import disruption_status
 from mockube.controller_manager.workloads.volumes import SELECTED_NODE, claim_reference
 
 _BINDING_TIMEOUT: Final = timedelta(seconds=600)
@@ -98,25 +94,3 @@ class Binder:
 def _with_claim(volume: ReadOnlyTree, claim: ReadOnlyTree) -> ReadOnlyTree:
     changed = meta.with_value(volume, ("spec", "claimRef"), claim_reference(claim))
     return meta.with_annotations(changed, {ANNOTATION_PV_BOUND_BY_CONTROLLER: "yes"})
-
-
-async def evict(client: Client, events: Recorder, pod: PodInfo, chosen: Candidate, now: datetime) -> None:
-    for victim in chosen.victims:
-        try:
-            await _evict(client, pod, victim, now)
-        except NotFound:
-            continue
-        text = f"Preempted by pod {pod.view.uid} on node {chosen.node}"
-        about, by = victim.view.object, pod.view.object
-        events.record(about, "Normal", "Preempted", text, action="Preempting", related=by)
-
-
-async def _evict(client: Client, pod: PodInfo, victim: PodInfo, now: datetime) -> None:
-    view = victim.view
-    message = f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod"
-    generation = meta.generation(view.object)
-    status = disruption_status(view.object, "PreemptionByScheduler", message, now, generation)
-    if status:
-        patch = {"metadata": {"uid": view.uid}, "status": status}
-        await client.patch(PODS, view.key, patch, kind="strategic", subresource="status")
-    await client.delete(PODS, view.key, uid=view.uid)

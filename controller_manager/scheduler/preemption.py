@@ -11,10 +11,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.labels import Selector, from_label_selector
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONDITION_DISRUPTION_TARGET
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, find_feasible, fit_error_message
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.filters.single_node import Refusal
@@ -23,6 +24,8 @@ from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.profile import nominated_node
 
 LOG: Final = logging.getLogger(__name__)
+PREEMPTED: Final = "PreemptionByScheduler"
+"""The reason of the condition DisruptionTarget of a victim."""
 _NO_VICTIMS: Final = Refusal(("No preemption victims found for incoming pod",))
 _NO_HELP: Final = Refusal(("Preemption is not helpful for scheduling",))
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
@@ -74,7 +77,7 @@ def preempt(
     pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
 ) -> Candidate | str:
     """Where to make room, or why that is no use."""
-    refused = _ineligible(pod, snapshot)
+    refused = _ineligible(pod, snapshot, found)
     if refused:
         return refused
     outcomes: dict[str, Candidate | Refusal] = {}
@@ -90,13 +93,24 @@ def preempt(
     return fit_error_message(refusals, len(snapshot.nodes))
 
 
-def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot) -> str:
+def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes) -> str:
     if pod.spec.get("preemptionPolicy") == "Never":
         return _NEVER
     name = nominated_node(pod.view.object)
+    refusal = found.refusals.get(name)
     node = next((one for one in snapshot.nodes if one.name == name), None)
-    leaving = node.pods.values() if node else ()
-    return _WAITING if any(one.view.deleting and one.priority < pod.priority for one in leaving) else ""
+    if node is None or found.rejection is not None or (refusal is not None and refusal.is_final):
+        return ""  # The nominated node does not help any more.
+    is_waiting = any(one.priority < pod.priority and _is_preempted(one) for one in node.pods.values())
+    return _WAITING if is_waiting else ""
+
+
+def _is_preempted(pod: PodInfo) -> bool:
+    """Whether a scheduler has evicted the pod, so that it ends soon."""
+    if not pod.view.deleting:
+        return False
+    condition = conditions.get(pod.view.object, CONDITION_DISRUPTION_TARGET) or {}
+    return condition.get("status") == "True" and condition.get("reason") == PREEMPTED
 
 
 def _try(

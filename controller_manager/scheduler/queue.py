@@ -34,13 +34,18 @@ class _Waiting(Struct, eq=False):
 
 
 class SchedulingQueue:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, is_blocked: Callable[[Key], bool] = lambda _: False) -> None:
+        """A blocked pod is not tried again until it is resumed."""
         self._clock = clock
+        self._is_blocked = is_blocked
         self._waiting: dict[Key, _Waiting] = {}
         self._ready: list[_Waiting] = []
         self._stuck: dict[Key, _Waiting] = {}
+        self._stuck_dependents: set[Key] = set()
+        """Pods of `_stuck` that depend on where other pods are."""
         self._in_hand: Key | None = None
         self._moved_meanwhile = False
+        self._assigned_meanwhile = False
         self._count = 0
         self._wake = asyncio.Event()
 
@@ -64,15 +69,28 @@ class SchedulingQueue:
     def drop(self, key: Key) -> None:
         """Remove a pod that is deleted or bound."""
         waiting = self._waiting.pop(key, None)
-        self._stuck.pop(key, None)
+        self._unstick(key)
         if waiting is not None:
             _stop(waiting)
+
+    def pod_assigned(self) -> None:
+        """A pod got a node: those that depend on other pods are tried again."""
+        self._assigned_meanwhile = True
+        for key in [*self._stuck_dependents]:
+            self._release(self._stuck[key])
 
     def move_all(self) -> None:
         """The cluster changed in a way that may make unschedulable pods schedulable."""
         self._moved_meanwhile = True
         for waiting in [*self._stuck.values()]:
             self._release(waiting)
+
+    def resume(self, key: Key) -> None:
+        """A pod is no longer blocked."""
+        if key == self._in_hand:
+            self._moved_meanwhile = True
+        elif key in self._stuck:
+            self._release(self._stuck[key])
 
     async def take(self) -> Key:
         """Return the next pod to schedule. The caller ends with `stick` or `drop`."""
@@ -81,7 +99,7 @@ class SchedulingQueue:
                 waiting = heapq.heappop(self._ready)
                 waiting.is_ready = False
                 if self._is_due(waiting):
-                    self._in_hand, self._moved_meanwhile = waiting.key, False
+                    self._in_hand, self._moved_meanwhile, self._assigned_meanwhile = waiting.key, False, False
                     waiting.attempts += 1
                     return waiting.key
             self._wake.clear()
@@ -90,18 +108,19 @@ class SchedulingQueue:
     def done(self) -> None:
         self._in_hand = None
 
-    def stick(self, key: Key) -> None:
-        """No node can take it as things are."""
+    def stick(self, key: Key, *, depends_on_pods: bool = False) -> None:
+        """No node can take it as things are; other pods may matter by affinity or an even spread."""
         waiting = self._waiting.get(key)
         if waiting is None:
             return
         backoff = min(FIRST_BACKOFF * 2 ** (waiting.attempts - 1), LONGEST_BACKOFF)
         waiting.retry_at = self._clock.monotonic() + backoff
         self._stuck[key] = waiting
-        if self._moved_meanwhile:
+        if depends_on_pods:
+            self._stuck_dependents.add(key)
+        self._call_after(LONGEST_WAIT, waiting, self._release)
+        if self._moved_meanwhile or (depends_on_pods and self._assigned_meanwhile):
             self._release(waiting)
-        else:
-            self._call_after(LONGEST_WAIT, waiting, self._release)
 
     def retry(self, key: Key) -> None:
         """It failed for a reason that no change of the cluster may end: try it again after its backoff."""
@@ -110,12 +129,18 @@ class SchedulingQueue:
 
     def _release(self, waiting: _Waiting) -> None:
         """Try it again, once its backoff is over."""
-        self._stuck.pop(waiting.key, None)
+        if self._is_blocked(waiting.key):
+            return
+        self._unstick(waiting.key)
         rest = waiting.retry_at - self._clock.monotonic()
         if rest > 0:
             self._call_after(rest, waiting, self._activate)
         else:
             self._activate(waiting)
+
+    def _unstick(self, key: Key) -> None:
+        self._stuck.pop(key, None)
+        self._stuck_dependents.discard(key)
 
     def _activate(self, waiting: _Waiting) -> None:
         _stop(waiting)

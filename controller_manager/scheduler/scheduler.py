@@ -29,12 +29,13 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.scheduler.binder import Binder, evict
+from mockube.controller_manager.scheduler.binder import Binder
 from mockube.controller_manager.scheduler.choice import FeasibleNodes, best_nodes, diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.preemption import Candidate, preempt
+from mockube.controller_manager.scheduler.preemption_executor import PreemptionExecutor
 from mockube.controller_manager.scheduler.profile import (
     SCHEDULER,
     unschedulable_patch,
@@ -77,7 +78,8 @@ class Scheduler:
         }
         self._pods = context.informers.of(PODS)
         self._cluster = Cluster()
-        self._queue = SchedulingQueue(context.clock)
+        self._preemptions = PreemptionExecutor(context, self._events, self._resume)
+        self._queue = SchedulingQueue(context.clock, self._preemptions.is_blocked)
         self._informers_of_all = context.informers
         self._devices: DeviceState | None = None
         self._without_claims: set[Key] = set()
@@ -94,7 +96,7 @@ class Scheduler:
             self._informers[resource].add_handler(lambda _: self._queue.move_all())
 
     async def run(self) -> None:
-        """Until it is cancelled; bindings that are under way then are ended first."""
+        """Until it is cancelled; bindings and preemptions that are under way then are ended first."""
         await self._pods.wait_synced()
         for informer in self._informers.values():
             await informer.wait_synced()
@@ -115,6 +117,7 @@ class Scheduler:
                     self._queue.done()
         finally:
             await asyncio.gather(*bindings)
+            await self._preemptions.finish()
 
     # --- handlers of the caches
 
@@ -130,18 +133,21 @@ class Scheduler:
         old, new = change
         if old is not None and (new is None or new.uid != old.uid):
             self._pod_removed(old)
-        if new is not None:
+        if new is not None and (old is None or _is_pod_relevant(old, new)):
             self._on_pod(new)
 
     def _on_pod(self, pod: PodView) -> None:
         if uses_resources(pod):
-            is_news = pod.uid not in self._assumed and not self._cluster.is_placed(pod.uid)
+            is_own = pod.uid in self._assumed
+            is_news = not is_own and not self._cluster.is_placed(pod.uid)
             self._assumed.discard(pod.uid)
             self._nominees.pop(pod.uid, None)
             self._cluster.see(pod, pod.node)
             self._queue.drop(pod.key)
             if is_news:
                 self._queue.move_all()  # Waiting pods may have affinity to it.
+            elif is_own:
+                self._queue.pod_assigned()
         elif not waits_for_node(pod):
             self._pod_removed(pod)
         elif pod.uid not in self._assumed:
@@ -210,7 +216,10 @@ class Scheduler:
         found = find_feasible(pod, snapshot)
         if not found.feasible:
             await self._refuse(pod, snapshot, found)
-            (self._queue.retry if found.is_error else self._queue.stick)(key)
+            if found.is_error:
+                self._queue.retry(key)
+            else:
+                self._queue.stick(key, depends_on_pods=_depends_on_pods(pod))
             self._binding_slots.release()
             return
         node = self._choose(best_nodes(pod, snapshot, found.feasible))
@@ -240,7 +249,7 @@ class Scheduler:
         message, nominee = diagnosis(found, len(snapshot.nodes)), ""
         if isinstance(outcome, Candidate):
             nominee = outcome.node
-            self._nominees[pod.view.uid] = (nominee, pod)
+            self._preempt(pod, outcome)
         else:
             self._nominees.pop(pod.view.uid, None)
             has_claims = pod.spec.get("resourceClaims") and found.rejection is None
@@ -251,14 +260,27 @@ class Scheduler:
         reason = "SchedulerError" if found.is_error else "Unschedulable"
         patch = unschedulable_patch(about, message, self._clock.now(), nominee, reason)
         try:
-            if isinstance(outcome, Candidate):
-                await evict(self._client, self._events, pod, outcome, self._clock.now())
             if patch is not None:
                 await self._client.patch(PODS, pod.view.key, patch, subresource="status")
         except (NotFound, Conflict):
             return  # It is deleted: the cache will show that.
         except (ApiError, NoAnswer) as error:
             LOG.warning("scheduler: %s: %s", pod.view.key, error)
+
+    def _preempt(self, pod: PodInfo, chosen: Candidate) -> None:
+        """Nominate the pod for the node, instead of pods of lower priority, and evict the victims."""
+        displaced = [
+            nominee
+            for node, nominee in self._nominees.values()
+            if node == chosen.node and nominee.priority < pod.priority
+        ]
+        for nominee in displaced:
+            del self._nominees[nominee.view.uid]
+        self._nominees[pod.view.uid] = (chosen.node, pod)
+        self._preemptions.preempt(pod, chosen, displaced)
+
+    def _resume(self, key: Key) -> None:
+        self._queue.resume(key)
 
     # --- binding
 
@@ -304,6 +326,29 @@ def _is_relevant(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
         or meta.labels(old) != meta.labels(new)
         or old["status"].get("allocatable") != new["status"].get("allocatable")
     )
+
+
+def _depends_on_pods(pod: PodInfo) -> bool:
+    constraints = pod.spec.get("topologySpreadConstraints") or ()
+    is_spread = any(one.get("whenUnsatisfiable") == "DoNotSchedule" for one in constraints)
+    return is_spread or bool(pod.terms.affinity)
+
+
+def _is_pod_relevant(old: PodView, new: PodView) -> bool:
+    """Whether a change of a pod is more than a condition that the scheduler itself may have written."""
+    return (
+        old.uid != new.uid
+        or old.deleting != new.deleting
+        or old.labels != new.labels
+        or old.node != new.node
+        or old.object["spec"] != new.object["spec"]
+        or not waits_for_node(new)
+        or _claim_statuses(old) != _claim_statuses(new)
+    )
+
+
+def _claim_statuses(pod: PodView) -> object:
+    return (pod.object.get("status") or {}).get("resourceClaimStatuses")
 
 
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)

@@ -114,3 +114,41 @@ async def test_failed_pod_is_retried_after_backoff():
         assert queue.is_idle
         clock.advance(0.1)
         assert not queue.is_idle
+
+
+async def test_an_assigned_pod_matters_to_those_that_depend_on_others():
+    clock = SteppedClock()
+    queue = SchedulingQueue(clock)
+    for key in (A, B):
+        queue.put(key, 0)
+        assert await queue.take() == key
+        queue.stick(key, depends_on_pods=key == A)
+        queue.done()
+    clock.advance(10)
+    queue.pod_assigned()
+    assert await queue.take() == A
+    queue.pod_assigned()  # It is in hand, and depends on others.
+    queue.stick(A, depends_on_pods=True)
+    queue.done()
+    assert queue.is_idle
+    clock.advance(2)
+    assert await queue.take() == A
+    queue.done()
+    assert queue.is_idle
+
+
+async def test_a_blocked_pod_waits_until_it_is_resumed():
+    clock, blocked = SteppedClock(), {A}
+    queue = SchedulingQueue(clock, blocked.__contains__)
+    queue.put(A, 0)
+    assert await queue.take() == A
+    queue.stick(A)
+    queue.done()
+    clock.advance(10)
+    queue.move_all()
+    queue.put(A, 0)
+    queue.resume(A)
+    assert queue.is_idle
+    blocked.clear()
+    queue.resume(A)
+    assert await queue.take() == A

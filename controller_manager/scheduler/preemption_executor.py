@@ -1,0 +1,137 @@
+"""Evict the pods that give way to another one, in the background: the scheduler goes on with other pods.
+
+Upstream: framework/preemption/executor.go.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.status import ApiError, Conflict, NotFound
+from mockube.controller_manager.client.kinds import PODS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.control.events.recorder import Recorder
+from mockube.controller_manager.control.runnable import Context
+from mockube.controller_manager.scheduler.podinfo import PodInfo
+from mockube.controller_manager.scheduler.preemption import PREEMPTED, Candidate
+from mockube.controller_manager.supervision import start, start_in
+from mockube.controller_manager.workloads.disruption import disruption_status
+
+LOG: Final = logging.getLogger(__name__)
+PARALLELISM: Final = 16
+"""Victims of one preemption that are evicted at a time."""
+
+
+class PreemptionExecutor:
+    """A pod that preempts others is not scheduled until the eviction of the last of them has begun."""
+
+    def __init__(self, context: Context, events: Recorder, resume: Callable[[Key], None]) -> None:
+        """`resume` has a pod scheduled again that may have missed the reason for it."""
+        self._client = context.client
+        self._clock = context.clock
+        self._pods = context.informers.of(PODS).lister
+        self._events = events
+        self._resume = resume
+        self._failures = context.metrics.task_restarts.labels("scheduler/preempt")
+        self._last_victims: dict[Key, PodInfo | None] = {}
+        """By the pods whose preemptions are in progress; None until all other victims are evicted."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def is_blocked(self, key: Key) -> bool:
+        """Whether a pod waits for the evictions that it caused."""
+        if key not in self._last_victims:
+            return False
+        victim = self._last_victims[key]
+        return victim is None or self._is_running(victim.view)
+
+    def preempt(self, pod: PodInfo, chosen: Candidate, nominees: Sequence[PodInfo]) -> None:
+        """Begin to evict the victims. The nominees, pods of lower priority, lose their node."""
+        victims = [one for one in chosen.victims if not one.view.deleting]
+        if not victims:
+            return
+        self._last_victims[pod.view.key] = None
+        work = self._preempt(pod, chosen.node, victims, nominees)
+        task = start(f"scheduler/preempt for {pod.view.key}", work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        await asyncio.gather(*self._tasks)
+
+    async def _preempt(
+        self, pod: PodInfo, node: str, victims: Sequence[PodInfo], nominees: Iterable[PodInfo]
+    ) -> None:
+        key = pod.view.key
+        *others, last = victims
+        is_failed = True
+        try:
+            await self._clear_nominations(nominees)
+            await self._evict_all(pod, node, others)
+            self._last_victims[key] = last
+            await self._evict(pod, node, last)
+            is_failed = False
+        except (ApiError, NoAnswer) as error:
+            LOG.warning("scheduler: %s: preemption on node %s failed: %s", key, node, error)
+        except Exception:
+            LOG.exception("scheduler: %s: preemption on node %s failed", key, node)
+            self._failures.inc()
+        finally:
+            self._last_victims.pop(key, None)
+            if is_failed or self._pods.get(*last.view.key) is None:
+                self._resume(key)
+
+    async def _evict_all(self, pod: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
+        """Evict several at a time; after a failure no further eviction begins."""
+        waiting = iter(victims)
+        errors: list[ApiError | NoAnswer] = []
+
+        async def evict_next() -> None:
+            for victim in waiting:
+                try:
+                    await self._evict(pod, node, victim)
+                except (ApiError, NoAnswer) as error:
+                    errors.append(error)
+                if errors:
+                    return
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(PARALLELISM, len(victims))):
+                start_in(group, "scheduler/evict", evict_next())
+        if errors:
+            raise errors[0]
+
+    async def _evict(self, pod: PodInfo, node: str, victim: PodInfo) -> None:
+        """Set the condition, then delete the pod; a pod that is gone needs neither."""
+        view = victim.view
+        message = f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod"
+        generation = meta.generation(view.object)
+        now = self._clock.now()
+        status = disruption_status(view.object, PREEMPTED, message, now, generation)
+        try:
+            if status:
+                patch = {"metadata": {"uid": view.uid}, "status": status}
+                await self._client.patch(PODS, view.key, patch, kind="strategic", subresource="status")
+            await self._client.delete(PODS, view.key, uid=view.uid)
+        except (NotFound, Conflict):
+            return
+        text = f"Preempted by pod {pod.view.uid} on node {node}"
+        about, by = view.object, pod.view.object
+        self._events.record(about, "Normal", "Preempted", text, action="Preempting", related=by)
+
+    async def _clear_nominations(self, nominees: Iterable[PodInfo]) -> None:
+        """Let pods look for another node that no longer fit on this one."""
+        for nominee in nominees:
+            view = nominee.view
+            patch = {"metadata": {"uid": view.uid}, "status": {"nominatedNodeName": None}}
+            try:
+                await self._client.patch(PODS, view.key, patch, kind="strategic", subresource="status")
+            except (ApiError, NoAnswer) as error:
+                LOG.warning("scheduler: %s: its nomination was not removed: %s", view.key, error)
+
+    def _is_running(self, pod: PodView) -> bool:
+        cached = self._pods.get(*pod.key)
+        return cached is not None and cached.uid == pod.uid and not cached.deleting

@@ -1,0 +1,143 @@
+"""How a scheduler beside a real server evicts the pods that give way to another one."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.controller_manager.client.wire import NoAnswer
+from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
+from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
+from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
+from tests.integration.test_scheduler import PODS, Story
+from tests.support.controllers.running_manager import running_manager
+from tests.support.server.apiserver import running
+from tests.support.turns import PATIENCE, turn
+
+VICTIMS = 20
+
+
+class Evictions:
+    """Follows the writes of evictions; they wait while they are paused."""
+
+    def __init__(self):
+        self.open = asyncio.Event()
+        self.open.set()
+        self.waiting = []
+        self.most_at_once = 0
+        self.order = []
+        self.failures = 0
+
+    async def on_way_there(self, request):
+        if "/pods/victim-" not in request.target:
+            return
+        if self.failures and request.method == "DELETE":
+            self.failures -= 1
+            raise NoAnswer("the connection was lost")
+        name = request.target.split("/pods/")[1].split("/")[0].split("?")[0]
+        self.waiting.append(name)
+        self.most_at_once = max(self.most_at_once, len(self.waiting))
+        await self.open.wait()
+        await turn()  # Those that are sent at the same time meet here.
+        self.waiting.remove(name)
+        self.order.append((request.method, name))
+
+    async def until(self, number):
+        async with asyncio.timeout(PATIENCE):
+            while len(self.waiting) < number:
+                await turn()
+
+
+@pytest.fixture
+async def evictions():
+    return Evictions()
+
+
+@pytest.fixture
+async def cluster(evictions):
+    """A node that is full of pods of low priority."""
+    clock = SteppedClock()
+    async with (
+        running(clock=clock) as server,
+        running_manager(server, clock, controllers=[SERVICE_ACCOUNT], runnables=[KUBE_SCHEDULER]) as manager,
+    ):
+        cluster = Story(server, manager)
+        for name, value in (("middle", 5), ("high", 10)):
+            path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+            await cluster.post(path, {"metadata": {"name": name}, "value": value})
+        await cluster.node("a", cpu="2")
+        for number in range(VICTIMS):
+            assert await cluster.pod(f"victim-{number}", cpu="100m") == "a"
+        manager.transport.on_way_there = evictions.on_way_there
+        yield cluster
+
+
+async def begin(cluster, name, **fields):
+    """Create a pod, and do not wait until it is evaluated."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": fields.pop("cpu", "2")}}}
+    await cluster.post(PODS, {"metadata": {"name": name}, "spec": {"containers": [container], **fields}})
+
+
+async def terminating(cluster):
+    pods = (await cluster.server.get(PODS)).body["items"]
+    return {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" in pod["metadata"]}
+
+
+async def test_several_victims_are_evicted_at_a_time_and_one_of_them_last(cluster, evictions):
+    await begin(cluster, "greater", priorityClassName="high")
+    await cluster.manager.settle()
+    assert len(await terminating(cluster)) == VICTIMS
+    assert evictions.most_at_once == PARALLELISM
+    last = evictions.order[-1][1]
+    assert evictions.order[-2:] == [("PATCH", last), ("DELETE", last)]
+    for name in {name for _, name in evictions.order}:
+        assert [method for method, one in evictions.order if one == name] == ["PATCH", "DELETE"]
+
+
+async def test_other_pods_are_scheduled_while_victims_are_evicted(cluster, evictions):
+    await cluster.node("b", cpu="1")
+    evictions.open.clear()
+    await begin(cluster, "greater", priorityClassName="high")
+    await evictions.until(PARALLELISM)
+    await begin(cluster, "other", cpu="1")
+    async with asyncio.timeout(PATIENCE):
+        while await cluster.place("other") is None:
+            await turn()
+    evictions.open.set()
+    await cluster.manager.settle()
+    assert len(await terminating(cluster)) == VICTIMS
+
+
+async def test_a_pod_is_not_tried_again_before_its_victims_are_gone(cluster, evictions):
+    await begin(cluster, "greater", priorityClassName="high")
+    await cluster.manager.step(60)
+    (event,) = await cluster.events("FailedScheduling")
+    assert event["note"] == await cluster.refusal("greater")
+    assert "series" not in event
+    assert len(evictions.order) == 2 * VICTIMS
+    for number in range(VICTIMS):
+        await cluster.server.delete(f"{PODS}/victim-{number}", {"gracePeriodSeconds": 0})
+    await cluster.manager.step(15)
+    assert await cluster.place("greater") == "a"
+
+
+async def test_after_a_failed_eviction_the_others_are_evicted_once_the_first_are_gone(cluster, evictions):
+    evictions.failures = 1
+    await begin(cluster, "greater", priorityClassName="high")
+    await cluster.manager.step(5)
+    first = await terminating(cluster)
+    assert len(first) < VICTIMS
+    for name in first:
+        await cluster.server.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+    await cluster.manager.step(15)
+    assert len(await terminating(cluster)) == VICTIMS - len(first)
+
+
+async def test_pods_of_lower_priority_lose_their_nomination(cluster):
+    await begin(cluster, "middle", priorityClassName="middle", cpu="200m")
+    await cluster.manager.settle()
+    assert (await cluster.server.get(f"{PODS}/middle")).body["status"]["nominatedNodeName"] == "a"
+    await begin(cluster, "greater", priorityClassName="high")
+    await cluster.manager.step(5)
+    assert "nominatedNodeName" not in (await cluster.server.get(f"{PODS}/middle")).body["status"]
+    assert (await cluster.server.get(f"{PODS}/greater")).body["status"]["nominatedNodeName"] == "a"
