@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError, Timeout
+from mockube.apiserver.http.fair_openings import FairOpenings
 from mockube.apiserver.registry.subresources.locations import Gateway, Location, check_address
 from mockube.apiserver.request.limits import Deadlines
 
@@ -24,7 +25,7 @@ LIMIT: Final = 64 * 1024
 """Bytes that are read ahead, and the most that the head of a response may take."""
 MAX_CONTEXTS: Final = 50
 MAX_OPENINGS: Final = 32
-"""Connections that are opened at a time, so that many do not make each other late."""
+"""Connections to one address that are opened at a time, so that many do not make each other late."""
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -126,32 +127,32 @@ class Dialer:
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         self._kubelets = kubelets
         self._deadlines = Deadlines(clock)
-        self._openings = asyncio.Semaphore(MAX_OPENINGS)
+        self._openings = FairOpenings(MAX_OPENINGS, clock)
         self._contexts: OrderedDict[tuple[str, bool], ssl.SSLContext] = OrderedDict()
 
     @asynccontextmanager
-    async def dial(self, location: Location) -> AsyncIterator[BackendConnection]:
-        connection = await self._open(location)
+    async def dial(self, location: Location, user: str = "") -> AsyncIterator[BackendConnection]:
+        connection = await self._open(location, user)
         try:
             yield connection
         finally:
             connection.writer.transport.abort()
 
-    async def _open(self, location: Location) -> BackendConnection:
+    async def _open(self, location: Location, user: str) -> BackendConnection:
         gateway = location.gateway
         if gateway is None:
-            return await self._straight(location)
+            return await self._straight(location, user)
         if gateway.port == 0 or _is_link_local(gateway.host):
             raise DialFailed(f"dial tcp {gateway.host}:{gateway.port}: the address is not allowed")
         context = self._context(gateway.certificate, shows=True)
-        connection = await self._connect(gateway.host, gateway.port, context, "localhost")
+        connection = await self._connect((gateway.host, gateway.port), context, "localhost", user)
         if not location.is_kubelet:
             await self._tunnel(connection, gateway, location)
             if location.scheme == "https":
                 await self._start_tls(connection)
         return connection
 
-    async def _straight(self, location: Location) -> BackendConnection:
+    async def _straight(self, location: Location, user: str) -> BackendConnection:
         port = int(location.port or _PORTS[location.scheme]) if _is_port(location.port) else 0
         if not port:
             raise DialFailed(f"dial tcp: lookup tcp/{location.port}: unknown port")
@@ -163,19 +164,22 @@ class Dialer:
                 "" if location.skips_verification or not location.is_kubelet else self._kubelets.authority
             )
             context = self._context(authority, shows=location.is_kubelet)
-        return await self._connect(location.host, port, context, location.host)
+        return await self._connect((location.host, port), context, location.host, user)
 
     async def _connect(
-        self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
+        self, address: tuple[str, int], context: ssl.SSLContext | None, server_name: str, user: str
     ) -> BackendConnection:
         """The time that it may take begins when it is its turn."""
-        async with self._openings:
-            return await self._connect_now(host, port, context, server_name)
+        try:
+            async with self._openings.turn(address, user):
+                return await self._connect_now(*address, context, server_name)
+        except (TimeoutError, Timeout) as error:
+            self._openings.fail(address, self._kubelets.seconds)
+            raise DialFailed(f"dial tcp {_text(*address)}: i/o timeout") from error
 
     async def _connect_now(
         self, host: str, port: int, context: ssl.SSLContext | None, server_name: str
     ) -> BackendConnection:
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         opening = asyncio.open_connection(
             host, port, ssl=context, server_hostname=server_name if context else None, limit=LIMIT
         )
@@ -184,15 +188,15 @@ class Dialer:
                 reader, writer = await self._deadlines.within(self._kubelets.seconds, opening)
             else:
                 reader, writer = await opening
-        except (TimeoutError, Timeout) as error:
-            raise DialFailed(f"dial tcp {address}: i/o timeout") from error
+        except (TimeoutError, Timeout):
+            raise
         except socket.gaierror as error:
             raise DialFailed(f"dial tcp: lookup {host}: no such host") from error
         except ssl.SSLError as error:
             raise DialFailed(_tls_problem(error, host)) from error
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else str(error)
-            raise DialFailed(f"dial tcp {address}: connect: {reason}") from error
+            raise DialFailed(f"dial tcp {_text(host, port)}: connect: {reason}") from error
         return BackendConnection(reader, writer)
 
     async def _tunnel(self, connection: BackendConnection, gateway: Gateway, location: Location) -> None:
@@ -263,6 +267,10 @@ def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:
         certificate.write_bytes(client.certificate)
         key.write_bytes(client.key)
         context.load_cert_chain(certificate, key)
+
+
+def _text(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _is_port(text: str) -> bool:

@@ -93,7 +93,7 @@ class ReverseProxy:
         url = f"{location.scheme}://{location.authority}{location.path}"
         url += f"?{location.query}" if location.query else ""
         try:
-            async with self._dialer.dial(location) as backend:
+            async with self._dialer.dial(location, request.user.name) as backend:
                 await backend.send_head(
                     "GET", _target(location), [*_of_gateway(location), ("Connection", "close")]
                 )
@@ -118,7 +118,7 @@ class ReverseProxy:
         elif has_body:
             headers.append(("Content-Length", length))
         try:
-            async with self._dialer.dial(location) as backend:
+            async with self._dialer.dial(location, request.user.name) as backend:
                 await backend.send_head(
                     request.method,
                     _target(location),
@@ -141,7 +141,7 @@ class ReverseProxy:
 
     async def _upgrade(self, request: Request, location: Location) -> Response:
         try:
-            async with self._dialer.dial(location) as backend:
+            async with self._dialer.dial(location, request.user.name) as backend:
                 headers = [("Host", request.header("Host")), *_node(location), *_upgrade_headers(request)]
                 await backend.send_head(request.method, _target(location), headers)
                 return await switch_protocols(request, backend)

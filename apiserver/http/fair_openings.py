@@ -1,0 +1,82 @@
+"""Limits how many connections to one address are opened at a time; users take turns."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from msgspec import Struct, field
+
+from mockube.apimachinery.clock import Clock
+
+Address = tuple[str, int]
+
+
+class _Waiting(Struct, eq=False, frozen=True):
+    turn: asyncio.Future[None]
+    since: float
+
+
+class _Openings(Struct, eq=False):
+    """Those to one address."""
+
+    current: int = 0
+    waiting: OrderedDict[str, deque[_Waiting]] = field(default_factory=OrderedDict)
+    """By user; the next turn is that of the first user."""
+
+
+class FairOpenings:
+    """Addresses do not wait for each other, and a user with many connections delays another one by one turn."""
+
+    def __init__(self, limit: int, clock: Clock) -> None:
+        self._limit: Final = limit
+        self._clock = clock
+        self._openings: dict[Address, _Openings] = {}
+
+    @asynccontextmanager
+    async def turn(self, address: Address, user: str) -> AsyncIterator[None]:
+        """Wait until a connection may be opened."""
+        openings = self._openings.setdefault(address, _Openings())
+        if openings.current < self._limit:
+            openings.current += 1
+        else:
+            await self._wait(openings, address, user)
+        try:
+            yield
+        finally:
+            self._end(openings, address)
+
+    def fail(self, address: Address, seconds: float) -> None:
+        """Raise TimeoutError to all that have waited for this long: the address does not respond."""
+        before = self._clock.monotonic() - seconds
+        openings = self._openings.get(address, _Openings())
+        for queue in openings.waiting.values():
+            for waiting in queue:
+                if waiting.since <= before and not waiting.turn.done():
+                    waiting.turn.set_exception(TimeoutError())
+
+    async def _wait(self, openings: _Openings, address: Address, user: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        openings.waiting.setdefault(user, deque()).append(_Waiting(turn, self._clock.monotonic()))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._end(openings, address)
+            raise
+
+    def _end(self, openings: _Openings, address: Address) -> None:
+        """Pass the turn on."""
+        openings.current -= 1
+        while openings.waiting:
+            user, queue = openings.waiting.popitem(last=False)
+            turn = queue.popleft().turn
+            if queue:
+                openings.waiting[user] = queue
+            if not turn.done():
+                openings.current += 1
+                turn.set_result(None)
+                return
+        if not openings.current:
+            self._openings.pop(address, None)
