@@ -98,6 +98,19 @@ def test_node_is_proxied(api):
     assert refused.value.status == 404
 
 
+def test_a_node_counts_its_health_checks(api):
+    for _ in range(2):
+        assert api.connect_get_node_proxy_with_path("node-2", path="healthz") == "ok"
+    assert api.connect_get_node_proxy_with_path("node-2", path="healthz/ping") == "ok"
+    page = api.connect_get_node_proxy_with_path("node-2", path="metrics/slis")
+    assert 'kubernetes_healthcheck{name="syncloop",type="healthz"} 1\n' in page
+    assert 'kubernetes_healthchecks_total{name="ping",status="success",type="healthz"} 2\n' in page
+    assert api.connect_delete_node_proxy_with_path("node-2", path="metrics/slis") == "metrics reset\n"
+    page = api.connect_get_node_proxy_with_path("node-2", path="metrics/slis")
+    assert "kubernetes_healthcheck" not in page
+    assert "\nprocess_start_time_seconds " in page
+
+
 def test_kubelets_refuse_unauthenticated_clients(shared, api):
     data = api.read_namespaced_config_map("mockube-kubelets", "kube-system").data
     context = ssl.create_default_context(cadata=data["certificate"])

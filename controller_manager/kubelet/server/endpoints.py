@@ -49,6 +49,8 @@ from mockube.controller_manager.kubelet.server.execution import execute, running
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
+from mockube.controller_manager.kubelet.server.node_health import PATHS as HEALTH_PATHS
+from mockube.controller_manager.kubelet.server.node_health import NodeHealth
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
 from mockube.controller_manager.kubelet.server.remote_command import (
@@ -71,7 +73,6 @@ if TYPE_CHECKING:
 
 NODE_HEADER: Final = "Mockube-Node"
 _OF_PODS: Final = frozenset({"containerLogs", "exec", "attach", "portForward"})
-_OPEN_PATHS: Final = frozenset({"/healthz", "/healthz/ping", "/healthz/log", "/healthz/syncloop"})
 
 
 class KubeletEndpoints:
@@ -86,6 +87,7 @@ class KubeletEndpoints:
         clock: Clock,
     ) -> None:
         self._node_pages: NodePages | None = None
+        self._health = NodeHealth()
         self.random: Random | None = None
         """Of expressions of metrics; without it there are none."""
         self.processes: ProcessRuntime | None = None
@@ -116,8 +118,10 @@ class KubeletEndpoints:
         await self._authorize(request, node)
         self._check_node(request, node)
         match (request.method, parts):
-            case ("GET", ["healthz", *_]) if request.path in _OPEN_PATHS:
-                return web.Response(text="ok")
+            case ("GET", ["healthz", *_]) if request.path in HEALTH_PATHS:
+                return self._health.respond(request, node)
+            case ("GET" | "DELETE", ["metrics", "slis"]):
+                return self._health.respond_with_metrics(request, self._nodes.get("", node) or {})
             case ("GET", ["pods" | "runningpods"]):
                 return self._list_pods(node)
             case ("GET", ["containerLogs", _, name, container]):

@@ -21,6 +21,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.server.kubelet_metrics import OWN, amount_of, limit_of
 from mockube.controller_manager.kubelet.server.kwok_objects import KwokObjects
 from mockube.controller_manager.kubelet.server.metric_objects import Family, metric_family
+from mockube.controller_manager.kubelet.server.node_health import METRICS_HEADERS
 from mockube.controller_manager.kubelet.server.node_usage import Measurement, NodeUsage, started_at
 from mockube.controller_manager.kubelet.server.probe_metrics import Counted, probe_metrics
 from mockube.controller_manager.supervision import yield_to_loop
@@ -28,7 +29,6 @@ from mockube.controller_manager.workloads.indexes import BY_NODE
 
 _CONFIGURATION: Final = Path(__file__).parent / "data" / "kubelet_configuration.json"
 """The defaults of a kubelet of 1.36."""
-_TEXT: Final = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 NANO: Final = 1_000_000_000
 
 
@@ -56,7 +56,7 @@ class NodePages:
             measured = await self._usage.measure(node)
             return _json(summary(measured, with_file_systems=query.get("only_cpu_and_memory") != "true"))
         text = await self._metrics(path, node)
-        return None if text is None else web.Response(body=text, headers=_TEXT)
+        return None if text is None else web.Response(body=text, headers=METRICS_HEADERS)
 
     async def _metrics(self, path: str, node: ReadOnlyTree) -> bytes | None:
         """The text of kwok's metrics of a path, else of a kubelet's own; None if it has neither."""

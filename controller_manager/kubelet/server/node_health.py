@@ -1,0 +1,64 @@
+"""`/healthz` of simulated nodes, and what came of it, for `/metrics/slis`."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from aiohttp import web
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.exposition import metrics_text
+from mockube.apimachinery.gotext import quote
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, family_of
+
+CHECKS: Final = ("ping", "log", "syncloop")
+PATHS: Final = frozenset({"/healthz", *(f"/healthz/{check}" for check in CHECKS)})
+METRICS_HEADERS: Final = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+_HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+_LAST: Final = "[STABLE] This metric records the result of a single healthcheck."
+_START: Final = "[ALPHA] Start time of the process since unix epoch in seconds."
+_TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
+
+
+class NodeHealth:
+    """The checks always succeed; upstream counts those of `/healthz`, and not those of a single check."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, Counter[str]] = {}
+        """By node and check."""
+
+    def respond(self, request: web.BaseRequest, node: str) -> web.Response:
+        excluded = set(request.query.getall("exclude", ()))
+        if request.path != "/healthz":
+            return web.Response(text="ok", headers=_HEADERS)
+        self._totals.setdefault(node, Counter()).update(set(CHECKS) - excluded)
+        if "verbose" not in request.query:
+            return web.Response(text="ok", headers=_HEADERS)
+        lines = [f"[+]{check} {'excluded: ok' if check in excluded else 'ok'}" for check in CHECKS]
+        if unknown := excluded - set(CHECKS):
+            names = ",".join(quote(name) for name in sorted(unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+        return web.Response(text="\n".join([*lines, "healthz check passed\n"]), headers=_HEADERS)
+
+    def respond_with_metrics(self, request: web.BaseRequest, node: ReadOnlyTree) -> web.Response:
+        """`/metrics/slis`: a DELETE resets them."""
+        if request.method == "DELETE":
+            self._totals.pop(meta.name(node), None)
+            return web.Response(text="metrics reset\n")
+        return web.Response(body=metrics_text(self.metrics(node)), headers=METRICS_HEADERS)
+
+    def metrics(self, node: ReadOnlyTree) -> Iterator[Family]:
+        """The kubelet of a simulated node starts when its Node is created."""
+        started = meta.creation_timestamp(node)
+        if started is not None:
+            yield family_of("process_start_time_seconds", "gauge", _START, [((), started.timestamp())])
+        totals = sorted(self._totals.get(meta.name(node), Counter[str]()).items())
+        kind: Labels = [("type", "healthz")]
+        if totals:
+            last = [([("name", check), *kind], 1.0) for check, _ in totals]
+            yield family_of("kubernetes_healthcheck", "gauge", _LAST, last)
+            counts = [
+                ([("name", check), ("status", "success"), *kind], float(count)) for check, count in totals
+            ]
+            yield family_of("kubernetes_healthchecks_total", "counter", _TOTAL, counts)

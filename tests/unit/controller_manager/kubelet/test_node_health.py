@@ -1,0 +1,35 @@
+"""The health page of a simulated node."""
+
+import pytest
+from aiohttp.test_utils import make_mocked_request
+
+from mockube.controller_manager.kubelet.server.node_health import NodeHealth
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/healthz", "ok"),
+        ("/healthz/syncloop", "ok"),
+        ("/healthz?verbose", "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n"),
+        (
+            "/healthz?verbose&exclude=log&exclude=etcd",
+            "[+]ping ok\n[+]log excluded: ok\n[+]syncloop ok\n"
+            'warn: some health checks cannot be excluded: no matches for "etcd"\nhealthz check passed\n',
+        ),
+    ],
+)
+def test_the_page_of_healthz(path, text):
+    answer = NodeHealth().respond(make_mocked_request("GET", path), "n")
+    assert (answer.status, answer.text) == (200, text)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_checks_that_are_left_out_are_not_counted():
+    health = NodeHealth()
+    health.respond(make_mocked_request("GET", "/healthz?exclude=log"), "n")
+    families = [*health.metrics({"metadata": {"name": "n"}})]
+    assert [sorted(one.labels["name"] for one in family.samples) for family in families] == [
+        ["ping", "syncloop"],
+        ["ping", "syncloop"],
+    ]
