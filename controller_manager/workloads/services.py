@@ -5,16 +5,21 @@ Pure. Upstream: endpointslice/util and pkg/api/v1/pod.
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.timestamps import parse_time
+from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_LAST_CHANGE_TRIGGER_TIME
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource
 
 HEADLESS = "None"
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def selector_of(service: ReadOnlyTree) -> Mapping[str, str] | None:
@@ -78,18 +83,27 @@ def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         yield from container.get("ports") or ()
 
 
-def ready_changes(pods: Iterable[PodView]) -> Mapping[str, datetime]:
-    """When each pod became ready or unready, by name."""
-    times = ((pod.key.name, _ready_changed(pod)) for pod in pods)
-    return {name: time for name, time in times if time is not None}
+class TriggerTimes(Struct, frozen=True):
+    """When a service and the pods behind it last changed, as far as a reconciliation has seen it."""
 
+    service: datetime
+    pods: Mapping[str, datetime]
+    """When each became ready or unready, by name."""
 
-def last_change(service: ReadOnlyTree, pods: Iterable[PodView], last_trigger: str) -> datetime | None:
-    """The oldest change of the service or its pods after the last trigger time."""
-    before = parse_time(last_trigger) if last_trigger else None
-    times = [meta.creation_timestamp(service), *(_ready_changed(pod) for pod in pods)]
-    fresh = [time for time in times if time is not None and (before is None or time > before)]
-    return min(fresh, default=None)
+    @classmethod
+    def of(cls, service: ReadOnlyTree, pods: Iterable[PodView], now: datetime) -> "TriggerTimes":
+        times = ((pod.key.name, _ready_changed(pod)) for pod in pods)
+        known = {name: time for name, time in times if time is not None}
+        return cls(meta.creation_timestamp(service) or now, known)
+
+    def annotation(self, before: "TriggerTimes | None") -> dict[str, str | None]:
+        """Return the oldest of what is new as an annotation; the service's where nothing was seen before."""
+        time = self.service if before is None else self._oldest_new(before)
+        return {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(time) if time else None}
+
+    def _oldest_new(self, before: "TriggerTimes") -> datetime | None:
+        new = [time for name, time in self.pods.items() if time > before.pods.get(name, _LONG_AGO)]
+        return min([*new, *([self.service] if self.service > before.service else [])], default=None)
 
 
 def _ready_changed(pod: PodView) -> datetime | None:

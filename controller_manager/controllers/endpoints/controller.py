@@ -1,18 +1,14 @@
 """Decide what the Endpoints of a service hold."""
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from msgspec import Struct
-
 from mockube.apimachinery import meta
-from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     ANNOTATION_ENDPOINTS_OVER_CAPACITY,
-    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
     ANNOTATION_LEADER,
     LABEL_HEADLESS_SERVICE,
 )
@@ -32,28 +28,13 @@ from mockube.controller_manager.control.actions import (
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.endpoints.subsets import subsets_of, truncate_subsets
 from mockube.controller_manager.workloads import services
+from mockube.controller_manager.workloads.services import TriggerTimes
 
 LABEL_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 MANAGER: Final = "endpoint-controller"
-_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
-class Changes(Struct, frozen=True):
-    """When a service and the pods behind it last changed, as far as a reconciliation has seen it."""
-
-    service: datetime
-    pods: Mapping[str, datetime]
-    """When each became ready or unready, by name."""
-
-    def oldest_new(self, before: "Changes | None") -> datetime | None:
-        """The oldest of what is new; that of the service where nothing was seen before."""
-        if before is None:
-            return self.service
-        new = [time for name, time in self.pods.items() if time > before.pods.get(name, _LONG_AGO)]
-        return min([*new, *([self.service] if self.service > before.service else [])], default=None)
-
-
-def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, remembered: TriggerTimes | None) -> Plan:
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINTS).get(*key)
     if service is None:
@@ -63,14 +44,13 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Changes | Non
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
-    changes = Changes(meta.creation_timestamp(service) or now, services.ready_changes(pods))
-    remember = Remember(changes)
+    times = TriggerTimes.of(service, pods, now)
+    remember = Remember(times)
     subsets = subsets_of(service, pods)
     if present is not None and _is_right(present, service, subsets):
         return Plan(actions=(remember,))
-    changed = changes.oldest_new(remembered)
-    trigger = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: format_time(changed) if changed else None}
-    desired = meta.with_annotations(_desired_endpoints(service, present, subsets), trigger)
+    annotation = times.annotation(remembered)
+    desired = meta.with_annotations(_desired_endpoints(service, present, subsets), annotation)
     return Plan(actions=(remember, _write(service, desired, is_new=present is None)))
 
 

@@ -1,18 +1,15 @@
 """Decide which slices a service has."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct
+
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import (
-    ANNOTATION_LAST_CHANGE_TRIGGER_TIME,
-    CONDITION_READY,
-    LABEL_ZONE,
-)
+from mockube.apimachinery.wellknown import CONDITION_READY, LABEL_ZONE
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
 from mockube.controller_manager.client.podview import PodView
@@ -52,6 +49,7 @@ from mockube.controller_manager.workloads.endpoint_slices import (
     slice_of,
 )
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
+from mockube.controller_manager.workloads.services import TriggerTimes
 
 BY_SERVICE: Final = "service"
 BY_SHARING: Final = "sharing"
@@ -62,21 +60,31 @@ MAX_ENDPOINTS: Final = 100
 MANAGER: Final = "endpointslice-controller.k8s.io"
 
 
-def reconcile(max_endpoints: int, caches: Caches, key: Key, _: datetime, was_shared: object = None) -> Plan:
-    """It remembers whether the service's endpoints are shared among zones."""
+class Memory(Struct, frozen=True):
+    """Of a service."""
+
+    times: TriggerTimes
+    is_shared: bool = False
+    """Whether its endpoints are shared among zones."""
+
+
+def reconcile(
+    max_endpoints: int, caches: Caches, key: Key, now: datetime, memory: Memory | None = None
+) -> Plan:
     service = caches.of(SERVICES).get(*key)
     if service is None or services.selector_of(service) is None:
         # The garbage collector deletes the slices of a deleted service.
-        return Plan(actions=(Remember(None),)) if was_shared else EMPTY_PLAN
+        return Plan(actions=(Remember(None),)) if memory else EMPTY_PLAN
     slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
     pods = [
         pod for pod in caches.of(PODS).in_namespace(key.namespace) if services.selects(service, pod.labels)
     ]
-    changes, events = _changes(caches, service, pods, slices, max_endpoints, was_shared=bool(was_shared))
-    last_trigger = max((_trigger_time(one) for one in slices), default="")
-    trigger_time = services.last_change(service, pods, last_trigger)
-    text = format_time(trigger_time) if trigger_time else None
-    return Plan(actions=(*_actions(service, changes, text), *events))
+    was_shared = memory is not None and memory.is_shared
+    changes, is_shared, events = _changes(caches, service, pods, slices, max_endpoints, was_shared=was_shared)
+    times = TriggerTimes.of(service, pods, now)
+    annotation = times.annotation(memory.times if memory else None)
+    remember = Remember(Memory(times, is_shared))
+    return Plan(actions=(remember, *_actions(service, changes, annotation), *events))
 
 
 def _changes(
@@ -87,8 +95,8 @@ def _changes(
     max_endpoints: int,
     *,
     was_shared: bool,
-) -> tuple[Changes, tuple[Action, ...]]:
-    """Return the changes, and what is recorded and remembered of their hints."""
+) -> tuple[Changes, bool, tuple[Action, ...]]:
+    """Return the changes, whether endpoints are shared now, and what is recorded about their hints."""
     nodes = caches.of(NODES)
     ratios = zone_ratios(nodes.all()) if is_shared_by_zone(service) else None
     labels = labels_of(service, MANAGER)
@@ -106,9 +114,7 @@ def _changes(
         is_shared = hinted.shared
         events += [_hints_event(service, message) for message in hinted.messages]
         changes = changes + hinted.changes
-    if is_shared != was_shared:
-        events.append(Remember(is_shared or None))
-    return changes, tuple(events)
+    return changes, is_shared, tuple(events)
 
 
 def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
@@ -119,8 +125,9 @@ def _hints_event(service: ReadOnlyTree, message: str) -> RecordEvent:
     )
 
 
-def _actions(service: ReadOnlyTree, changes: Changes, trigger_time: str | None) -> Iterator[Action]:
-    annotations = {ANNOTATION_LAST_CHANGE_TRIGGER_TIME: trigger_time}
+def _actions(
+    service: ReadOnlyTree, changes: Changes, annotations: Mapping[str, str | None]
+) -> Iterator[Action]:
     creations = () if meta.is_deleting(service) else changes.create
     for body in creations:
         yield Create(
@@ -143,10 +150,6 @@ def _failure(service: ReadOnlyTree, name: str, verb: str) -> EventTemplate:
     place = f"{meta.namespace(service)}/{meta.name(service)}"
     message = f"Error {verb.removesuffix('e')}ing EndpointSlice for Service {place}: {{error}}"
     return EventTemplate(about=service, failed=(f"FailedTo{name}EndpointSlices", message))
-
-
-def _trigger_time(one: ReadOnlyTree) -> str:
-    return meta.annotations(one).get(ANNOTATION_LAST_CHANGE_TRIGGER_TIME, "")
 
 
 def _of_node(caches: Caches, change: Change) -> Iterator[Key]:

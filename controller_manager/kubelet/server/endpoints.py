@@ -49,7 +49,6 @@ from mockube.controller_manager.kubelet.server.execution import execute, running
 from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.interactive import InteractiveContainers
 from mockube.controller_manager.kubelet.server.kwok_objects import HostLog, KwokKind, KwokObjects
-from mockube.controller_manager.kubelet.server.node_health import PATHS as HEALTH_PATHS
 from mockube.controller_manager.kubelet.server.node_health import NodeHealth
 from mockube.controller_manager.kubelet.server.port_forward import serve_port_forward
 from mockube.controller_manager.kubelet.server.ports import is_open, serve_port
@@ -118,10 +117,8 @@ class KubeletEndpoints:
         await self._authorize(request, node)
         self._check_node(request, node)
         match (request.method, parts):
-            case ("GET", ["healthz", *_]) if request.path in HEALTH_PATHS:
-                return self._health.respond(request, node)
-            case ("GET" | "DELETE", ["metrics", "slis"]):
-                return self._health.respond_with_metrics(request, self._nodes.get("", node) or {})
+            case ("GET", ["healthz", *_]) | ("GET" | "DELETE", ["metrics", "slis"]):
+                return self._health.respond(request, self._nodes.get("", node) or {})
             case ("GET", ["pods" | "runningpods"]):
                 return self._list_pods(node)
             case ("GET", ["containerLogs", _, name, container]):

@@ -10,10 +10,11 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.server.http_errors import HttpError
 from mockube.controller_manager.kubelet.server.metric_objects import Family, Labels, family_of
 
 CHECKS: Final = ("ping", "log", "syncloop")
-PATHS: Final = frozenset({"/healthz", *(f"/healthz/{check}" for check in CHECKS)})
+SINGLE_CHECKS: Final = frozenset(f"/healthz/{check}" for check in CHECKS)
 METRICS_HEADERS: Final = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 _HEADERS: Final = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 _LAST: Final = "[STABLE] This metric records the result of a single healthcheck."
@@ -28,10 +29,20 @@ class NodeHealth:
         self._totals: dict[str, Counter[str]] = {}
         """By node and check."""
 
-    def respond(self, request: web.BaseRequest, node: str) -> web.Response:
-        excluded = set(request.query.getall("exclude", ()))
-        if request.path != "/healthz":
+    def respond(self, request: web.BaseRequest, node: ReadOnlyTree) -> web.Response:
+        if request.path in {"/healthz", "/healthz/"}:
+            return self._respond_with_checks(request, meta.name(node))
+        if request.path in SINGLE_CHECKS:
             return web.Response(text="ok", headers=_HEADERS)
+        if request.path != "/metrics/slis":
+            raise HttpError(404, "404 page not found\n")
+        if request.method == "DELETE":
+            self._totals.pop(meta.name(node), None)
+            return web.Response(text="metrics reset\n")
+        return web.Response(body=metrics_text(self.metrics(node)), headers=METRICS_HEADERS)
+
+    def _respond_with_checks(self, request: web.BaseRequest, node: str) -> web.Response:
+        excluded = set(request.query.getall("exclude", ()))
         self._totals.setdefault(node, Counter()).update(set(CHECKS) - excluded)
         if "verbose" not in request.query:
             return web.Response(text="ok", headers=_HEADERS)
@@ -40,13 +51,6 @@ class NodeHealth:
             names = ",".join(quote(name) for name in sorted(unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         return web.Response(text="\n".join([*lines, "healthz check passed\n"]), headers=_HEADERS)
-
-    def respond_with_metrics(self, request: web.BaseRequest, node: ReadOnlyTree) -> web.Response:
-        """`/metrics/slis`: a DELETE resets them."""
-        if request.method == "DELETE":
-            self._totals.pop(meta.name(node), None)
-            return web.Response(text="metrics reset\n")
-        return web.Response(body=metrics_text(self.metrics(node)), headers=METRICS_HEADERS)
 
     def metrics(self, node: ReadOnlyTree) -> Iterator[Family]:
         """The kubelet of a simulated node starts when its Node is created."""

@@ -5,6 +5,8 @@ from aiohttp.test_utils import make_mocked_request
 
 from mockube.controller_manager.kubelet.server.node_health import NodeHealth
 
+NODE = {"metadata": {"name": "n"}}
+
 
 @pytest.mark.parametrize(
     ("path", "text"),
@@ -14,21 +16,25 @@ from mockube.controller_manager.kubelet.server.node_health import NodeHealth
         ("/healthz?verbose", "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n"),
         (
             "/healthz?verbose&exclude=log&exclude=etcd",
-            "[+]ping ok\n[+]log excluded: ok\n[+]syncloop ok\n"
-            'warn: some health checks cannot be excluded: no matches for "etcd"\nhealthz check passed\n',
+            """[+]ping ok
+[+]log excluded: ok
+[+]syncloop ok
+warn: some health checks cannot be excluded: no matches for "etcd"
+healthz check passed
+""",
         ),
     ],
 )
 def test_the_page_of_healthz(path, text):
-    answer = NodeHealth().respond(make_mocked_request("GET", path), "n")
+    answer = NodeHealth().respond(make_mocked_request("GET", path), NODE)
     assert (answer.status, answer.text) == (200, text)
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_checks_that_are_left_out_are_not_counted():
     health = NodeHealth()
-    health.respond(make_mocked_request("GET", "/healthz?exclude=log"), "n")
-    families = [*health.metrics({"metadata": {"name": "n"}})]
+    health.respond(make_mocked_request("GET", "/healthz?exclude=log"), NODE)
+    families = [*health.metrics(NODE)]
     assert [sorted(one.labels["name"] for one in family.samples) for family in families] == [
         ["ping", "syncloop"],
         ["ping", "syncloop"],

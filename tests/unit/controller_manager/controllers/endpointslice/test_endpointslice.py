@@ -5,7 +5,7 @@ import pytest
 
 from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import Create, Delete, Update
+from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.controllers.endpointslice.controller import (
     BY_SERVICE,
     by_own_service,
@@ -24,10 +24,33 @@ LABELS = {
 }
 
 
-def planned(svc, pods, slices=(), *, most=3, nodes=(NODE,)):
+def planned(svc, pods, slices=(), *, most=3, nodes=(NODE,), memory=None):
+    """The writes and events; what is remembered is left out."""
+    actions = all_planned(svc, pods, slices, most=most, nodes=nodes, memory=memory)
+    return tuple(action for action in actions if not isinstance(action, Remember))
+
+
+def all_planned(svc, pods, slices=(), *, most=3, nodes=(NODE,), memory=None):
     objects = {SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}
     caches = Cached(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_own_service}})
-    return partial(reconcile, most)(caches, KEY, NOW).actions
+    return partial(reconcile, most)(caches, KEY, NOW, memory).actions
+
+
+def remembered(svc, pods):
+    (memory,) = [action.memory for action in all_planned(svc, pods) if isinstance(action, Remember)]
+    return memory
+
+
+def test_the_annotation_names_what_changed_since_and_goes_where_nothing_did():
+    slices = made(planned(service(), [pod(1), pod(2)]))
+    known = remembered(service(), [pod(1), pod(2)])
+    (update,) = planned(service(), [pod(1)], slices, memory=known)
+    assert not update.body["metadata"].get("annotations")
+    later = pod(2, ready=False)
+    later["status"]["conditions"][0]["lastTransitionTime"] = "2030-01-01T00:01:00Z"
+    (update,) = planned(service(), [pod(1), later], slices, memory=known)
+    name = "endpoints.kubernetes.io/last-change-trigger-time"
+    assert update.body["metadata"]["annotations"] == {name: "2030-01-01T00:01:00Z"}
 
 
 def made(actions):
