@@ -7,6 +7,8 @@ their bodies, or before these are read.
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from mockube.apimachinery import status
@@ -31,9 +33,9 @@ class MemoryLimit:
     def waiting(self) -> int:
         return len(self._growing) + len(self._beginning)
 
-    def try_reserve(self, size: int, *, before: int) -> bool:
+    def try_reserve(self, size: int, *, before: int, has_begun: bool) -> bool:
         """Reserve so many bytes in total if there is room, and nobody waits whose turn is earlier."""
-        has_turn = not self._growing and (before or not self._beginning)
+        has_turn = not self._growing and (has_begun or not self._beginning)
         if not has_turn or self.reserved - before + size > self.capacity:
             return False
         self.reserved += size - before
@@ -51,12 +53,12 @@ class MemoryLimit:
                 future.set_result(None)
             queue.popleft()
 
-    async def wait(self, size: int, *, before: int) -> None:
+    async def wait(self, size: int, *, before: int, has_begun: bool) -> None:
         """Give back what was reserved before; wait until so many bytes can be reserved, and reserve them."""
-        if not before and len(self._beginning) >= MOST_WAITING:
+        if not has_begun and len(self._beginning) >= MOST_WAITING:
             raise status.too_many_requests("too many large requests are waiting, please try again later", 1)
         future = asyncio.get_running_loop().create_future()
-        (self._growing if before else self._beginning).append((size, future))
+        (self._growing if has_begun else self._beginning).append((size, future))
         self.release(before)
         try:
             await future
@@ -70,26 +72,51 @@ class MemoryLimit:
 class Reservation:
     """What one request has reserved. It is released at the end of the request."""
 
-    __slots__ = ("_limit", "_size")
+    __slots__ = ("_has_begun", "_limit", "_size", "_suspended", "_suspensions")
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._limit = limit
+        self._has_begun = False
         self._size = 0
+        self._suspended = 0
+        self._suspensions = 0
 
     async def grow(self, size: int) -> bool:
         """Reserve so many bytes in total; return whether other requests were waited for meanwhile.
 
         While the request waits, it has no reservation: others that have begun can end.
         """
-        limit, before = self._limit, self._size
-        size = min(size, limit.capacity)
-        if size < limit.least or size <= before:
+        size = min(size, self._limit.capacity)
+        if size < self._limit.least or size <= self._size:
             return False
-        if limit.try_reserve(size, before=before):
+        return await self._reserve(size)
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncIterator[None]:
+        """Release the bytes for a while, and reserve them again at the end of the last of several such whiles."""
+        if not self._suspensions:
+            self._suspended = self._size
+            self.release()
+        self._suspensions += 1
+        is_cancelled = False
+        try:
+            yield
+        except asyncio.CancelledError:
+            is_cancelled = True
+            raise
+        finally:
+            self._suspensions -= 1
+            if self._suspended and not self._suspensions and not is_cancelled:
+                await self._reserve(self._suspended)
+
+    async def _reserve(self, size: int) -> bool:
+        limit, before, has_begun = self._limit, self._size, self._has_begun
+        self._has_begun = True
+        if limit.try_reserve(size, before=before, has_begun=has_begun):
             self._size = size
             return False
         self._size = 0
-        await limit.wait(size, before=before)
+        await limit.wait(size, before=before, has_begun=has_begun)
         self._size = size
         return True
 

@@ -1,6 +1,7 @@
 """A request for an object or a collection, and its answer, free of any transport."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
@@ -52,6 +53,8 @@ class Call(Struct, kw_only=True):
 
     reservation: Reservation | None = None
     """Of memory for these bytes, where it is limited."""
+    body_reservation: Reservation | None = None
+    """Of memory for the bytes of the body. It is made before the other."""
 
     def __post_init__(self) -> None:
         self.measure(0)
@@ -64,6 +67,15 @@ class Call(Struct, kw_only=True):
     async def reserve(self) -> bool:
         """Reserve memory for the bytes; return whether other requests were waited for meanwhile."""
         return self.reservation is not None and await self.reservation.grow(self.bytes)
+
+    @asynccontextmanager
+    async def calling_out(self) -> AsyncIterator[None]:
+        """Release the memory while another server is called, which may have to send large requests here to answer."""
+        async with AsyncExitStack() as stack:
+            for reservation in (self.reservation, self.body_reservation):  # the last one is reserved first
+                if reservation is not None:
+                    await stack.enter_async_context(reservation.suspended())
+            yield
 
     def parameter(self, name: str) -> str:
         """A parameter of the query; "" if it was not given."""

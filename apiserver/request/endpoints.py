@@ -101,13 +101,16 @@ class Endpoints:
         try:
             body = await self._body(request, reservation)
             request.body = body.data
-            return await self._handle(request, resource, body)
+            return await self._handle(request, resource, body, reservation)
         finally:
             reservation.release()
 
-    async def _handle(self, request: Request, resource: Resource, body: Body) -> Response:
+    async def _handle(
+        self, request: Request, resource: Resource, body: Body, reservation: Reservation | None = None
+    ) -> Response:
         """Handle a request for a resource whose body was read."""
         call = _call(request, resource, body)
+        call.body_reservation = reservation
         output = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
         if output is None:
             return error_response(NotAcceptable(NOT_ACCEPTABLE), request, call.warnings)

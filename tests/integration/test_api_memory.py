@@ -7,6 +7,7 @@ import pytest
 from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.registry.backend import DECODED_BYTES
 from tests.support.server import apiserver
+from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
 from tests.support.turns import turns
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -94,3 +95,24 @@ async def test_request_that_times_out_while_waiting_leaves_the_queue(client, all
     all_memory.release()
     assert (await client.post(MAPS, body)).status == 201
     assert memory.reserved == 0
+
+
+@pytest.mark.parametrize("kind", [MUTATING, VALIDATING])
+async def test_webhook_may_send_large_requests_before_it_answers(client, tmp_path, kind):
+    statuses = []
+
+    async def write(number):
+        name = f"from-webhook-{number}"
+        statuses.append((await client.post(MAPS, LARGE | {"metadata": {"name": name}})).status)
+
+    async with webhook_server(tmp_path) as hooks:
+        rule = {"objectSelector": {"matchLabels": {"reviewed": "yes"}}, "timeoutSeconds": 10}
+        hooks.before_answer = lambda: write(len(hooks.requests))
+        configured = [hooks.hook("ok", name=f"{name}.example.com", **rule) for name in ("a", "b")]
+        await client.post(kind, {"metadata": {"name": "c"}, "webhooks": configured})
+        body = {"data": {"a": "b" * 1_000_000}}
+        new = [{"metadata": {"name": f"new-{number}", "labels": {"reviewed": "yes"}}} for number in range(20)]
+        answers = await asyncio.gather(*(client.post(MAPS, body | one) for one in new))
+    assert {answer.status for answer in answers} == {201}
+    assert statuses == [201] * 40
+    assert client.server.backend.memory.reserved == 0

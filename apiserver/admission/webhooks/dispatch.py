@@ -131,7 +131,8 @@ async def call(
         attributes.call.size, review.request, invocation, attributes, uid, new, old
     )
     at = endpoint(backend, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds)
-    data = await environment.caller.post(at, body, seconds=hook.seconds)
+    async with attributes.call.calling_out():
+        data = await environment.caller.post(at, body, seconds=hook.seconds)
     answer = await backend.worker.run(len(data), lambda: review.read(data, uid, mutating=mutating))
     for key, value in answer.annotations:
         attributes.call.annotations[f"{hook.name}/{key}"] = value

@@ -77,6 +77,8 @@ class WebhookServer:
         self.requests = []
         """Path and query of each, and what was reviewed."""
         self.never = asyncio.Event()
+        self.before_answer = None
+        """A coroutine function that is awaited before each answer."""
 
     def hook(self, path, name="h.example.com", **spec):
         """One webhook of a configuration."""
@@ -88,6 +90,8 @@ class WebhookServer:
     async def answer(self, request):
         path, review = request.match_info["path"], orjson.loads(await request.read())
         self.requests.append((str(request.rel_url), review["request"]))
+        if self.before_answer is not None:
+            await self.before_answer()
         if path == "slow":
             await self.never.wait()
         if path == "redirect":

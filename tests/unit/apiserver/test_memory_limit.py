@@ -172,3 +172,79 @@ async def test_any_sequence_of_requests_leaves_no_reservation():
     await asyncio.gather(*tasks, return_exceptions=True)
     assert (bounds.reserved, bounds.waiting) == (0, 0)
     assert most <= bounds.capacity
+
+
+async def test_suspended_request_lets_others_begin():
+    bounds = limit()
+    outer = await reserved(bounds, 100)
+    async with outer.suspended():
+        inner = await reserved(bounds, 100)
+        inner.release()
+    assert bounds.reserved == 100
+    outer.release()
+    assert bounds.reserved == 0
+
+
+async def test_request_that_was_suspended_comes_before_new_ones():
+    bounds, order = limit(), []
+    outer = await reserved(bounds, 100)
+
+    async def begin():
+        reservation = await reserved(bounds, 100)
+        order.append("new")
+        reservation.release()
+
+    async with outer.suspended():
+        other = await reserved(bounds, 100)
+        begins = asyncio.create_task(begin())
+        await turns(2)
+        asyncio.get_running_loop().call_later(0, other.release)
+    order.append("suspended")
+    outer.release()
+    await begins
+    assert order == ["suspended", "new"]
+
+
+async def test_bytes_are_reserved_again_after_the_last_suspension():
+    bounds = limit()
+    outer, ends = await reserved(bounds, 100), asyncio.Event()
+
+    async def suspend():
+        async with outer.suspended():
+            await ends.wait()
+
+    longer = asyncio.create_task(suspend())
+    async with outer.suspended():
+        await turns(2)
+    assert bounds.reserved == 0
+    ends.set()
+    await longer
+    assert bounds.reserved == 100
+
+
+async def test_bytes_are_reserved_again_after_an_error():
+    bounds = limit()
+    outer = await reserved(bounds, 100)
+    with pytest.raises(KeyError):
+        async with outer.suspended():
+            raise KeyError
+    assert bounds.reserved == 100
+
+
+async def test_request_that_is_cancelled_while_suspended_does_not_wait():
+    bounds, began = limit(), asyncio.Event()
+    outer = await reserved(bounds, 100)
+
+    async def suspend():
+        async with outer.suspended():
+            began.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(suspend())
+    await began.wait()
+    other = await reserved(bounds, 100)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (bounds.reserved, bounds.waiting) == (100, 0)
+    other.release()
