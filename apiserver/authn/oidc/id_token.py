@@ -2,25 +2,37 @@
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
+from cryptography.x509 import load_der_x509_certificate
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.bearer import BadToken
 from mockube.apiserver.authn.oidc.key_set import UNVERIFIED, KeySet, SignedToken
+from mockube.apiserver.authn.signatures import BadJsonWebKey, from_jwk
 from mockube.apiserver.wire.go_json import syntax_error, type_name
 
 ALGORITHMS: Final = tuple(sorted(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)))
 _GOOGLE: Final = "accounts.google.com"
 _BASE64: Final = re.compile(r"[A-Za-z0-9_-]*")
 _NOT_BEFORE_LEEWAY: Final = 60.0
-_NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
+_STANDARD_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_MOST_DIGITS: Final = 100
+_BEFORE_1970: Final = 62_135_596_800
+"""Seconds from year 1 to 1970."""
+_NEVER: Final = -_BEFORE_1970
+_LEAST: Final = -(1 << 63)
+_CYCLE: Final = 12_622_780_800
+"""Seconds of 400 years, after which the calendar repeats."""
 
 
 class Undecodable(ValueError):
@@ -102,22 +114,21 @@ class Verifier(Struct, frozen=True, kw_only=True):
         return claims
 
     def _check(self, claims: Mapping[str, Any]) -> None:
-        issuer, audience = text_of(claims.get("iss"), _claim_place("iss")), _audience(claims.get("aud"))
+        issuer, audience = text_of(claims.get("iss"), _claim_place("iss")), _audience(claims.get("aud", []))
         text_of(claims.get("sub"), _claim_place("sub"))
-        expiry, _, not_before = (_time(claims, name) for name in ("exp", "iat", "nbf"))
+        expiry, _ = (_required_time(claims, name) for name in ("exp", "iat"))
+        not_before = None if claims.get("nbf") is None else _time(claims, "nbf")
         _check_sources(claims)
         if issuer != self.issuer and not (self.issuer == f"https://{_GOOGLE}" and issuer == _GOOGLE):
             detail = f"expected {gotext.quote(self.issuer)} got {gotext.quote(issuer)}"
             raise BadToken(f"oidc: id token issued by a different provider, {detail}")
         if not set(audience) & set(self.audiences):
             raise BadToken(self._audience_problem(audience))
-        now = self.clock.now()
-        if (expiry or _NEVER) < now:
-            raise BadToken(f"oidc: token is expired (Token Expiry: {_time_text(expiry or _NEVER)})")
-        if not_before is not None and now.timestamp() + _NOT_BEFORE_LEEWAY < not_before.timestamp():
-            times = (
-                f"current time {_time_text(now)} before the nbf (not before) time: {_time_text(not_before)}"
-            )
+        now = self.clock.now().timestamp()
+        if expiry < now:
+            raise BadToken(f"oidc: token is expired (Token Expiry: {_time_text(expiry)})")
+        if not_before is not None and now + _NOT_BEFORE_LEEWAY < not_before:
+            times = f"current time {_time_text(int(now))} before the nbf (not before) time: {_time_text(not_before)}"
             raise BadToken(f"oidc: {times}")
 
     def _audience_problem(self, audience: Sequence[str]) -> str:
@@ -137,6 +148,9 @@ def _parse(token: str) -> tuple[SignedToken, bytes]:
         head, payload, signature = map(decode_part, parts)
         header = object_of(head)
         key_id, algorithm = _header(header, "kid", "key ID"), _header(header, "alg", "algorithm")
+        _header(header, "nonce", "nonce")
+        _check_key(header)
+        _check_certificates(header)
     except Undecodable as error:
         raise BadToken(f"oidc: malformed jwt: {error}") from error
     if "crit" in header or header.get("b64") is False:  # extensions that must be understood, and none is
@@ -148,8 +162,46 @@ def _header(header: Mapping[str, Any], name: str, title: str) -> str:
     try:
         return text_of(header.get(name))
     except Undecodable as error:
-        found = gotext.quote(gotext.marshal(header[name]))
-        raise Undecodable(f"failed to unmarshal {title}: {error}: {found}") from error
+        raise _header_error(header, name, title, error) from error
+
+
+def _header_error(header: Mapping[str, Any], name: str, title: str, error: Exception) -> Undecodable:
+    found = gotext.quote(gotext.marshal(header[name]))
+    return Undecodable(f"failed to unmarshal {title}: {error}: {found}")
+
+
+def _check_key(header: Mapping[str, Any]) -> None:
+    """Check the form of a key in the header, which verifies nothing."""
+    key = header.get("jwk")
+    try:
+        if isinstance(key, dict):
+            from_jwk(key)
+        elif key is not None:
+            raise wrong_type_error(key, "jose.rawJSONWebKey")
+    except (Undecodable, BadJsonWebKey) as error:
+        raise _header_error(header, "jwk", "JWK", error) from error
+
+
+def _check_certificates(header: Mapping[str, Any]) -> None:
+    """Check the form of certificates in the header, which verify nothing."""
+    chain = header.get("x5c")
+    try:
+        if chain is not None and not isinstance(chain, list):
+            raise wrong_type_error(chain, "[]string")
+        for one in map(text_of, chain or ()):
+            load_der_x509_certificate(_decode_standard(one))
+    except (Undecodable, ValueError) as error:
+        raise _header_error(header, "x5c", "x5c header", error) from error
+
+
+def _decode_standard(text: str) -> bytes:
+    """Decode base 64 with padding, or raise Undecodable."""
+    found = _STANDARD_BASE64.match(text)
+    end = found.end() if found else 0
+    if end < len(text) or len(text) % 4:
+        place = end if end < len(text) else end - end % 4
+        raise Undecodable(f"illegal base64 data at input byte {place}")
+    return base64.b64decode(text)
 
 
 def _check_sources(claims: Mapping[str, Any]) -> None:
@@ -167,37 +219,45 @@ def _check_sources(claims: Mapping[str, Any]) -> None:
 
 
 def _audience(value: Any) -> Sequence[str]:
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return (value,)
+    if value is None or isinstance(value, str):
+        return (value or "",)
     if not isinstance(value, list):
         raise wrong_type_error(value, "[]string", _claim_place("aud"))
     return tuple(text_of(one, _claim_place("aud")) for one in value)
 
 
-def _time(claims: Mapping[str, Any], claim: str) -> datetime | None:
-    """Return the time of a claim that is a number, or a number in a string."""
-    value = claims.get(claim)
+def _required_time(claims: Mapping[str, Any], claim: str) -> int:
+    """Return Go's zero time for a claim that is missing."""
+    return _time(claims, claim) if claim in claims else _NEVER
+
+
+def _time(claims: Mapping[str, Any], claim: str) -> int:
+    """Return the time of a claim that is a number, or a number in a string, in seconds since 1970."""
+    value = claims[claim]
     if value is None:
-        return None
+        raise Undecodable('strconv.ParseFloat: parsing "": invalid syntax')
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise wrong_type_error(value, "json.Number", _claim_place(claim))
-    try:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(float(value)))
-    except (OverflowError, ValueError) as error:
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
         literal = gotext.quote(gotext.marshal(value))
-        raise Undecodable(
-            f"json: invalid number literal, trying to unmarshal {literal} into Number"
-        ) from error
+        raise Undecodable(f"json: invalid number literal, trying to unmarshal {literal} into Number")
+    if isinstance(value, str) and _INTEGER.fullmatch(value) and len(value) < _MOST_DIGITS:
+        value = int(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise Undecodable(f"strconv.ParseFloat: parsing {gotext.quote(str(value))}: value out of range")
+    # Go converts what does not fit to the least number.
+    return int(value if isinstance(value, int) else number) if -(2.0**63) <= number < 2.0**63 else _LEAST
 
 
-def _time_text(time: datetime) -> str:
-    return (
-        f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
-        if time.year > 1
-        else "0001-01-01 00:00:00 +0000 UTC"
-    )
+def _time_text(seconds: int) -> str:
+    if seconds == _LEAST:
+        return "292277026596-12-04 15:30:08 +0000 UTC"  # Go's sum of this and year 1 overflows
+    cycles, rest = divmod(seconds + _BEFORE_1970, _CYCLE)
+    time = datetime(1, 1, 1, tzinfo=UTC) + timedelta(seconds=rest)
+    year = time.year + 400 * cycles
+    digits = f"{year:04}" if year >= 0 else f"-{-year:04}"
+    return f"{digits}-{time:%m-%d %H:%M:%S} +0000 UTC"
 
 
 def _list(texts: Sequence[str]) -> str:
