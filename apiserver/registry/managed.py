@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Final
 
 import orjson
 
@@ -21,6 +22,9 @@ from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
 from mockube.apiserver.storage.stored import canonical
+
+_UNKNOWN_VERSION: Final = "request to convert CR to an invalid group/version: {}"
+"""The error for a custom object with fields of a version that its definition does not have any more."""
 
 
 def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
@@ -44,6 +48,7 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
         atoms={one: atom_of(backend.schemas.kind(one, kind)) for one in every},
         reset_fields=dict.fromkeys(every, resets),
         convert=_converter(backend, resource),
+        unknown_version=_UNKNOWN_VERSION if resource.custom else "",
     )
     type_meta: Tree = {"kind": kind, "apiVersion": version}
     empty = type_meta | decode_as(backend, type_meta).tree

@@ -79,3 +79,56 @@ async def test_unchanged_write_migrates_object_to_storage_version(client, method
     assert (await client.patch(f"{path}/status", {"status": {"storedVersions": ["v2"]}})).status == 200
     assert (await client.patch(path, {"spec": {"versions": [version("v2")]}})).status == 200
     assert (await client.get(widget)).status == 200
+
+
+NAME, STATUS = {"metadata": {"name": "a"}}, {"subresources": {"status": {}}}
+GONE = "request to convert CR to an invalid group/version: example.com/v1"
+
+
+@pytest.fixture
+async def widget(client):
+    """The path of an object whose fields were applied in a version that its definition has lost."""
+    await define(client, definition(version("v1", **STATUS)))
+    applied = {"apiVersion": "example.com/v1", "kind": "Widget", **NAME, "spec": {"replicas": 1}}
+    made = await client.patch(f"{WIDGETS}/a?fieldManager=m", applied, kind="apply-patch+yaml")
+    assert made.status == 201, made.body
+    path = f"{DEFINITIONS}/widgets.example.com"
+    for name, versions in (
+        ("v2", [version("v1", storage=False, **STATUS), version("v2", **STATUS)]),
+        ("", [version("v2", **STATUS)]),
+    ):
+        assert (await client.patch(path, {"spec": {"versions": versions}})).status == 200
+        if not name:
+            continue
+        await until(client, "widgets.example.com", lambda tree: "v2" in tree["status"]["storedVersions"])
+        widget = f"{WIDGETS}/a".replace("/v1/", "/v2/")
+        assert (await client.patch(widget, {"metadata": {"labels": {"a": "b"}}})).status == 200
+        assert (await client.patch(f"{path}/status", {"status": {"storedVersions": ["v2"]}})).status == 200
+    return widget
+
+
+@pytest.mark.parametrize("subresource", ["", "/status"])
+async def test_an_apply_is_refused_while_fields_are_managed_in_a_version_that_is_gone(
+    client, widget, subresource
+):
+    sent = {"apiVersion": "example.com/v2", "kind": "Widget", **NAME, "spec": {"replicas": 2}}
+    path = f"{widget}{subresource}?fieldManager=m&force=true"
+    answer = await client.patch(path, sent, kind="apply-patch+yaml")
+    assert (answer.status, answer.body["message"]) == (500, GONE)
+
+
+@pytest.mark.parametrize("kind", ["", "merge-patch+json", "json-patch+json"])
+async def test_other_writes_forget_all_managers_then(client, widget, kind):
+    before = (await client.get(widget)).body
+    assert before["metadata"]["managedFields"][0]["apiVersion"] == "example.com/v1"
+    spec = {"replicas": 3}
+    if not kind:
+        answer = await client.put(widget, before | {"spec": spec})
+    else:
+        patch = [{"op": "add", "path": "/spec", "value": spec}] if "json-" in kind else {"spec": spec}
+        answer = await client.patch(widget, patch, kind=kind)
+    assert answer.status == 200, answer.body
+    assert "managedFields" not in answer.body["metadata"]
+    applied = {"apiVersion": "example.com/v2", "kind": "Widget", **NAME, "spec": {"replicas": 4}}
+    again = await client.patch(f"{widget}?fieldManager=m&force=true", applied, kind="apply-patch+yaml")
+    assert again.status == 200, again.body

@@ -62,6 +62,9 @@ class Versions(Struct, frozen=True, kw_only=True):
     reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
     """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
 
+    unknown_version: str = ""
+    """The refusal of a manager that speaks another version; without one, that manager is forgotten."""
+
     def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
         """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
         if version == value.get("apiVersion", self.own):
@@ -83,9 +86,13 @@ class Versions(Struct, frozen=True, kw_only=True):
 def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, OwnedFields]:
     """The managers that speak a version that there is, each with what it owns by the types of today.
 
-    The live object must be one of each of these versions.
+    The live object must be one of each of these versions. Raise `Unconvertible` for a version that is refused.
     """
-    for version in {owned.api_version for owned in managed.values()} & versions.atoms.keys():
+    spoken = {owned.api_version for owned in managed.values()}
+    unknown = sorted(spoken - versions.atoms.keys())
+    if unknown and versions.unknown_version:
+        raise Unconvertible(versions.unknown_version.format(unknown[0]))
+    for version in spoken & versions.atoms.keys():
         versions.to_version(version, live)
     return {
         owner: reconcile_owned_fields(versions.atoms[owned.api_version], owned)
