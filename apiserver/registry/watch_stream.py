@@ -122,7 +122,7 @@ class Stream:
         self._next_check = self._owed + UNCOUNTED
 
     def offer(self, change: Change) -> None:
-        if change.revision <= self.version:
+        if self._ended or change.revision <= self.version:
             return
         event = self._selected_event(change, self._selected)
         if event is None:

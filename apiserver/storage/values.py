@@ -169,3 +169,14 @@ class UnreadableObjects:
         self.failures[folder] += 1
         reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
         LOG.error("The object at %s cannot be read: %s", key.decode(errors="replace"), reason)
+
+
+def other_kind(text: bytes) -> Unreadable:
+    return Unreadable(f"it is of another kind or version: {text[:100]!r}")
+
+
+def with_first_version(text: bytes, heads: tuple[bytes, ...]) -> bytes:
+    """The text of an object in the first of its versions: they differ in their names only."""
+    if text.startswith(heads[0]):
+        return text
+    return heads[0] + next(text[len(head) :] for head in heads if text.startswith(head))

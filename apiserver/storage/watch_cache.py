@@ -13,7 +13,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.long_work import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
 from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.storage.values import TrustedValues, Unreadable, UnreadableObjects
+from mockube.apiserver.storage.values import TrustedValues, UnreadableObjects, other_kind, with_first_version
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
@@ -56,6 +56,8 @@ class WatchCache:
         """The folders whose objects are shown in the version that they are stored in, which a webhook converts."""
         self._is_outdated = False
         """Values were found unreadable that may be readable now."""
+        self._to_read_again: dict[bytes, bytes] = {}
+        """Keys of objects whose stored version may not be known any more, with their folders."""
         self._in_step = clock.monotonic()
         """When the store was last seen to be at no later revision."""
 
@@ -75,27 +77,51 @@ class WatchCache:
         self._kinds[prefix] = heads
         (self._as_stored.discard if relabels else self._as_stored.add)(prefix)
         resource_cache = self._resource_caches.get(prefix)
-        # A removed version may be that of an object which is served as one of another version.
-        has_lost = bool(resource_cache) and not {*before} <= {*heads}
-        # What was shown as another version than it is stored in is needed as it is stored.
-        has_lost = has_lost or (bool(resource_cache) and relabelled and not relabels and len(before) > 1)
-        self._is_outdated = self._is_outdated or has_lost or bool(self.unreadable.below(prefix))
+        self._is_outdated = self._is_outdated or bool(self.unreadable.below(prefix))
         if resource_cache is None:
             return
+        # A removed version may be that of an object which is served as one of another version, and what was shown as
+        # another version than it is stored in may be needed as it is stored.
+        if not {*before} <= {*heads} or (relabelled and not relabels):
+            self._to_read_again |= {stored.key: prefix for stored in resource_cache if stored.is_outdated}
         for stored in [*resource_cache]:
             if not stored.value.startswith(heads):
-                self.unreadable.add(prefix, stored.key, stored.revision, _other_kind(stored.value))
+                self.unreadable.add(prefix, stored.key, stored.revision, other_kind(stored.value))
                 tombstone = stored.at(max(self.revision, resource_cache.newest))
                 resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
             elif relabels and not stored.value.startswith(heads[0]):
-                text = _with_first_version(stored.value, heads)
+                text = with_first_version(stored.value, heads)
                 resource_cache.replace(Stored(stored.key, text, stored.revision, is_outdated=True))
 
     async def reconsider(self) -> None:
-        """List everything anew if values that could not be read may be readable by what is expected now."""
+        """List everything anew if values that could not be read may be readable by what is expected now.
+
+        Objects that are shown as another version than they are stored in are read again, each by itself, if necessary.
+        """
         if self._is_outdated:
             self._is_outdated = False
+            self._to_read_again.clear()
             await self.rebuild()
+        while self._to_read_again:
+            key, prefix = self._to_read_again.popitem()
+            await self._read_again(prefix, key)
+
+    async def _read_again(self, prefix: bytes, key: bytes) -> None:
+        """Show an object as its stored value is to be shown now, unless it changes at the same time."""
+        resource_cache = self._resource_caches[prefix]
+        shown = resource_cache.get(key)
+        result = await self._kv.range(Range(key=key))
+        if shown is None or resource_cache.get(key) is not shown:
+            return
+        (kv,) = result.kvs or (None,)
+        if kv is None or kv.mod_revision != shown.revision:
+            return
+        stored = self._read_stored(prefix, kv)
+        if stored is not None:
+            resource_cache.replace(stored)
+            return
+        tombstone = shown.at(max(self.revision, resource_cache.newest))
+        resource_cache.apply(Change(ChangeKind.DELETED, tombstone, shown, self._clock.monotonic()))
 
     def resource_cache(self, prefix: bytes) -> ResourceCache:
         """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be requested before `run`."""
@@ -329,10 +355,10 @@ class WatchCache:
         text = kv.value if self._trusted.has(kv.key, kv.value) else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
-            raise _other_kind(text)
+            raise other_kind(text)
         if heads is None or folder in self._as_stored:
             return Stored(kv.key, text, kv.mod_revision)
-        current_text = _with_first_version(text, heads)
+        current_text = with_first_version(text, heads)
         return Stored(kv.key, current_text, kv.mod_revision, is_outdated=current_text is not text)
 
     def _advance(self, revision: int) -> None:
@@ -355,17 +381,6 @@ class WatchCache:
         if key[:first] in self._claimed:
             return key[:first]
         return key[: key.find(b"/", first) + 1]
-
-
-def _other_kind(text: bytes) -> Unreadable:
-    return Unreadable(f"it is of another kind or version: {text[:100]!r}")
-
-
-def _with_first_version(text: bytes, heads: tuple[bytes, ...]) -> bytes:
-    """The text of an object in the first of its versions: they differ in their names only."""
-    if text.startswith(heads[0]):
-        return text
-    return heads[0] + next(text[len(head) :] for head in heads if text.startswith(head))
 
 
 def _value_bytes(kv: KeyValue) -> int:

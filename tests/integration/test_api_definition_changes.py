@@ -1,5 +1,7 @@
 """What becomes of watches and of managers when a definition, or a Scale, says something else."""
 
+import asyncio
+
 import pytest
 
 from tests.support.server import apiserver
@@ -81,6 +83,7 @@ async def test_unchanged_write_migrates_object_to_storage_version(client, method
     assert (await client.get(widget)).status == 200
 
 
+PATIENCE = 30.0
 NAME, STATUS = {"metadata": {"name": "a"}}, {"subresources": {"status": {}}}
 GONE = "request to convert CR to an invalid group/version: example.com/v1"
 
@@ -100,10 +103,11 @@ async def widget(client):
         assert (await client.patch(path, {"spec": {"versions": versions}})).status == 200
         if not name:
             continue
-        await until(client, "widgets.example.com", lambda tree: "v2" in tree["status"]["storedVersions"])
         widget = f"{WIDGETS}/a".replace("/v1/", "/v2/")
+        await _until_status(client, widget, 200)
         assert (await client.patch(widget, {"metadata": {"labels": {"a": "b"}}})).status == 200
         assert (await client.patch(f"{path}/status", {"status": {"storedVersions": ["v2"]}})).status == 200
+    await _until_status(client, WIDGETS, 404)
     return widget
 
 
@@ -132,3 +136,41 @@ async def test_other_writes_forget_all_managers_then(client, widget, kind):
     applied = {"apiVersion": "example.com/v2", "kind": "Widget", **NAME, "spec": {"replicas": 4}}
     again = await client.patch(f"{widget}?fieldManager=m&force=true", applied, kind="apply-patch+yaml")
     assert again.status == 200, again.body
+
+
+@pytest.mark.parametrize("is_migrated", [True, False], ids=["migrated", "not migrated"])
+async def test_a_version_that_goes_ends_no_watches_of_other_resources(client, is_migrated):
+    await define(client, definition(version("v1")))
+    sent = {"apiVersion": "example.com/v1", "kind": "Widget", **NAME}
+    assert (await client.post(WIDGETS, sent)).status == 201
+    path = f"{DEFINITIONS}/widgets.example.com"
+    widget = f"{WIDGETS}/a".replace("/v1/", "/v2/")
+    async with client.watch(f"{DEFINITIONS}?watch=1") as events:
+        both = [version("v1", storage=False), version("v2")]
+        assert (await client.patch(path, {"spec": {"versions": both}})).status == 200
+        await _until_status(client, widget, 200)
+        if is_migrated:
+            assert (await client.patch(widget, {"metadata": {"labels": {"a": "b"}}})).status == 200
+        assert (await client.patch(f"{path}/status", {"status": {"storedVersions": ["v2"]}})).status == 200
+        assert (await client.patch(path, {"spec": {"versions": [version("v2")]}})).status == 200
+        await _until_status(client, WIDGETS, 404)
+        await _until_status(client, widget, 200 if is_migrated else 500)
+        assert (await client.delete(path)).status == 200
+        async with asyncio.timeout(PATIENCE):
+            types = [event["type"] async for event in _until_deleted(events)]
+    assert types[-1] == "DELETED"
+
+
+async def _until_status(client, path, status):
+    """Wait until the server has processed a definition: a get then has this status."""
+    async with asyncio.timeout(PATIENCE):
+        while (await client.get(path)).status != status:
+            pass  # each request lets the server go on
+
+
+async def _until_deleted(events):
+    """The events of a watch to the first deletion; a watch that ends earlier has none."""
+    async for event in events:
+        yield event
+        if event["type"] in ("DELETED", "ERROR"):
+            return
