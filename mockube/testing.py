@@ -6,7 +6,11 @@ Settings of pytest: `mockube_scope` says for whom a cluster is, each `function`,
 it for one test, or for all of a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
-from collections.abc import Generator, Iterator
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -26,6 +30,22 @@ NAMES: Final = ("mockube", "mockube.testing")
 """By which pytest may know this file: where it is installed, and where a conftest.py names it."""
 
 
+class _PlainFinder(MetaPathFinder):
+    """Finds the modules of mockube as they are.
+
+    pytest rewrites the assertions in all modules of a package with a plugin. Of mockube that takes ten times as long as their
+    import, in each run where the result cannot be written beside the files.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return PathFinder.find_spec(fullname, path, target) if fullname.startswith("mockube.") else None
+
+
+_FINDER: Final = _PlainFinder()
+
+
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     parser.addini(
         SCOPE, "whom a cluster is for: function, class, module, package or session", default="function"
@@ -36,10 +56,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
             pluginmanager.set_blocked(name)
+    sys.meta_path.insert(0, _FINDER)  # as early as that, since a conftest.py may import mockube
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+
+
+def pytest_unconfigure() -> None:
+    sys.meta_path.remove(_FINDER)
 
 
 def _scope(fixture_name: str, config: pytest.Config) -> Any:  # noqa: ARG001 - pytest hands it in by name

@@ -231,3 +231,16 @@ def test_mine(mockube, number):
 """
     answer = run(text, "-n", "2", "-p", "randomly", "--timeout=60")
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_modules_of_mockube_are_imported_as_they_are(run):
+    """To rewrite their assertions takes seconds, and in each run where nothing can be written beside them."""
+    answer = run(
+        """
+        def test_one(mockube):
+            from mockube import cluster
+            from mockube.apiserver import app
+            assert {type(one.__loader__).__name__ for one in (cluster, app)} == {"SourceFileLoader"}
+        """.replace("\n        ", "\n")
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
