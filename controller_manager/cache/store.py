@@ -3,7 +3,7 @@
 `Lister` and `Caches` are the promises to controllers, `Store` keeps them. What is read is shared and must not be changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol
 
 from mockube.controller_manager.client.resources import Key, Resource, T, T_co
@@ -24,6 +24,9 @@ class Lister(Protocol[T_co]):
     def in_namespace(self, namespace: str) -> Sequence[T_co]: ...
 
     def by_index(self, index: str, value: str) -> Sequence[T_co]: ...
+
+    def index_counts(self, index: str) -> Mapping[str, int]:
+        """Return each value of an index, and how many views have it."""
 
     def __len__(self) -> int: ...
 
@@ -80,6 +83,9 @@ class _Index(Generic[T]):
         del bucket[key]
         if not bucket:
             del self._buckets[value]
+
+    def counts(self) -> Mapping[str, int]:
+        return {value: len(bucket) for value, bucket in self._buckets.items()}
 
     def find(self, value: str) -> Sequence[T]:
         return list(self._buckets.get(value, {}).values())
@@ -143,3 +149,6 @@ class Store(Generic[T]):
 
     def by_index(self, index: str, value: str) -> Sequence[T]:
         return self._indexes[index].find(value)
+
+    def index_counts(self, index: str) -> Mapping[str, int]:
+        return self._indexes[index].counts()

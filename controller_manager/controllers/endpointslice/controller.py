@@ -34,6 +34,7 @@ from mockube.controller_manager.controllers.endpointslice.desired import (
 )
 from mockube.controller_manager.controllers.endpointslice.hints import (
     HINTS_ENABLED,
+    by_share,
     is_overloaded,
     is_shared_by_zone,
     with_hints,
@@ -55,6 +56,8 @@ BY_SERVICE: Final = "service"
 BY_SHARING: Final = "sharing"
 """Services whose endpoints are shared among zones."""
 _SHARED: Final = "by-zone"
+BY_SHARE: Final = "share"
+"""Nodes by what they give to the shares of their zones."""
 MAX_ENDPOINTS: Final = 100
 """In a slice; upstream's."""
 MANAGER: Final = "endpointslice-controller.k8s.io"
@@ -98,7 +101,7 @@ def _changes(
 ) -> tuple[Changes, bool, tuple[Action, ...]]:
     """Return the changes, whether endpoints are shared now, and what is recorded about their hints."""
     nodes = caches.of(NODES)
-    ratios = zone_ratios(nodes.all()) if is_shared_by_zone(service) else None
+    ratios = zone_ratios(nodes.index_counts(BY_SHARE)) if is_shared_by_zone(service) else None
     labels = labels_of(service, MANAGER)
     types = address_types(service)
     changes = Changes(delete=[one for one in slices if one["addressType"] not in types])
@@ -166,7 +169,7 @@ def _of_node(caches: Caches, change: Change) -> Iterator[Key]:
 def _overloaded_keys(caches: Caches) -> Iterator[Key]:
     """The services of which some zone now has too few endpoints."""
     shared = caches.of(SERVICES).by_index(BY_SHARING, _SHARED)
-    ratios = zone_ratios(caches.of(NODES).all()) if shared else None
+    ratios = zone_ratios(caches.of(NODES).index_counts(BY_SHARE)) if shared else None
     for service in shared:
         key = Key.of(service)
         slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
@@ -205,6 +208,7 @@ SERVICE_ENDPOINT_SLICES: Final = Controller(
     remembers=True,
     indexes={
         ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
+        NODES: {BY_SHARE: by_share},
         PODS: {BY_NODE: node_of_pod},
         SERVICES: {BY_SHARING: by_sharing},
     },

@@ -54,18 +54,25 @@ def is_shared_by_zone(service: ReadOnlyTree) -> bool:
     return annotations.get(_DEPRECATED_MODE, annotations.get(ANNOTATION_TOPOLOGY_MODE)) in ("Auto", "auto")
 
 
-def zone_ratios(nodes: Iterable[ReadOnlyTree]) -> Ratios | None:
-    """None where a node lacks zone or CPU, or where there are not two zones."""
+def by_share(node: ReadOnlyTree) -> tuple[str, ...]:
+    """Return the index value of a node that shares endpoints: its zone and CPU; "" where it lacks one of them."""
+    labels = meta.labels(node)
+    if labels.keys() & _CONTROL_PLANE or not conditions.is_true(node, CONDITION_READY):
+        return ()
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    cpu = quantity.from_json(allocatable.get("cpu", "0")).scaled_value(-3)
+    zone = labels.get(LABEL_ZONE)
+    return (f"{cpu} {zone}" if zone and cpu else "",)
+
+
+def zone_ratios(node_counts: Mapping[str, int]) -> Ratios | None:
+    """Return the zones' parts of the CPU; None where a node lacks zone or CPU, or where there are not two zones."""
+    if "" in node_counts:
+        return None
     cpus: Counter[str] = Counter()
-    for node in nodes:
-        labels = meta.labels(node)
-        if labels.keys() & _CONTROL_PLANE or not conditions.is_true(node, CONDITION_READY):
-            continue
-        allocatable = (node.get("status") or {}).get("allocatable") or {}
-        cpu = quantity.from_json(allocatable.get("cpu", "0")).scaled_value(-3)
-        if not labels.get(LABEL_ZONE) or not cpu:
-            return None
-        cpus[labels[LABEL_ZONE]] += cpu
+    for share, count in node_counts.items():
+        cpu, _, zone = share.partition(" ")
+        cpus[zone] += int(cpu) * count
     total = sum(cpus.values())
     return {zone: cpu / total for zone, cpu in cpus.items()} if len(cpus) > 1 else None
 

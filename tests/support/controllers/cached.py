@@ -1,5 +1,7 @@
 """Caches of given objects, as controllers read them; pods, services and nodes as small as they can be."""
 
+from collections import Counter
+
 from mockube.controller_manager.client.kinds import PODS
 
 
@@ -19,6 +21,9 @@ class _Given:
 
     def by_index(self, index, value):
         return [view for view in self._views.values() if value in self._indexes[index](view)]
+
+    def index_counts(self, index):
+        return Counter(value for view in self._views.values() for value in self._indexes[index](view))
 
 
 class Cached:

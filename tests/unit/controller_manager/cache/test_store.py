@@ -44,6 +44,14 @@ def test_late_index_covers_existing_objects(store):
     assert store.by_index("length", "1") == ["p"]
 
 
+def test_index_counts_objects_by_value(store):
+    store.put(A, "pq")
+    store.put(B, "q")
+    assert store.index_counts("letter") == {"p": 1, "q": 2}
+    store.remove(A)
+    assert store.index_counts("letter") == {"q": 1}
+
+
 def test_unknown_index_raises_key_error(store):
     with pytest.raises(KeyError):
         store.by_index("colour", "red")

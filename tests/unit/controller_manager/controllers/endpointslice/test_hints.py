@@ -10,27 +10,18 @@ from mockube.controller_manager.client.kinds import ENDPOINT_SLICES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, RecordEvent, Remember, Update
 from mockube.controller_manager.controllers.endpointslice.controller import (
-    BY_SERVICE,
-    BY_SHARING,
     SERVICE_ENDPOINT_SLICES,
     Memory,
-    by_own_service,
-    by_sharing,
     reconcile,
 )
 from mockube.controller_manager.controllers.endpointslice.hints import ANNOTATION_TOPOLOGY_MODE
-from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from mockube.controller_manager.workloads.services import TriggerTimes
 from tests.support.controllers.cached import Cached
 from tests.support.controllers.reachable import pod, service
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
-INDEXES = {
-    ENDPOINT_SLICES: {BY_SERVICE: by_own_service},
-    SERVICES: {BY_SHARING: by_sharing},
-    PODS: {BY_NODE: node_of_pod},
-}
+INDEXES = SERVICE_ENDPOINT_SLICES.indexes
 
 
 def node(name, zone, cpu="4", *, ready=True, **labels):
