@@ -262,7 +262,7 @@ def test_interactive_shell_ends_with_its_client(shared):
     session = attach(api, "terminal", tty=True)
     session.write_stdin("echo $((6*7))\r")
     text = ""
-    while "\r\n42\r\n" not in text:
+    while "42\r\n" not in text:  # after what was typed, and a prompt if it was typed before the shell began
         session.update(timeout=10)
         text += session.read_stdout(timeout=0)  # what has come: without a timeout it waits for more
     session.close()

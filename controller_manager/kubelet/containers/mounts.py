@@ -5,6 +5,7 @@ from posixpath import join, normpath
 from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.kubelet.containers import cgroup_files
 from mockube.controller_manager.kubelet.containers.environment import (
     References,
     decoded_data,
@@ -18,7 +19,7 @@ from mockube.controller_manager.kubelet.containers.environment import (
 from mockube.controller_manager.kubelet.containers.network_files import hosts_file, resolver_file
 from mockube.controller_manager.kubelet.pod_lifecycle.program import REFERENCE, expand_references
 from mockube.controller_manager.kubelet.shell.filesystem import Entry
-from mockube.controller_manager.kubelet.shell.programs import PROGRAMS
+from mockube.controller_manager.kubelet.shell.programs import PROGRAMS, sysctl_path
 
 _READ_ONLY: Final = frozenset({"configMap", "secret", "downwardAPI", "projected"})
 _SET_GID: Final = 0o2000
@@ -36,7 +37,7 @@ Content = Mapping[str, File]
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, Entry]:
     """Every file and directory by its path."""
-    found = dict(_system_files(pod))
+    found = dict(_system_files(pod, container))
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
@@ -97,13 +98,18 @@ def _mounted_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Rea
     return (volume for volume in pod["spec"].get("volumes") or () if volume["name"] in names)
 
 
-def _system_files(pod: ReadOnlyTree) -> Iterator[tuple[str, Entry]]:
+def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, Entry]]:
     yield "/etc/hostname", Entry(data=f"{hostname_of(pod)}\n".encode())
     yield "/etc/hosts", Entry(data=hosts_file(pod).encode())
     yield "/etc/resolv.conf", Entry(data=resolver_file(pod).encode())
     yield "/dev/null", Entry(data=b"", mode=0o666)
     for folder in ("/tmp", "/root", "/home", "/var/log", "/var/run", "/usr/bin", "/proc"):  # noqa: S108 - of a simulated container
         yield folder, Entry(mode=0o755)
+    yield cgroup_files.PATH, Entry(mode=0o555, read_only=True)
+    for name, data in cgroup_files.cgroup_files(pod, container):
+        yield f"{cgroup_files.PATH}/{name}", Entry(data=data, read_only=True)
+    for one in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
+        yield sysctl_path(one["name"]), Entry(data=f"{one['value']}\n".encode(), read_only=True)
     for name in PROGRAMS:
         yield f"/bin/{name}", Entry(data=b"", mode=0o755)
 

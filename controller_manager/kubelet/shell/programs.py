@@ -9,6 +9,7 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.controller_manager.kubelet.shell import agnhost, archives, file_programs, text_programs
 from mockube.controller_manager.kubelet.shell.conditions import expr, test
+from mockube.controller_manager.kubelet.shell.filesystem import FileError
 from mockube.controller_manager.kubelet.shell.invocation import run_command, run_shell
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
@@ -16,11 +17,16 @@ from mockube.controller_manager.kubelet.shell.process import (
     RepeatedTurn,
     Run,
     Sleep,
+    UnknownProgram,
     write_text,
 )
 
 FOREVER: Final = float("inf")
 _YES_SECONDS: Final = 0.001
+_MOUNTS: Final = (
+    "overlay on / type overlay (rw,relatime)",
+    "cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)",
+)
 _UNITS: Final[Mapping[str, int]] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPAN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([smhd]?)")
 
@@ -240,6 +246,39 @@ def timeout(process: Process) -> Run:
         return code
 
 
+def mount(process: Process) -> Run:
+    """List what is mounted; a simulated container mounts nothing itself."""
+    options = process.arguments
+    if options and (len(options) != 2 or options[0] != "-t"):
+        raise UnknownProgram(" ".join(("mount", *options)))
+    for line in _MOUNTS:
+        if not options or line.split()[4] == options[1]:
+            yield write_text(f"{line}\n")
+    return 0
+
+
+def sysctl_path(name: str) -> str:
+    """Return the file of a kernel parameter; dots and slashes are exchanged."""
+    separator = next((character for character in name if character in "./"), ".")
+    return "/proc/sys/" + (name.replace(".", "/") if separator == "." else name)
+
+
+def sysctl(process: Process) -> Run:
+    """Print the parameters that the pod sets; others are unknown, and none can be changed."""
+    code = 0
+    for name in process.arguments:
+        if name.startswith("-") or "=" in name:
+            raise UnknownProgram(" ".join(("sysctl", *process.arguments)))
+        try:
+            value = process.host.files.read(sysctl_path(name)).decode().strip()
+        except FileError:
+            yield process.error(f"error: '{name}' is an unknown key")
+            code = 1
+        else:
+            yield write_text(f"{name} = {value}\n")
+    return code
+
+
 PROGRAMS: Final[Mapping[str, Program]] = {
     **agnhost.PROGRAMS,
     **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh"), run_shell),
@@ -250,6 +289,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "date": date,
     "env": env,
     "expr": expr,
+    "mount": mount,
+    "sysctl": sysctl,
     "printenv": printenv,
     "hostname": hostname,
     "pwd": pwd,

@@ -169,3 +169,24 @@ def test_unbounded_growth_is_refused(text):
     _, errors, code, _ = script(text)
     assert errors
     assert code != 0
+
+
+def test_mount_lists_file_systems():
+    output, _, code, _ = run("mount", "-t", "cgroup2")
+    assert (output, code) == ("cgroup on /sys/fs/cgroup type cgroup2 (ro,nosuid,nodev,noexec,relatime)\n", 0)
+    assert len(run("mount")[0].splitlines()) == 2
+    with pytest.raises(UnknownProgram, match="mount /dev/sda /mnt"):
+        run("mount", "/dev/sda", "/mnt")
+
+
+def test_sysctl_prints_the_parameters_of_the_pod():
+    host = container()
+    host.files.put("/proc/sys/kernel/shm_rmid_forced", Entry(data=b"1\n", read_only=True))
+    found = run("sysctl", "kernel.shm_rmid_forced", "kernel.other", host=host)
+    assert found[:3] == (
+        "kernel.shm_rmid_forced = 1\n",
+        "sysctl: error: 'kernel.other' is an unknown key\n",
+        1,
+    )
+    with pytest.raises(UnknownProgram):
+        run("sysctl", "-w", "kernel.shm_rmid_forced=0")

@@ -1,0 +1,54 @@
+"""The files of version 2 in /sys/fs/cgroup that follow from a container's resources. Pure."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mockube.apimachinery import quantity
+from mockube.apimachinery.tree import ReadOnlyTree
+
+PATH: Final = "/sys/fs/cgroup"
+_PERIOD: Final = 100_000
+_MIN_QUOTA: Final = 1000
+_MIN_SHARES: Final = 2
+_MAX_SHARES: Final = 262_144
+_SHARES_OF_CORE: Final = 1024
+_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+
+
+def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[str, bytes]]:
+    """Their names and contents; a resized container has the values of its status."""
+    resources = _actual_resources(pod, container["name"]) or container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    cpu_limit = _amount(limits, "cpu", scale=1000)
+    quota = max(cpu_limit * _PERIOD // 1000, _MIN_QUOTA) if cpu_limit else "max"
+    memory_limit = _amount(limits, "memory")
+    yield "cpu.max", f"{quota} {_PERIOD}\n".encode()
+    yield "cpu.weight", f"{_cpu_weight(_amount(requests, 'cpu', scale=1000) or cpu_limit)}\n".encode()
+    yield "memory.max", f"{memory_limit or 'max'}\n".encode()
+
+
+def _actual_resources(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
+    status = pod.get("status") or {}
+    for field in _STATUSES:
+        for one in status.get(field) or ():
+            if one.get("name") == name:
+                resources: ReadOnlyTree | None = one.get("resources")
+                return resources
+    return None
+
+
+def _amount(amounts: Mapping[str, Any], resource: str, *, scale: int = 1) -> int:
+    try:
+        return math.ceil(quantity.from_json(amounts.get(resource, "0")).number * scale)
+    except quantity.QuantityError:
+        return 0
+
+
+def _cpu_weight(millicores: int) -> int:
+    """Convert a request as runc does from 1.3.2 on: one core is 100, the least 1, the most 10,000."""
+    shares = millicores * _SHARES_OF_CORE // 1000
+    if shares <= _MIN_SHARES:
+        return 1
+    logarithm = math.log2(min(shares, _MAX_SHARES))
+    return math.ceil(10 ** ((logarithm * logarithm + 125 * logarithm) / 612 - 7 / 34))

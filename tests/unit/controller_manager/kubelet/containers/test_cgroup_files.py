@@ -1,0 +1,42 @@
+"""What a container reads about its limits in /sys/fs/cgroup."""
+
+import pytest
+
+from mockube.controller_manager.kubelet.containers.cgroup_files import cgroup_files
+from mockube.controller_manager.kubelet.containers.environment import References
+from mockube.controller_manager.kubelet.containers.mounts import files_of
+
+
+def contents(resources, status=None):
+    container = {"name": "c", "resources": resources}
+    statuses = [{"name": "c", "resources": status}] if status else []
+    found = dict(cgroup_files({"status": {"containerStatuses": statuses}}, container))
+    return tuple(found[name].decode() for name in ("cpu.max", "cpu.weight", "memory.max"))
+
+
+@pytest.mark.parametrize(
+    ("requests", "limits", "expected"),
+    [
+        ({}, {}, ("max 100000\n", "1\n", "max\n")),
+        ({"cpu": "1"}, {}, ("max 100000\n", "100\n", "max\n")),
+        ({"cpu": "100m"}, {"cpu": "200m", "memory": "500Mi"}, ("20000 100000\n", "17\n", "524288000\n")),
+        ({}, {"cpu": "2"}, ("200000 100000\n", "174\n", "max\n")),
+        ({"cpu": "290m"}, {"cpu": "290m"}, ("29000 100000\n", "39\n", "max\n")),
+        ({"cpu": "1m"}, {"cpu": "1m"}, ("1000 100000\n", "1\n", "max\n")),
+        ({"cpu": "1000"}, {}, ("max 100000\n", "10000\n", "max\n")),
+    ],
+)
+def test_values_follow_from_resources(requests, limits, expected):
+    assert contents({"requests": requests, "limits": limits}) == expected
+
+
+def test_a_resized_container_has_the_values_of_its_status():
+    assert contents({"limits": {"cpu": "1"}}, {"limits": {"cpu": "500m"}})[0] == "50000 100000\n"
+
+
+def test_a_container_has_the_files_and_the_kernel_parameters_of_its_pod():
+    spec = {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}}
+    pod = {"metadata": {"name": "p", "namespace": "d"}, "spec": {**spec, "containers": []}}
+    files = files_of(pod, {"name": "c"}, References())
+    assert files["/sys/fs/cgroup/memory.max"].data == b"max\n"
+    assert files["/proc/sys/kernel/shm_rmid_forced"].data == b"1\n"
