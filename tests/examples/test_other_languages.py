@@ -1,0 +1,61 @@
+"""The examples for JavaScript and Java, as their projects run them: their package managers fetch the ordinary clients."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.source import ROOT
+
+FETCH_SECONDS = 240
+RUN_SECONDS = 240
+
+pytestmark = pytest.mark.timeout(FETCH_SECONDS + RUN_SECONDS + 30)
+
+
+def copied(name, tmp_path):
+    """A copy of an example, for its dependencies are written beside it."""
+    return shutil.copytree(ROOT / "examples" / name, tmp_path / name)
+
+
+def fetch(folder, *command):
+    """Fetch the dependencies of a project; skip the test by name where that is not possible."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"the registry of {command[0]} did not respond in time")
+    if done.returncode:
+        pytest.skip(f"{command[0]} fetched nothing: {(done.stdout + done.stderr)[-500:]}")
+
+
+def run_with_cluster(folder, *command):
+    done = subprocess.run(
+        [sys.executable, "-m", "mockube", "run", "--", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=RUN_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_javascript_example_passes(tmp_path):
+    folder = copied("javascript", tmp_path)
+    fetch(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+    output = run_with_cluster(folder, "npm", "test")
+    assert "# pass 3" in output
+    assert "# fail 0" in output
+
+
+def test_the_java_example_passes(tmp_path):
+    folder = copied("java", tmp_path)
+    fetch(folder, "mvn", "-q", "-B", "-ntp", "test-compile")
+    output = run_with_cluster(folder, "mvn", "-B", "-ntp", "surefire:test")
+    assert "Tests run: 3, Failures: 0, Errors: 0, Skipped: 0" in output
