@@ -107,21 +107,21 @@ class WatchCache:
             await self._read_again(prefix, key)
 
     async def _read_again(self, prefix: bytes, key: bytes) -> None:
-        """Show an object as its stored value is to be shown now, unless it changes at the same time."""
+        """Replace a cached object by what its stored value shows now, unless it changes at the same time."""
         resource_cache = self._resource_caches[prefix]
-        shown = resource_cache.get(key)
+        cached = resource_cache.get(key)
         result = await self._kv.range(Range(key=key))
-        if shown is None or resource_cache.get(key) is not shown:
+        if cached is None or resource_cache.get(key) is not cached:
             return
         (kv,) = result.kvs or (None,)
-        if kv is None or kv.mod_revision != shown.revision:
+        if kv is None or kv.mod_revision != cached.revision:
             return
         stored = self._read_stored(prefix, kv)
         if stored is not None:
             resource_cache.replace(stored)
             return
-        tombstone = shown.at(max(self.revision, resource_cache.newest))
-        resource_cache.apply(Change(ChangeKind.DELETED, tombstone, shown, self._clock.monotonic()))
+        tombstone = cached.at(max(self.revision, resource_cache.newest))
+        resource_cache.apply(Change(ChangeKind.DELETED, tombstone, cached, self._clock.monotonic()))
 
     def resource_cache(self, prefix: bytes) -> ResourceCache:
         """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be requested before `run`."""
