@@ -23,7 +23,7 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.long_work import Worker, batches
 from mockube.apiserver.metrics.conversions import ConversionMetrics
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import Stored, canonical_custom
 
 MOST_OBJECTS: Final = 100
 MOST_BYTES: Final = 1 << 20
@@ -184,7 +184,7 @@ class WebhookConversion:
     def _write_all(self, items: Sequence[Stored], trees: Sequence[Tree]) -> Sequence[Stored]:
         prune = self._custom.prune
         return [
-            Stored(item.key, canonical(prune(tree, [])), item.revision)
+            Stored(item.key, canonical_custom(prune(tree, [])), item.revision)
             for item, tree in zip(items, trees, strict=True)
         ]
 

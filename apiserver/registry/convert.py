@@ -17,7 +17,7 @@ from mockube.apiserver.long_work import yield_between_batches
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import Stored, canonical, canonical_custom
 
 _R = TypeVar("_R")
 
@@ -106,6 +106,11 @@ def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     return tree
 
 
+def encoder(resource: Resource) -> Callable[[Tree], bytes]:
+    """Return what makes the text to store for objects of a resource."""
+    return canonical_custom if resource.custom else canonical
+
+
 async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree) -> Tree:
     """The object of a dry run, as it would be read after it was stored: without what the stored version does not have."""
     conversion = backend.conversion(call.resource)
@@ -163,10 +168,12 @@ def client_version_converter(backend: Backend, resource: Resource) -> Callable[[
     if conversion is None or conversion.remote is not None:
         return None
 
+    encode = encoder(resource)
+
     def show(stored: Stored) -> Stored:
         if conversion.stored_before is not None and stored.revision > conversion.stored_before:
             return stored
-        return Stored(stored.key, canonical(conversion.from_stored(stored.tree())), stored.revision)
+        return Stored(stored.key, encode(conversion.from_stored(stored.tree())), stored.revision)
 
     return show
 

@@ -18,6 +18,7 @@ from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     as_if_stored,
+    encoder,
     remote_conversion,
     to_storage,
     to_stored,
@@ -27,7 +28,7 @@ from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
 from mockube.apiserver.registry.reset_fields import preserve_fields
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
@@ -118,7 +119,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     await backend.admission.validate(backend, attributes)
     to_store = await to_storage(backend, attributes.call, tree)
-    value = await run(size, canonical, to_store)
+    value = await run(size, encoder(resource), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
         tree, value = await run(size, without_empty_lists, backend, resource, tree, value)
     if raw := backend.strategy(resource).raw:

@@ -11,13 +11,14 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import Details
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
-from mockube.apiserver.registry.convert import deleted_object, marked_object
+from mockube.apiserver.registry.convert import deleted_object, encoder, marked_object
 from mockube.apiserver.registry.deletion import (
     FINALIZER_OF,
     DeleteOptions,
@@ -29,7 +30,7 @@ from mockube.apiserver.registry.options import list_options
 from mockube.apiserver.registry.raw_fields import canonical_with, stored_text
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.registry.selection import select_by
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"
@@ -247,7 +248,7 @@ async def _carry_out(
         marked = await marked_object(backend, call.resource, marked)
     value, revision = stored.value, stored.revision
     if waits or meta.get("deletionTimestamp") != ending:  # what goes at once without grace is shown as it was
-        value = _text(strategy, stored, marked)
+        value = _text(call.resource, strategy, stored, marked)
     if options.dry_run:
         return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
     if value != stored.value:
@@ -265,10 +266,10 @@ async def _carry_out(
     return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
 
 
-def _text(strategy: Strategy, stored: Stored, marked: Tree) -> bytes:
+def _text(resource: Resource, strategy: Strategy, stored: Stored, marked: Tree) -> bytes:
     if strategy.raw:
         return canonical_with(marked, {name: stored_text(stored.value, name) for name in strategy.raw})
-    return canonical(marked)
+    return encoder(resource)(marked)
 
 
 def _compare_unchanged(key: bytes, revision: int) -> Compare:

@@ -19,9 +19,8 @@ from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.convert import APPLY, remote_conversion
+from mockube.apiserver.registry.convert import APPLY, encoder, remote_conversion
 from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
-from mockube.apiserver.storage.stored import canonical
 
 _UNKNOWN_VERSION: Final = "request to convert CR to an invalid group/version: {}"
 """The error for a custom object with fields of a version that its definition does not have any more."""
@@ -167,4 +166,4 @@ def without_managers(backend: Backend, call: Call, value: bytes) -> bytes | None
     if call.body.media_type.startswith(APPLY) or backend.strategy(row).raw:
         return None
     tree = orjson.loads(value)
-    return canonical(tree) if tree["metadata"].pop("managedFields", None) else None
+    return encoder(row)(tree) if tree["metadata"].pop("managedFields", None) else None

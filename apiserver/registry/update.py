@@ -26,6 +26,7 @@ from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     as_if_stored,
+    encoder,
     old_object,
     to_storage,
     to_stored,
@@ -37,7 +38,7 @@ from mockube.apiserver.registry.empty_collections import has_more_empty, show_em
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
 from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
-from mockube.apiserver.storage.stored import Stored, canonical
+from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
@@ -94,7 +95,7 @@ async def change(
         to_store = await to_storage(backend, call, new)
         if to_store == raw and not stored.is_outdated:
             return ObjectAnswer(stored=stored)
-        value = await run(call.size, canonical, to_store)
+        value = await run(call.size, encoder(call.resource), to_store)
         if value.find(EMPTY_LIST) >= 0 and not call.resource.custom:
             row = backend.stored_row(call.resource)
             new, value = await run(call.size, without_empty_lists, backend, row, new, value)

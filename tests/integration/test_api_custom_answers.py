@@ -76,3 +76,27 @@ async def test_rules_are_skipped_for_object_without_name():
             "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
             "correct the existing errors to complete validation]"
         )
+
+
+async def test_an_object_is_shown_with_its_fields_in_the_order_of_the_alphabet(client):
+    answers = [
+        await client.post(WIDGETS, widget({"s": "x", "emb": EMBEDDED, "l": []}, finalizers=[FINALIZER]))
+    ]
+    answers.append(await client.patch(f"{WIDGETS}/w", {"spec": {"keyed": [{"k": "a"}]}}))
+    answers.append(
+        await client.put(f"{WIDGETS}/w/status", answers[-1].body | {"status": {"size": 1, "s": "y"}})
+    )
+    answers.append(await client.send("DELETE", f"{WIDGETS}/w"))
+    listed = await client.get(WIDGETS)
+    for shown in (*(answer.body for answer in answers), listed.body["items"][0]):
+        further = [name for name in shown["metadata"] if name not in IDENTITY]
+        assert further == sorted(further)
+        assert list(shown["metadata"]["managedFields"][0]) == sorted(shown["metadata"]["managedFields"][0])
+        assert list(shown["spec"]) == sorted(shown["spec"])
+        assert list(shown["spec"]["emb"]) == sorted(EMBEDDED)
+        assert list(shown.get("status", {})) == ["s", "size"][: 2 * ("status" in shown)]
+
+
+EMBEDDED = {"z": 1, "metadata": {"name": "e"}, "kind": "Pod", "apiVersion": "v1"}
+FINALIZER = "example.com/f"
+IDENTITY = ("name", "namespace", "uid", "resourceVersion")

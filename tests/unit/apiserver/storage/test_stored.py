@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apiserver.storage.stored import NotCanonical, Stored, canonical, is_canonical
+from mockube.apiserver.storage.stored import (
+    NotCanonical,
+    Stored,
+    canonical,
+    canonical_custom,
+    is_canonical,
+)
 from mockube.apiserver.storage.values import Unreadable, read_value
 from mockube.apiserver.wire.protobuf import envelope
 
@@ -33,6 +39,19 @@ def test_stored_text_has_resource_version(tree, revision):
     shown = orjson.loads(Stored(b"/k", value, revision).text)
     assert shown["metadata"].pop("resourceVersion") == str(revision)
     assert shown == tree | {"metadata": {k: v for k, v in tree["metadata"].items() if k != "resourceVersion"}}
+
+
+@given(TREES)
+def test_the_text_of_a_custom_object_has_its_fields_in_the_order_of_their_names(tree):
+    tree = tree | {"b": {"z": 1, "a": [{"y": 1, "x": {}}]}, "a": None}
+    value = canonical_custom(tree)
+    assert is_canonical(value)
+    found = orjson.loads(value)
+    assert found == orjson.loads(canonical(tree))
+    assert list(found)[3:] == ["a", "b", "spec"]
+    assert b'"b":{"a":[{"x":{},"y":1}],"z":1}' in value
+    assert list(found["metadata"])[-1] == "labels"
+    assert list(found["spec"]) == sorted(found["spec"])
 
 
 @given(TREES)
