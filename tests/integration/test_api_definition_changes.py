@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.support.server import apiserver
-from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, until, version
+from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+from tests.support.turns import PATIENCE
 
 
 @pytest.fixture
@@ -49,6 +50,14 @@ async def test_manager_of_replicas_only_is_kept_across_versions(client):
     ]
 
 
+async def as_soon_as_served(client, path):
+    """What is read at a path of a new version: its definition names it before it is served."""
+    async with asyncio.timeout(PATIENCE):
+        while (answer := await client.get(path)).status == 404:
+            pass
+    return answer
+
+
 @pytest.mark.parametrize(
     ("method", "kind"),
     [
@@ -67,8 +76,7 @@ async def test_unchanged_write_migrates_object_to_storage_version(client, method
     both = [version("v1", storage=False), version("v2")]
     assert (await client.patch(path, {"spec": {"versions": both}})).status == 200
     widget = f"{WIDGETS}/a".replace("/v1/", "/v2/")
-    await until(client, "widgets.example.com", lambda tree: "v2" in tree["status"]["storedVersions"])
-    before = await client.get(widget)
+    before = await as_soon_as_served(client, widget)
     assert before.status == 200, before.body
     sent = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "a"}}
     sent = before.body if method == "PUT" else sent
