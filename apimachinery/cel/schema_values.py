@@ -181,6 +181,10 @@ class MapList(TypedList):
         super().__init__(items)
         self._keys = keys
 
+    def with_items(self, items: list[Any]) -> "MapList":
+        """Return a list of other elements with the same keys."""
+        return MapList(items, self._keys)
+
     def _key(self, item: Any) -> tuple[Any, ...]:
         if not isinstance(item, dict):
             raise CelError("no such overload")

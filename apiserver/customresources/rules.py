@@ -1,5 +1,6 @@
 """What the rules in CEL of a schema say of an object: each at its value, within a budget for all of them."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -7,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
+from mockube.apimachinery.cel.faulty_values import Fault, may_have_faults, with_faults
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.cel.schema_values import Convert, converter
 from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Optional
@@ -22,6 +24,7 @@ _MAX_MESSAGE_BYTES: Final = 5 * 1024
 _NO_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
+_SELF: Final = re.compile(r"\bself\b")
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
@@ -33,6 +36,8 @@ class _Run(Struct):
     budget: int = BUDGET
     found: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    has_faults: bool = False
+    """Whether values may be of other types than the schema declares."""
 
     def end(self, error: FieldError) -> None:
         self.found.append(error)
@@ -100,7 +105,7 @@ class RuleNode(Struct, frozen=True):
     def _check_rules(self, run: _Run, location: _Location) -> None:
         if run.budget <= 0:
             run.end(errors.invalid(location.path, self.kind, _NO_BUDGET))
-        variables = _Variables(self.convert, location)
+        variables = _Variables(self.convert, location, has_faults=run.has_faults)
         for rule in self.rules:
             if rule.error:
                 run.found.append(
@@ -109,11 +114,12 @@ class RuleNode(Struct, frozen=True):
             elif rule.compiled is not None and (
                 location.old is not None or not rule.uses_old or rule.optional_old
             ):
-                self._evaluate(run, location, rule, variables.of(optional=rule.optional_old))
+                self._evaluate(run, location, rule, variables)
 
-    def _evaluate(self, run: _Run, location: _Location, rule: Rule, variables: Mapping[str, Any]) -> None:
+    def _evaluate(self, run: _Run, location: _Location, rule: Rule, values: "_Variables") -> None:
         assert rule.compiled is not None
         try:
+            variables = values.of(rule)
             holds, cost = rule.compiled.program.evaluate(variables)
         except CostExceeded as error:
             text = (
@@ -158,12 +164,17 @@ class RuleNode(Struct, frozen=True):
 class _Variables:
     """`self` and `oldSelf` of the rules of one value, converted for the first rule that needs them."""
 
-    def __init__(self, convert: Convert | None, location: _Location) -> None:
+    def __init__(self, convert: Convert | None, location: _Location, *, has_faults: bool) -> None:
         self._self = convert(location.value) if convert else location.value
+        if has_faults:
+            self._self = with_faults(location.schema, self._self)
         self._old = convert(location.old) if convert and location.old is not None else location.old
 
-    def of(self, *, optional: bool) -> Mapping[str, Any]:
-        if not optional:
+    def of(self, rule: Rule) -> Mapping[str, Any]:
+        """Return them by name; raise an error if the value itself cannot be read, and the rule reads it."""
+        if type(self._self) is Fault and _SELF.search(rule.source["rule"]):
+            self._self.refuse()
+        if not rule.optional_old:
             return {"self": self._self, "oldSelf": self._old}
         return {"self": self._self, "oldSelf": NONE if self._old is None else Optional(self._old)}
 
@@ -232,7 +243,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
         return None
 
     def check(tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[list[FieldError], list[str]]:
-        run = _Run()
+        run = _Run(has_faults=may_have_faults(tree))
         with suppress(_OutOfBudget):
             node.check(run, _Location(ROOT, tree, old, schema))
         return run.found, run.warnings

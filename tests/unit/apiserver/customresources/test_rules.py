@@ -44,6 +44,57 @@ def test_rule_evaluation_error_is_reported():
     ]
 
 
+NUMBERS = {"type": "array", "items": NUMBER}
+NO_INTEGER = "invalid data, expected int, got float64"
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        pytest.param("self.n > 3", NO_INTEGER, id="a field"),
+        pytest.param("has(self.n)", NO_INTEGER, id="whether there is a field"),
+        pytest.param("self.l.all(x, x > 3)", NO_INTEGER, id="an element"),
+        pytest.param("self.m == self.k", NO_INTEGER, id="a value of a map"),
+        pytest.param(
+            "string(self.i) == ''",
+            "invalid data, expected XIntOrString value to be either a string or integer",
+            id="either",
+        ),
+        pytest.param("self.l[1] == 4 && self.f == 2.0 && self.o == 3", "", id="others"),
+        pytest.param("self.l[0] == 4 || true", "", id="an error that makes no difference"),
+    ],
+)
+def test_whole_float_is_no_integer_in_rule(rule, problem):
+    values = {"type": "object", "additionalProperties": NUMBER}
+    either = {"x-kubernetes-int-or-string": True}
+    schema = spec(
+        {"rule": rule}, n=NUMBER, l=NUMBERS, m=values, k=values, f={"type": "number"}, o=NUMBER, i=either
+    )
+    new = {"n": 5.0, "l": [5.0, 4], "m": {"a": 1.0}, "k": {"a": 1}, "f": 2.0, "o": 3, "i": 7.0}
+    wanted = [f'spec: Invalid value: "object": {problem} evaluating rule: {rule}'] if problem else []
+    assert found(schema, new) == (wanted, [])
+
+
+def test_rule_of_integer_fails_for_float():
+    number = NUMBER | {"x-kubernetes-validations": [{"rule": "self > 3"}, {"rule": "true"}]}
+    wanted = f'spec.n: Invalid value: "integer": {NO_INTEGER} evaluating rule: self > 3'
+    assert found(spec(n=number), {"n": 5.0}) == ([wanted], [])
+    assert found(spec(n=number), {"n": 5}) == ([], [])
+
+
+def test_list_beside_floats_is_compared_by_keys():
+    entry = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "n": NUMBER}}
+    keyed = {
+        "type": "array",
+        "items": entry,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    }
+    schema = spec({"rule": "self.l == oldSelf.l"}, l=keyed, f={"type": "number"})
+    one, other = {"k": "a"}, {"k": "b"}
+    assert found(schema, {"l": [one, other], "f": 1.0}, {"l": [other, one]}) == ([], [])
+
+
 def test_transition_rule_is_skipped_on_create():
     schema = spec({"rule": "self.n >= oldSelf.n"}, n=NUMBER)
     assert found(schema, {"n": 1}) == ([], [])
