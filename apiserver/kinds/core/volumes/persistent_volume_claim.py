@@ -4,20 +4,28 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery import errors, meta, quantity
+from mockube.apimachinery import errors, meta, names, quantity
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages, objectmeta
 from mockube.apiserver.kinds.common.cells import amount, items, text
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, as_before, each_value, field, immutable
+from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
+    all_of,
+    as_before,
+    each_value,
+    field,
+    immutable,
+    optional,
+)
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import difference
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
-from mockube.apiserver.kinds.common.resource_names import STORAGE
+from mockube.apiserver.kinds.common.resource_names import STORAGE, is_native
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
@@ -148,7 +156,40 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _check_attributes_class(new, old)
 
 
-_STATUS: Final = part(field("capacity", each_value(check_basic_amount)), "status")
+_RESIZE_STATUSES: Final = (
+    "ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible",
+    "NodeResizePending",
+)  # fmt: skip
+
+
+def _check_resource(name: str, path: Path) -> list[FieldError]:
+    """Check the name of a resource of a claim: of those without a domain, there is storage only."""
+    invalid = [errors.invalid(path, name, problem) for problem in names.check_label_key(name)]
+    if invalid or name == STORAGE or not is_native(name):
+        return invalid
+    return [errors.not_supported(path, name, [STORAGE])]
+
+
+def _check_resize_statuses(statuses: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    for name, status in sorted(statuses.items()):
+        yield from _check_resource(name, path)
+        if status not in _RESIZE_STATUSES:
+            yield errors.not_supported(path, name, _RESIZE_STATUSES)
+
+
+def _check_allocated(amounts: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    for name, amount_text in sorted(amounts.items()):
+        yield from _check_resource(name, path) or check_basic_amount(amount_text, path.key(name))
+
+
+_STATUS: Final = part(
+    all_of(
+        field("capacity", each_value(check_basic_amount)),
+        optional("allocatedResourceStatuses", _check_resize_statuses),
+        optional("allocatedResources", _check_allocated),
+    ),
+    "status",
+)
 
 
 # --- strategy
