@@ -227,6 +227,25 @@ def amount_of(text: str) -> Amount | None:
     return Amount(value, scale)
 
 
+def milli_value(text: str) -> int:
+    """A thousand times a valid quantity, as upstream computes it in 64 bits: what does not fit loses its upper digits."""
+    amount, number = amount_of(text), parse(text).number
+    power = _exponent(number) - MILLI
+    if amount is not None or power < 0:
+        count = parse(text).scaled_value(MILLI)
+        return 0 if amount is not None and abs(count) >= _MOST else count
+    unscaled = int(number.scaleb(-_exponent(number), _READING))
+    return _low_64_bits(_low_64_bits(unscaled) * (10**power if power < _INT64_POWERS else -(2**63)))
+
+
+_INT64_POWERS: Final = 19
+"""How many powers of ten 64 bits hold."""
+
+
+def _low_64_bits(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def _is_kept(digits: str, scale: int, base: int) -> bool:
     """Whether upstream takes a text for canonical already, without looking closely."""
     if base == 2:

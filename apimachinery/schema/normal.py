@@ -127,7 +127,9 @@ class Normaliser:
         return read_map
 
     def _element(self, of: Type) -> tuple[Read, type | None, Any]:
-        return self._reader(of.items), _TAKEN_AS_IT_IS.get(of.items.shape), zero(of.items)
+        # Protocol Buffers, in which upstream stores what has bytes, do not tell no bytes from null.
+        absent = "" if of.items.shape is Shape.BYTES else zero(of.items)
+        return self._reader(of.items), _TAKEN_AS_IT_IS.get(of.items.shape), absent
 
     def _either(self, of: Type) -> Read:
         choice = either.either(of)

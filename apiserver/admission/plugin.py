@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, names, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause, Forbidden
 from mockube.apimachinery.tree import Tree
@@ -73,6 +73,14 @@ def name_of(plugin: type[Plugin]) -> str:
 
 def forbidden(attributes: Attributes, problem: str, causes: Sequence[Cause] = ()) -> Forbidden:
     return status.forbidden(attributes.resource.group_resource, _name(attributes), problem, causes)
+
+
+def unreachable(name: str) -> str:
+    """Return why an object of a name cannot be requested, or "": upstream requests those that its caches do not have."""
+    if not name:
+        return "resource name may not be empty"
+    problems = names.check_path_segment_name(name)
+    return f"invalid resource name {gotext.quote(name)}: [{' '.join(problems)}]" if problems else ""
 
 
 def _name(attributes: Attributes) -> str:

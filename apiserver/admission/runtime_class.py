@@ -2,11 +2,13 @@
 
 from mockube.apimachinery import gotext, quantity
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden
+from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden, unreachable
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.empty_collections import has_sent_empty
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 
@@ -30,7 +32,7 @@ class RuntimeClass(Plugin):
         pod_fixed = ((runtime or {}).get("overhead") or {}).get("podFixed")
         if pod_fixed and not _is_same(overhead, pod_fixed):
             raise _other_overhead(attributes)
-        if overhead and not pod_fixed:
+        if not pod_fixed and (overhead or has_sent_empty(attributes.call, "spec", "overhead")):
             raise forbidden(
                 attributes,
                 "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
@@ -43,6 +45,8 @@ def _runtime_class(backend: Backend, attributes: Attributes, pod: Tree) -> Tree 
         return None
     stored = backend.find_cached(RUNTIME_CLASSES, "", name) if name else None
     if stored is None:
+        if problem := unreachable(name):
+            raise ApiError(problem)
         raise forbidden(attributes, f"pod rejected: RuntimeClass {gotext.quote(name)} not found")
     return stored.tree()
 

@@ -10,7 +10,7 @@ from mockube.apimachinery.pods import secret_names
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
+from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden, unreachable
 from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
@@ -81,9 +81,8 @@ async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadO
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
     if stored is None:
         account_key = f"{attributes.namespace}/{name}"
-        raise forbidden(
-            attributes, f'error looking up service account {account_key}: serviceaccount "{name}" not found'
-        )
+        problem = unreachable(name) or f'serviceaccount "{name}" not found'
+        raise forbidden(attributes, f"error looking up service account {account_key}: {problem}")
     return stored.shared_tree()
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.tree import Tree
-from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
+from mockube.apimachinery.wellknown import ANNOTATION_ROLLBACK_TO, ANNOTATION_TEMPLATE_GENERATION
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import (
     V1,
     V2,
@@ -19,9 +19,16 @@ from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion im
     without_annotations,
 )
 
-ANNOTATION_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 Settle: TypeAlias = Callable[[Tree], None]
 """Changes a tree that may share its inner parts with others: they are replaced, never changed."""
+
+
+class Unconvertible(status.BadRequest):
+    """An object cannot be read into upstream's internal type. Patches and apply have other errors for the problem."""
+
+    def __init__(self, kind: str, problem: str) -> None:
+        super().__init__(f'{kind} in version "v1" cannot be handled as a {kind}: {problem}')
+        self.problem = problem
 
 
 def settle(api_version: str, kind: str, tree: Tree) -> None:
@@ -126,8 +133,7 @@ def _number(kind: str, text: str, about: str = "") -> str:
     try:
         return str(gotext.parse_int(text))
     except gotext.NumberError as error:
-        problem = f'{kind} in version "v1" cannot be handled as a {kind}: {about}{error}'
-        raise status.BadRequest(problem) from error
+        raise Unconvertible(kind, f"{about}{error}") from error
 
 
 def _keep_in_annotations(autoscaler: Tree) -> None:

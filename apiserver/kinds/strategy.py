@@ -83,6 +83,8 @@ class Strategy(Struct, frozen=True, kw_only=True):
     first_generation: int = 0
     """The generation of a new object; 0: it has none."""
     create_on_update: bool = False
+    created_by_apply: frozenset[str] = frozenset()
+    """The subresources whose apply creates an object that does not exist."""
     unconditional_update: bool = True
     """An update may omit the resourceVersion."""
     raw: tuple[str, ...] = ()
@@ -102,6 +104,10 @@ class Strategy(Struct, frozen=True, kw_only=True):
     """Whether a deleted object stays until something is done, such as removing finalizers."""
     prepare_delete: Callable[[Tree], None] = _keep
     """Changes an object that is marked as being deleted."""
+    generates_suffixes: bool = True
+    """A generated name ends with random characters; otherwise it is generateName itself."""
+    marks_first: bool = False
+    """The first deletion only marks the object, even if nothing is pending; another one deletes it."""
     has_plain_deletion: bool = False
     """Whether the deletion sets deletionTimestamp only, without a grace period and a new generation."""
     dependents: str = BACKGROUND

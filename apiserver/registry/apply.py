@@ -15,6 +15,7 @@ from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.internal_version import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import as_warnings, decode_applied
@@ -53,7 +54,7 @@ class Application(Struct, frozen=True, kw_only=True):
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
-            # Upstream does not decode an unchanged object again: its zero times stay null.
+            # Upstream neither decodes nor defaults an unchanged object again: its zero times stay null.
             is_unchanged = _is_same(merged, live)
             tree = orjson.loads(orjson.dumps(merged)) if is_unchanged else self._decode(merged).tree
         except Conflicts as error:
@@ -64,10 +65,18 @@ class Application(Struct, frozen=True, kw_only=True):
             raise ApiError(str(error)) from error
         self._judge_duplicates()
         new_object: Tree = {"kind": manager.kind, "apiVersion": manager.versions.own} | tree
-        self.backend.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
+        if not is_unchanged:
+            self._default(new_object)
         metadata.match_namespace(new_object, self.call)
         metadata.match_name(new_object, self.call.name)
         return new_object
+
+    def _default(self, new_object: Tree) -> None:
+        try:
+            self.backend.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
+        except Unconvertible as error:
+            problem = f"failed to convert to unversioned ({describe_object(self.config)}): {error.problem}"
+            raise ApiError(problem) from error
 
     def _judge_duplicates(self) -> None:
         if self.duplicates and self.options.field_validation == "Strict":
@@ -112,12 +121,20 @@ async def apply(backend: Backend, call: Call) -> ObjectAnswer:
     async def transform(old: Tree) -> Tree:
         return await run(call.size, application.merge_into, old)
 
-    may_create = call.subresource is None or backend.strategy(call.resource).create_on_update
-    if may_create and await backend.find(call.resource, call.namespace, call.name) is None:
+    if _may_create(backend, call) and await backend.find(call.resource, call.namespace, call.name) is None:
         tree = await run(call.size, application.merge_into, dict(manager.empty))
         metadata.check_new(tree, call, dry_run=application.options.dry_run)
         return await create_tree(backend, call, tree, application.options, manage=False)
     return await change(backend, call, application.options, transform)
+
+
+def _may_create(backend: Backend, call: Call) -> bool:
+    strategy = backend.strategy(call.resource)
+    return (
+        call.subresource is None
+        or strategy.create_on_update
+        or call.subresource.name in strategy.created_by_apply
+    )
 
 
 def _is_same(merged: Tree, live: Tree) -> bool:

@@ -183,6 +183,8 @@ def _parse(body: Body, kind: str) -> ParsedObject:
         parsed = parse(body.data, body.media_type)
     except Unreadable as error:
         raise _not_recognized(body, kind, undecodable(error)) from error
+    if parsed.tree is None:
+        return ParsedObject({}, parsed.text)  # Go reads null as an object without fields
     if not isinstance(parsed.tree, dict):
         raise _unrecognized_error(body, kind, _not_readable(parsed.tree, _TYPE_META))
     for name, value in parsed.tree.items():

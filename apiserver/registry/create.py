@@ -1,11 +1,12 @@
 """Create: a body becomes an object with a name, a uid and a beginning."""
 
 import itertools
-from functools import partial
+from collections.abc import Sequence
 
 import orjson
 
 from mockube.apimachinery import gotext, meta, status
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -33,6 +34,7 @@ from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
 
+_IS_ENDING = "object is being deleted: "
 MAX_NAMES = 8
 """Generated names that are tried before AlreadyExists is returned."""
 
@@ -88,26 +90,36 @@ def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions |
 
 async def _create(backend: Backend, attributes: Attributes, base: str) -> ObjectAnswer:
     """Create under its name, or under one generated; retry if the generated name or a claim is in use."""
-    tree = attributes.object
+    tree, row = attributes.object, backend.stored_row(attributes.resource)
     assert tree is not None
-    may_repeat = bool(base) or backend.may_claim(backend.stored_row(attributes.resource))
+    may_repeat = bool(base) or backend.may_claim(row)
     untouched = orjson.dumps(tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if base:
-            metadata.ensure_metadata(tree)["name"] = metadata.generated_name(base, backend.random)
+            has_suffix = backend.strategy(row).generates_suffixes
+            metadata.ensure_metadata(tree)["name"] = (
+                metadata.generated_name(base, backend.random) if has_suffix else base
+            )
         try:
             answer = await _create_named(backend, attributes, tree)
         except status.AlreadyExists as error:
-            if not base:
-                raise
-            if attempt == MAX_NAMES:
-                name = metadata.ensure_metadata(tree)["name"]
-                raise status.generate_name_conflict(attributes.resource.group_resource, name, 1) from error
+            if attempt == MAX_NAMES or not base:
+                raise _name_conflict(attributes, tree, error) from error
             answer = None
         if answer is not None:
             return answer
         tree = orjson.loads(untouched)
     raise AssertionError("the loop above ends by itself")
+
+
+def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExists) -> status.AlreadyExists:
+    """Return the error for a name that is in use, which is another one where a name was to be generated."""
+    of_object = metadata.ensure_metadata(tree)
+    if not of_object.get("generateName"):
+        return error
+    conflict = status.generate_name_conflict(attributes.resource.group_resource, of_object["name"], 1)
+    is_ending = error.message.startswith(_IS_ENDING)
+    return status.AlreadyExists(_IS_ENDING + conflict.message, conflict.details) if is_ending else conflict
 
 
 async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
@@ -155,7 +167,11 @@ def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: T
     wrong = backend.rules.check_create(attributes.resource, tree)
     if wrong:
         if backend.conversion(attributes.resource) is None:
-            check = partial(backend.rules.check_create, attributes.resource)
+
+            def check(tree: Tree) -> Sequence[FieldError]:
+                backend.strategy(resource).disabled.drop(tree, None)
+                return backend.rules.check_create(attributes.resource, tree)
+
             wrong = show_empty_collections(call, tree, wrong, check)
         raise status.invalid(resource.group_kind, metadata.ensure_metadata(tree).get("name", ""), wrong)
     for warning in backend.rules.warn_create(attributes.resource, tree):
@@ -209,4 +225,4 @@ def _already_exists(resource: Resource, name: str, present: Stored | None) -> st
         or not meta.is_deleting(present.tree())
     ):
         return error
-    return status.AlreadyExists(f"object is being deleted: {error.message}", error.details)
+    return status.AlreadyExists(_IS_ENDING + error.message, error.details)

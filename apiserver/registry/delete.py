@@ -185,6 +185,8 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
     """The object as its deletion leaves it; None if it is being deleted already, and no sooner for this call."""
     meta = dict(old["metadata"])
     tree, going = old | {"metadata": meta}, "deletionTimestamp" in meta
+    if going and strategy.marks_first and strategy.pending(tree):
+        return None
     grace = strategy.grace(old, options.grace)
     if going and grace is not None:
         if meta.get("deletionGracePeriodSeconds"):
@@ -192,7 +194,7 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
         grace = None  # its time is over: it waits for finalizers alone
     _set_policy(meta, _policy(strategy, meta, options))
     if grace is None:
-        if not strategy.pending(tree):
+        if not strategy.pending(tree) and (going or not strategy.marks_first):
             return tree
         grace = 0
     if not going:
@@ -244,6 +246,7 @@ async def _carry_out(
     """Store the mark, or the end; None if another write came between. `ending` is when the object ended before."""
     strategy, meta = backend.strategy(call.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
+    waits = waits or (strategy.marks_first and ending is None)
     if waits:
         marked = await marked_object(backend, call.resource, marked)
     value, revision = stored.value, stored.revision

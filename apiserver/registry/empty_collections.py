@@ -37,6 +37,16 @@ def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bo
     )
 
 
+def has_sent_empty(call: Call, *steps: str) -> bool:
+    """Return whether a client sent an empty list or map at a path."""
+    if call.body.data.find(steps[-1].encode()) < 0:
+        return False
+    value = _sent_tree(call)
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return _is_empty(value)
+
+
 def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
     if of.shape is Shape.STRUCT and isinstance(tree, dict) and isinstance(sent, dict):
         members = [

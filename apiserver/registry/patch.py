@@ -20,6 +20,7 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.internal_version import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
@@ -221,7 +222,12 @@ def _decode_patched(
         raise _refused_object(outcome, problem)
     call.warnings += as_warnings(found)
     new_object: Tree = kind | decoded.tree
-    backend.rules.default(kind["apiVersion"], kind["kind"], new_object)
+    try:
+        backend.rules.default(kind["apiVersion"], kind["kind"], new_object)
+    except Unconvertible as error:
+        if patch.language.shows_patch:
+            raise ApiError(error.problem) from error
+        raise _invalid(Outcome(backend, patch, patched, old, is_typed=True), error.problem) from error
     metadata.match_namespace(new_object, call)
     metadata.match_name(new_object, call.name)
     return new_object

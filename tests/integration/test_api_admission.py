@@ -234,6 +234,11 @@ async def test_runtime_class_sets_overhead_and_scheduling(client):
             id="an overhead of nothing",
         ),
         pytest.param(
+            {"overhead": {}},
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+            id="an empty overhead",
+        ),
+        pytest.param(
             {"runtimeClassName": "r", "nodeSelector": {"a": "c"}},
             "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c",
             id="elsewhere",

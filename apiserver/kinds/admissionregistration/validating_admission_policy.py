@@ -141,7 +141,13 @@ KIND: Final = Kind(
         categories=("api-extensions",),
         subresources=(STATUS,),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, unconditional_update=False, resets=STATUS_ALONE),
+    strategy=Strategy(
+        generation=SPEC,
+        first_generation=1,
+        created_by_apply=frozenset({"status"}),
+        unconditional_update=False,
+        resets=STATUS_ALONE,
+    ),
     defaults=of(
         "io.k8s.api.admissionregistration.v1", {"ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"}}
     ),

@@ -8,6 +8,7 @@ from mockube.apimachinery import errors, labels, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import ANNOTATION_ROLLBACK_TO
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource
 from mockube.apiserver.kinds.apps.replica_set import check_selected_replicas
 from mockube.apiserver.kinds.common import ages
@@ -80,24 +81,31 @@ _REST: Final = all_of(
     field("strategy", _check_strategy, absent={}),
     field("minReadySeconds", non_negative),
     field("revisionHistoryLimit", non_negative),
-    _check_deadline,
 )
 
 
-def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
-    path = ROOT.child("spec")
+def _check_rollback(deployment: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Check the revision to go back to: an annotation, which was a field once."""
+    text = meta.annotations(deployment).get(ANNOTATION_ROLLBACK_TO)
+    return non_negative(int(text), path.child("rollback", "version")) if text else ()
+
+
+def _check_spec(deployment: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
+    spec, path = deployment.get("spec") or {}, ROOT.child("spec")
     yield from _REPLICAS(spec, path)
     yield from check_selected_replicas(spec, path, options)
     yield from _REST(spec, path)
+    yield from _check_rollback(deployment, path)
+    yield from _check_deadline(spec, path)
 
 
 def _create(deployment: ReadOnlyTree) -> Iterator[FieldError]:
-    return _check_spec(deployment.get("spec") or {}, STRICT)
+    return _check_spec(deployment, STRICT)
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     old_template = (old.get("spec") or {}).get("template") or {}
-    return _check_spec(new.get("spec") or {}, options_from_old_template(old_template))
+    return _check_spec(new, options_from_old_template(old_template))
 
 
 _STATUS: Final = all_of(

@@ -115,7 +115,7 @@ def check_positive(amount: str, path: Path) -> Iterable[FieldError]:
 def check_amount(name: str, amount: str, path: Path) -> Iterator[FieldError]:
     """An amount of a resource."""
     yield from check_not_negative(amount, path)
-    if is_integer(name) and quantity.parse(amount).scaled_value(-3) % 1000:
+    if is_integer(name) and quantity.milli_value(amount) % 1000:
         yield errors.invalid(path, amount, "must be an integer")
 
 

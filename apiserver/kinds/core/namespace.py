@@ -74,7 +74,6 @@ def _pending(tree: Tree) -> bool:
 
 
 def _prepare_delete(tree: Tree) -> None:
-    tree["metadata"].pop("deletionGracePeriodSeconds", None)
     tree["status"] = tree.get("status", {}) | {"phase": "Terminating"}
 
 
@@ -115,6 +114,8 @@ KIND: Final = Kind(
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_own_update, "status": _prepare_update, "finalize": _prepare_update},
         pending=_pending,
+        marks_first=True,
+        has_plain_deletion=True,
         prepare_delete=_prepare_delete,
     ),
     validation=Validation(

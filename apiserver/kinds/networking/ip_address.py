@@ -20,6 +20,7 @@ from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.objects import from_root, get_struct
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
 
@@ -77,6 +78,7 @@ KIND: Final = Kind(
         namespaced=False,
         short_names=("ip",),
     ),
+    strategy=Strategy(generates_suffixes=False),
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
         name=NameRule(_check_name, _check_name),

@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.objects import get_struct, part
-from mockube.apiserver.kinds.common.resource_names import check_not_negative
+from mockube.apiserver.kinds.common.resource_names import check_container_name, check_not_negative
 from mockube.apiserver.kinds.common.validation import Validation
 
 _SEGMENT: Final = report(names.check_path_segment_name)
@@ -128,7 +128,10 @@ _SOURCES: Final[Mapping[str, Check]] = {
     "pods": all_of(_METRIC, _TARGET, _check_average),
     "resource": all_of(_NAME, _TARGET, _RAW_OR_UTILIZATION),
     "containerResource": all_of(
-        _NAME, require("container", detail="must specify a container"), _TARGET, _RAW_OR_UTILIZATION
+        require("name", check_container_name, detail="must specify a resource name"),
+        require("container", report(names.check_dns1123_label), detail="must specify a container"),
+        _TARGET,
+        _RAW_OR_UTILIZATION,
     ),
 }
 

@@ -1,0 +1,315 @@
+"""Answers to requests that few clients send, each as a real kube-apiserver 1.36.3 gave it."""
+
+import orjson
+import pytest
+
+from tests.support.server import apiserver
+from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
+
+NS = "/api/v1/namespaces/default"
+WORKLOADS = "/apis/apps/v1/namespaces/default"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+APPLY, MERGE, STRATEGIC = "apply-patch+yaml", "merge-patch+json", "strategic-merge-patch+json"
+
+
+@pytest.fixture
+async def client():
+    async with apiserver.running() as client:
+        yield client
+
+
+# --- annotations that are fields of upstream's own types
+
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+GENERATION, ROLLBACK = "deprecated.daemonset.template.generation", "deprecated.deployment.rollback.to"
+NO_NUMBER = 'strconv.ParseInt: parsing "x": invalid syntax'
+
+
+def workload(kind, name="w", **annotations):
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+    metadata = {"name": name} | ({"annotations": annotations} if annotations else {})
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "annotation", "problem"),
+    [
+        ("DaemonSet", f"{WORKLOADS}/daemonsets", GENERATION, NO_NUMBER),
+        (
+            "Deployment",
+            f"{WORKLOADS}/deployments",
+            ROLLBACK,
+            f"failed to parse annotation[{ROLLBACK}]=x as int64: {NO_NUMBER}",
+        ),
+    ],
+)
+async def test_an_annotation_that_is_no_number_fails_each_write_in_its_own_way(
+    client, kind, path, annotation, problem
+):
+    made = await client.post(path, workload(kind))
+    assert made.status == 201, made.body
+    bad, patch = workload(kind, **{annotation: "x"}), {"metadata": {"annotations": {annotation: "x"}}}
+    for refused in (await client.post(path, bad), await client.put(f"{path}/w", bad)):
+        message = f'{kind} in version "v1" cannot be handled as a {kind}: {problem}'
+        assert (refused.status, refused.body["message"]) == (400, message)
+    merged = await client.patch(f"{path}/w", patch, kind=MERGE)
+    message = merged.body["message"]
+    assert (merged.status, message.startswith(' "" is invalid: patch: Invalid value: ')) == (422, True)
+    assert message.endswith(f": {problem}")
+    strategic = await client.patch(f"{path}/w", patch, kind=STRATEGIC)
+    assert (strategic.status, strategic.body["message"]) == (500, problem)
+    applied = await client.patch(
+        f"{path}/other?fieldManager=m", workload(kind, "other", **{annotation: "x"}), kind=APPLY
+    )
+    message = f"failed to convert to unversioned (/other; apps/v1, Kind={kind}): {problem}"
+    assert (applied.status, applied.body["message"]) == (500, message)
+
+
+async def test_nothing_rolls_back_to_a_revision_below_zero(client):
+    refused = await client.post(f"{WORKLOADS}/deployments", workload("Deployment", **{ROLLBACK: "-1"}))
+    problem = "spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"
+    assert (refused.status, refused.body["message"]) == (422, f'Deployment.apps "w" is invalid: {problem}')
+    made = await client.post(f"{WORKLOADS}/deployments", workload("Deployment", **{ROLLBACK: "0"}))
+    assert made.status == 201
+
+
+# --- what is created, and what is not deleted yet
+
+
+async def test_a_policy_may_be_made_by_applying_its_status(client):
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": {"validations": [{"expression": "true"}], "matchConstraints": {"resourceRules": [rule]}},
+        "status": {"observedGeneration": 1},
+    }
+    made = await client.patch(f"{POLICIES}/p/status?fieldManager=m", policy, kind=APPLY)
+    assert (made.status, made.body["status"]) == (201, {})
+    (entry,) = made.body["metadata"]["managedFields"]
+    fields = {"f:status": {"f:observedGeneration": {}}}
+    assert (entry["operation"], entry["fieldsV1"], entry["subresource"]) == ("Apply", fields, "status")
+    policy["metadata"]["name"] = "q"
+    assert (await client.put(f"{POLICIES}/q/status", policy)).status == 404
+    without_spec = {name: value for name, value in policy.items() if name != "spec"}
+    refused = await client.patch(f"{POLICIES}/q/status?fieldManager=m", without_spec, kind=APPLY)
+    causes = [cause["field"] for cause in refused.body["details"]["causes"]]
+    assert causes == ["spec.matchConstraints", "spec.validations", "spec.auditAnnotations"]
+
+
+async def test_a_namespace_without_finalizers_ends_with_its_second_deletion(client):
+    path = "/api/v1/namespaces/n"
+    await client.post("/api/v1/namespaces", {"metadata": {"name": "n"}})
+    named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    assert (await client.put(f"{path}/finalize", named)).body["spec"] == {}
+    marked = await client.send("DELETE", path)
+    assert (marked.status, marked.body["status"]["phase"]) == (200, "Terminating")
+    assert "deletionGracePeriodSeconds" not in marked.body["metadata"]
+    assert (await client.get(path)).body["metadata"]["deletionTimestamp"]
+    ended = await client.send("DELETE", path)
+    assert (ended.status, ended.body["status"]) == (200, "Success")
+    assert (await client.get(path)).status == 404
+
+
+async def test_a_namespace_that_is_deleted_has_no_new_generation_and_keeps_its_policy(client):
+    path = "/api/v1/namespaces/n"
+    made = await client.post("/api/v1/namespaces", {"metadata": {"name": "n", "generation": 3}})
+    assert (made.status, made.body["metadata"]["generation"]) == (201, 3)
+    marked = (await client.send("DELETE", path)).body["metadata"]
+    again = (await client.send("DELETE", f"{path}?propagationPolicy=Foreground")).body["metadata"]
+    assert (marked["generation"], marked.get("finalizers")) == (3, None)
+    assert again == marked
+
+
+async def test_an_apply_without_changes_sets_no_defaults_of_a_version(client):
+    status = {"type": "object", "properties": {"c": {"type": "boolean", "default": False}}}
+    schemas = [{"type": "object", "properties": {"status": each}} for each in ({"type": "object"}, status)]
+    versions = [version("v1", schema=schemas[0]), version("v2", schema=schemas[1], storage=False)]
+    await define(client, definition(*versions))
+    path = WIDGETS.replace("/v1/", "/v2/")
+    widget = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "metadata": {"name": "w"}}
+    made = await client.post(path, widget | {"status": {}})
+    assert (made.status, made.body["status"]) == (201, {})
+    applied = await client.patch(f"{path}/w?fieldManager=m", widget, kind=APPLY)
+    assert (applied.status, applied.body) == (200, made.body)
+
+
+# --- names
+
+NO_ACCOUNT = 'pods "p" is forbidden: error looking up service account default'
+NO_ADDRESS = (
+    'metadata.name: Invalid value: "1": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+)
+
+
+async def test_an_address_is_not_generated(client):
+    addresses = "/apis/networking.k8s.io/v1/ipaddresses"
+    service = {"group": "", "resource": "services", "namespace": "default", "name": "kubernetes"}
+    refused = await client.post(
+        addresses, {"metadata": {"generateName": "1"}, "spec": {"parentRef": service}}
+    )
+    assert (refused.status, NO_ADDRESS in refused.body["message"]) == (422, True)
+    address = {"metadata": {"generateName": "10.9.9.9"}, "spec": {"parentRef": service}}
+    assert (await client.post(addresses, address)).body["metadata"]["name"] == "10.9.9.9"
+    refused = await client.post(addresses, address)
+    assert refused.status == 409
+    assert "was not able to generate a unique name" in refused.body["message"]
+
+
+async def test_a_name_in_use_is_no_unique_name_if_one_could_be_generated(client):
+    named = {"metadata": {"name": "c", "generateName": "c-", "finalizers": ["example.com/f"]}}
+    assert (await client.post(f"{NS}/configmaps", named)).status == 201
+    problem = (
+        'configmaps "c" already exists, the server was not able to generate a unique name for the object'
+    )
+    refused = await client.post(f"{NS}/configmaps", named)
+    assert (refused.status, refused.body["message"]) == (409, problem)
+    assert refused.body["details"]["retryAfterSeconds"] == 1
+    await client.send("DELETE", f"{NS}/configmaps/c")
+    refused = await client.post(f"{NS}/configmaps", named)
+    assert (refused.status, refused.body["message"]) == (409, f"object is being deleted: {problem}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "message"),
+    [
+        ({"runtimeClassName": ""}, 500, "resource name may not be empty"),
+        ({"runtimeClassName": "a/b"}, 500, "invalid resource name \"a/b\": [may not contain '/']"),
+        ({"runtimeClassName": "."}, 500, "invalid resource name \".\": [may not be '.']"),
+        (
+            {"serviceAccountName": "a%"},
+            403,
+            f"{NO_ACCOUNT}/a%: invalid resource name \"a%\": [may not contain '%']",
+        ),
+    ],
+)
+async def test_a_pod_that_names_what_cannot_be_requested(client, spec, status, message):
+    await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
+    refused = await client.post(f"{NS}/pods", {"metadata": {"name": "p"}, "spec": TEMPLATE["spec"] | spec})
+    assert (refused.status, refused.body["message"]) == (status, message)
+
+
+# --- values
+
+
+@pytest.mark.parametrize(
+    ("source", "causes"),
+    [
+        (
+            {"name": "a-b", "container": "a"},
+            [
+                'name: Invalid value: "a-b": must be a standard resource type or fully qualified',
+                'name: Invalid value: "a-b": must be a standard resource for containers',
+            ],
+        ),
+        ({"name": "cpu", "container": "A_"}, ['container: Invalid value: "A_": a lowercase RFC 1123 label']),
+        ({"name": "cpu", "container": "a"}, []),
+    ],
+)
+async def test_the_resource_of_a_container_that_scales(client, source, causes):
+    metric = source | {"target": {"type": "Utilization", "averageUtilization": 5}}
+    target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+    spec = {"maxReplicas": 5, "scaleTargetRef": target}
+    spec["metrics"] = [{"type": "ContainerResource", "containerResource": metric}]
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    answer = await client.post(path, {"metadata": {"name": "h"}, "spec": spec})
+    found = answer.body.get("details", {}).get("causes", ()) if answer.status == 422 else ()
+    shown = [f"{cause['field'].rpartition('.')[2]}: {cause['message']}" for cause in found]
+    assert [text[: len(cause)] for text, cause in zip(shown, causes, strict=True)] == causes
+
+
+async def test_a_message_shows_no_empty_list_of_a_field_that_is_dropped(client):
+    attribute = {"bool": True, "string": "a", "versions": []}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "d", "attributes": {"b": attribute}}]
+    spec = {"driver": "gpu.example.com", "nodeName": "n", "pool": pool, "devices": devices}
+    refused = await client.post(
+        "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec}
+    )
+    assert (refused.status, '"VersionValues":null}' in refused.body["message"]) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("amount", "is_whole"),
+    [
+        ("-9223372036854775808", True),
+        ("18446744073709551615", True),
+        ("1e20", True),
+        ("100E", True),
+        ("10Ei", True),
+        ("12345678901234567890", False),
+        ("123456789012345678901234567890", False),
+        ("1Ei", False),
+        ("0.5", False),
+    ],
+)
+async def test_the_low_64_bits_of_an_amount_tell_whether_it_is_an_integer(client, amount, is_whole):
+    answer = await client.post(
+        f"{NS}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": amount}}}
+    )
+    assert ("must be an integer" not in answer.body.get("message", "")) == is_whole
+
+
+# --- null
+
+
+async def test_a_body_of_null_is_an_object_without_fields(client):
+    refused = await client.post(f"{NS}/configmaps", b"null")
+    problem = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
+    assert (refused.status, refused.body["message"]) == (422, problem)
+    refused = await client.put(f"{NS}/configmaps/c", b" null\n")
+    problem = "the name of the object (c based on URL) was undeterminable: name must be provided"
+    assert (refused.status, refused.body["message"]) == (400, problem)
+
+
+@pytest.mark.parametrize(("resource", "field"), [("secrets", "data"), ("configmaps", "binaryData")])
+async def test_bytes_that_are_null_are_stored_as_none(client, resource, field):
+    made = await client.post(f"{NS}/{resource}", {"metadata": {"name": "x"}, field: {"a": None, "b": "Yg=="}})
+    assert (made.status, made.body[field]) == (201, {"a": "", "b": "Yg=="})
+    assert (await client.get(f"{NS}/{resource}/x")).body[field] == {"a": "", "b": "Yg=="}
+
+
+# --- the resizing of claims
+
+STATUSES = (
+    'supported values: "ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", '
+    '"NodeResizeInfeasible", "NodeResizePending"'
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "problems"),
+    [
+        pytest.param(
+            {"allocatedResources": {"storage": "-1"}, "allocatedResourceStatuses": {"storage": "x"}},
+            [
+                f'status.allocatedResourceStatuses: Unsupported value: "storage": {STATUSES}',
+                "status.allocatedResources[storage]: Invalid value: -1: must be a valid resource quantity",
+            ],
+            id="an amount and a status",
+        ),
+        pytest.param(
+            {"allocatedResources": {"cpu": "1"}},
+            ['status.allocatedResources: Unsupported value: "cpu": supported values: "storage"'],
+            id="another resource",
+        ),
+        pytest.param(
+            {"allocatedResourceStatuses": {"cpu": "NodeResizePending"}},
+            ['status.allocatedResourceStatuses: Unsupported value: "cpu": supported values: "storage"'],
+            id="a status of another resource",
+        ),
+        pytest.param({"allocatedResources": {"example.com/x": "1", "storage": "2Gi"}}, [], id="of a domain"),
+        pytest.param({"allocatedResourceStatuses": {"storage": "NodeResizePending"}}, [], id="a status"),
+    ],
+)
+async def test_the_resources_of_a_claims_status(client, status, problems):
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    made = await client.post(f"{NS}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
+    assert made.status == 201, made.body
+    answer = await client.patch(f"{NS}/persistentvolumeclaims/c/status", {"status": status}, kind=MERGE)
+    causes = answer.body.get("details", {}).get("causes", ()) if answer.status == 422 else ()
+    assert [f"{cause['field']}: {cause['message']}" for cause in causes] == problems, orjson.dumps(
+        answer.body
+    )
+    assert answer.status == (422 if problems else 200)
