@@ -36,8 +36,10 @@ ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 def learn(identities, real, ours, key=""):
     """Remember what the second server calls what each has named or numbered by itself."""
     if isinstance(real, dict) and isinstance(ours, dict) and real.keys() & {"items", "rows"}:
-        # Their order is each server's.
-        learn(identities, real.get("metadata"), ours.get("metadata"), key)
+        # Their order is each server's. The version of a list may be that of an object: at one server, but not at both.
+        of_list = {}
+        learn(of_list, real.get("metadata"), ours.get("metadata"), key)
+        identities |= of_list | identities
     elif isinstance(real, dict) and isinstance(ours, dict):
         for name in real.keys() & ours.keys():
             is_name = key == "metadata" and name == "name"

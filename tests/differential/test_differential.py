@@ -93,6 +93,17 @@ def test_requests_to_second_server_use_its_own_generated_values():
     assert translated({"name": "b", "port": 80}, identities) == {"name": "b", "port": 80}
 
 
+def test_the_version_of_a_list_does_not_replace_that_of_an_object():
+    identities = {}
+    learn(identities, {"metadata": {"resourceVersion": "5"}}, {"metadata": {"resourceVersion": "70"}})
+    lists = (
+        {"metadata": {"resourceVersion": version, "continue": token}, "items": []}
+        for version, token in (("5", "a"), ("71", "b"))
+    )
+    learn(identities, *lists)
+    assert identities == {"5": "70", "a": "b"}
+
+
 def made(uid, version, address, volume):
     metadata = {"uid": uid, "resourceVersion": version, "labels": {"controller-uid": uid}}
     return {"metadata": metadata, "spec": {"clusterIPs": [address], "volumes": [{"name": volume}]}}
