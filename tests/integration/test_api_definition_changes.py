@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
-from tests.support.turns import PATIENCE
 
 
 @pytest.fixture
