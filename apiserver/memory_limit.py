@@ -86,10 +86,11 @@ class Reservation:
 
         While the request waits, it has no reservation: others that have begun can end.
         """
-        size = min(size, self._limit.capacity)
-        if size < self._limit.least or size <= self._size:
-            return False
-        return await self._reserve(size)
+        return self.lacks(size) and await self._reserve(min(size, self._limit.capacity))
+
+    def lacks(self, size: int) -> bool:
+        """Return whether so many bytes are to be reserved yet: small requests need not await that."""
+        return size >= self._limit.least and self._limit.least <= min(size, self._limit.capacity) > self._size
 
     @asynccontextmanager
     async def suspended(self) -> AsyncIterator[None]:

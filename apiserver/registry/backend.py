@@ -168,7 +168,8 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
         """The result of the first work on what was sent, once there is memory: in the worker's thread if it may take long."""
-        await call.reserve()
+        if call.lacks_memory:
+            await call.reserve()
         if call.resource.custom and self.prepare is not None:
             await self.prepare(self.worker, call.resource)
         return await self.worker.run(call.size, work, *arguments)

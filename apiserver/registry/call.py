@@ -64,6 +64,11 @@ class Call(Struct, kw_only=True):
         self.bytes = len(self.body.data) + stored_size + self.growth
         self.size = self.bytes * self.resource.work
 
+    @property
+    def lacks_memory(self) -> bool:
+        """Whether memory for the bytes is to be reserved."""
+        return self.reservation is not None and self.reservation.lacks(self.bytes)
+
     async def reserve(self) -> bool:
         """Reserve memory for the bytes; return whether other requests were waited for meanwhile."""
         return self.reservation is not None and await self.reservation.grow(self.bytes)

@@ -78,7 +78,7 @@ async def change(
     while True:
         stored = await backend.get(call.resource, call.namespace, call.name)
         call.measure(len(stored.value))
-        if await call.reserve():
+        if call.lacks_memory and await call.reserve():
             continue  # others may have changed it
         call.live = stored
         run, size = backend.worker.run, call.size

@@ -1,6 +1,7 @@
 """What a request comes to behind the filters: a verb of a resource, or a page."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
@@ -97,10 +98,12 @@ class Endpoints:
             return await self._connecting.serve(request, _call(request, resource, NO_BODY))
         if not request.client.has_body:
             return await self._handle(request, resource, _no_body(request))
+        size = _announced_size(request)
+        if size < SMALL_BODY:
+            return await self._handle(request, resource, await self._body(request))
         reservation = Reservation(self._bodies)
         try:
-            body = await self._body(request, reservation)
-            request.body = body.data
+            body = await self._body(request, partial(reservation.grow, size))
             return await self._handle(request, resource, body, reservation)
         finally:
             reservation.release()
@@ -126,15 +129,16 @@ class Endpoints:
             if call.reservation is not None:
                 call.reservation.release()
 
-    async def _body(self, request: Request, reservation: Reservation) -> Body:
-        reading = self._read(request, reservation)
+    async def _body(self, request: Request, reserve: Callable[[], Awaitable[object]] | None = None) -> Body:
+        reading = request.client.read(MAX_BODY) if reserve is None else self._read(request, reserve)
         if is_long_running(request.info):  # others have a deadline as a whole
             reading = self._deadlines.within(self._seconds, reading)
-        return Body(data=await reading, media_type=request.header(CONTENT_TYPE))
+        request.body = await reading
+        return Body(data=request.body, media_type=request.header(CONTENT_TYPE))
 
-    async def _read(self, request: Request, reservation: Reservation) -> bytes:
+    async def _read(self, request: Request, reserve: Callable[[], Awaitable[object]]) -> bytes:
         """Read a body once there is memory for it."""
-        await reservation.grow(_announced_size(request))
+        await reserve()
         return await request.client.read(MAX_BODY)
 
     async def _carry_out(self, request: Request, call: Call, output: OutputFormat) -> Response:

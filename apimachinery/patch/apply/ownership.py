@@ -89,9 +89,8 @@ def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Man
     The live object must be one of each of these versions. Raise `Unconvertible` for a version that is refused.
     """
     spoken = {owned.api_version for owned in managed.values()}
-    unknown = sorted(spoken - versions.atoms.keys())
-    if unknown and versions.unknown_version:
-        raise Unconvertible(versions.unknown_version.format(unknown[0]))
+    if versions.unknown_version and (unknown := spoken - versions.atoms.keys()):
+        raise Unconvertible(versions.unknown_version.format(min(unknown)))
     for version in spoken & versions.atoms.keys():
         versions.to_version(version, live)
     return {
