@@ -45,11 +45,11 @@ class MemoryLimit:
         """Give bytes back, and let those continue for which there is room now."""
         self.reserved -= size
         while queue := self._growing or self._beginning:
-            wanted, future = queue[0]
+            awaited, future = queue[0]
             if not future.done():
-                if self.reserved + wanted > self.capacity:
+                if self.reserved + awaited > self.capacity:
                     return
-                self.reserved += wanted
+                self.reserved += awaited
                 future.set_result(None)
             queue.popleft()
 
@@ -93,7 +93,7 @@ class Reservation:
         return size >= self._limit.least and self._limit.least <= min(size, self._limit.capacity) > self._size
 
     @asynccontextmanager
-    async def suspended(self) -> AsyncIterator[None]:
+    async def suspend(self) -> AsyncIterator[None]:
         """Release the bytes for a while, and reserve them again at the end of the last of several such whiles."""
         if not self._suspensions:
             self._suspended = self._size

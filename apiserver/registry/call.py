@@ -79,7 +79,7 @@ class Call(Struct, kw_only=True):
         async with AsyncExitStack() as stack:
             for reservation in (self.reservation, self.body_reservation):  # the last one is reserved first
                 if reservation is not None:
-                    await stack.enter_async_context(reservation.suspended())
+                    await stack.enter_async_context(reservation.suspend())
             yield
 
     def parameter(self, name: str) -> str:

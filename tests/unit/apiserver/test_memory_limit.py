@@ -177,7 +177,7 @@ async def test_any_sequence_of_requests_leaves_no_reservation():
 async def test_suspended_request_lets_others_begin():
     bounds = limit()
     outer = await reserved(bounds, 100)
-    async with outer.suspended():
+    async with outer.suspend():
         inner = await reserved(bounds, 100)
         inner.release()
     assert bounds.reserved == 100
@@ -194,7 +194,7 @@ async def test_request_that_was_suspended_comes_before_new_ones():
         order.append("new")
         reservation.release()
 
-    async with outer.suspended():
+    async with outer.suspend():
         other = await reserved(bounds, 100)
         begins = asyncio.create_task(begin())
         await turns(2)
@@ -210,11 +210,11 @@ async def test_bytes_are_reserved_again_after_the_last_suspension():
     outer, ends = await reserved(bounds, 100), asyncio.Event()
 
     async def suspend():
-        async with outer.suspended():
+        async with outer.suspend():
             await ends.wait()
 
     longer = asyncio.create_task(suspend())
-    async with outer.suspended():
+    async with outer.suspend():
         await turns(2)
     assert bounds.reserved == 0
     ends.set()
@@ -226,7 +226,7 @@ async def test_bytes_are_reserved_again_after_an_error():
     bounds = limit()
     outer = await reserved(bounds, 100)
     with pytest.raises(KeyError):
-        async with outer.suspended():
+        async with outer.suspend():
             raise KeyError
     assert bounds.reserved == 100
 
@@ -236,7 +236,7 @@ async def test_request_that_is_cancelled_while_suspended_does_not_wait():
     outer = await reserved(bounds, 100)
 
     async def suspend():
-        async with outer.suspended():
+        async with outer.suspend():
             began.set()
             await asyncio.Event().wait()
 
