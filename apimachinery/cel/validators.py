@@ -77,6 +77,8 @@ def _literal_arguments(function: str, nodes: list[Expr]) -> Iterator[Issue]:
 
 
 def _is_valid(function: str, value: object) -> bool:
+    if value is None:  # the checker takes null for a time or a duration
+        return False
     try:
         if function != "matches":
             convert = FUNCTIONS[f"int64_to_{function}" if type(value) is int else f"string_to_{function}"]
