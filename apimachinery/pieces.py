@@ -2,7 +2,7 @@
 that is not written in Python no other thread runs.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import pairwise
 from typing import Any, Final, TypeVar
@@ -11,6 +11,7 @@ PIECE: Final = 4096
 """Items for one call: a few milliseconds, whatever they are."""
 
 _T = TypeVar("_T", bound=Any)
+_V = TypeVar("_V")
 
 
 def sorted_in_pieces(items: Collection[_T], key: Callable[[_T], Any] | None = None) -> list[_T]:
@@ -25,6 +26,16 @@ def sorted_in_pieces(items: Collection[_T], key: Callable[[_T], Any] | None = No
     release(keyed)
     release(merged)
     return ordered
+
+
+def sorted_items(mapping: Mapping[str, _V]) -> Iterable[tuple[str, _V]]:
+    """The items of a mapping in the order of its keys; many of them one after another."""
+    return sorted(mapping.items()) if len(mapping) <= PIECE else _items_in_order(mapping)
+
+
+def _items_in_order(mapping: Mapping[str, _V]) -> Iterator[tuple[str, _V]]:
+    for key in sorted_in_pieces(mapping.keys()):
+        yield key, mapping[key]
 
 
 def _merge_pieces(items: Sequence[_T]) -> list[_T]:

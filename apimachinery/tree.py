@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from mockube.apimachinery.pieces import sorted_in_pieces
+
 Tree: TypeAlias = dict[str, Any]
 """An object that belongs to its holder, who may change it."""
 
@@ -13,5 +15,5 @@ ReadOnlyTree: TypeAlias = Mapping[str, Any]
 def sorted_keys(value: Any) -> Any:
     """Return the value with the members of its objects in the order of their names, as Go writes maps."""
     if isinstance(value, dict):
-        return {name: sorted_keys(value[name]) for name in sorted(value)}
+        return {name: sorted_keys(value[name]) for name in sorted_in_pieces(value)}
     return [*map(sorted_keys, value)] if isinstance(value, list) else value

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.pieces import sorted_in_pieces
 
 _JSON_KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 _GO_TYPES = {
@@ -30,7 +31,7 @@ def format_verb_v(value: Any) -> str:
     if value is None:
         return "<nil>"
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{format_verb_v(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{format_verb_v(value[key])}' for key in sorted_in_pieces(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(format_verb_v, value))}]"
     return value if isinstance(value, str) else gotext.format_v(value)
@@ -41,7 +42,7 @@ def text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{text(value[key])}' for key in sorted(value))}]"
+        return f"map[{' '.join(f'{key}:{text(value[key])}' for key in sorted_in_pieces(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(text, value))}]"
     return "%!s(<nil>)" if value is None else f"%!s({_GO_TYPES[type(value)]}={gotext.format_v(value)})"
@@ -52,7 +53,7 @@ def syntax(value: Any) -> str:
     if value is None:
         return "interface {}(nil)"
     if isinstance(value, dict):
-        items = ", ".join(f"{gotext.quote(key)}:{syntax(value[key])}" for key in sorted(value))
+        items = ", ".join(f"{gotext.quote(key)}:{syntax(value[key])}" for key in sorted_in_pieces(value))
         return f"map[string]interface {{}}{{{items}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(syntax, value))}}}"

@@ -10,7 +10,7 @@ from typing import Any
 from mockube.apimachinery.patch import gofmt
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.patch.errors import Undecodable
-from mockube.apimachinery.pieces import sorted_in_pieces
+from mockube.apimachinery.pieces import sorted_in_pieces, sorted_items
 
 
 def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def _merge(document: Mapping[str, Any], patch: dict[str, Any]) -> dict[str, Any]
             merged.pop(key, None)
         else:
             merged[key] = _merged_value(merged.get(key), value)
-    return dict(sorted_in_pieces(merged.items()))
+    return {key: merged[key] for key in sorted_in_pieces(merged)}
 
 
 def _merged_value(current: Any, value: Any) -> Any:
@@ -48,8 +48,7 @@ def _merged_value(current: Any, value: Any) -> Any:
 def _without_nulls(value: Any) -> Any:
     """The value without members that are null, at any depth; elements that are null stay."""
     if isinstance(value, dict):
-        members = sorted_in_pieces(value.items())
-        return {key: _without_nulls(item) for key, item in members if item is not None}
+        return {key: _without_nulls(item) for key, item in sorted_items(value) if item is not None}
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value

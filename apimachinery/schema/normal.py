@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from mockube.apimachinery.pieces import sorted_items
 from mockube.apimachinery.schema import either, scalars
 from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.schema.scalars import WrongKind
@@ -121,7 +122,7 @@ class Normaliser:
                 else fresh_copy(null)
                 if item is None
                 else read(item, None, pruned)
-                for key, item in sorted(value.items())
+                for key, item in sorted_items(value)
             }
 
         return read_map

@@ -24,6 +24,7 @@ from yaml.events import (
 )
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apimachinery.yaml_decode import is_text
 
 _WIDTH: Final = 80
@@ -75,7 +76,7 @@ def _emit(emit: Callable[[Event], None], value: Any) -> None:
         emit(_text(value))
     elif isinstance(value, Mapping):
         emit(MappingStartEvent(None, None, True, flow_style=False))  # noqa: FBT003 - it has no name for it
-        for key in sorted(value):
+        for key in sorted_in_pieces(value):
             emit(_text(key))
             _emit(emit, value[key])
         emit(MappingEndEvent())

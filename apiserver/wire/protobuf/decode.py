@@ -7,9 +7,9 @@ gives their name.
 
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
+from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, Scalar
@@ -192,8 +192,8 @@ def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
     def settle(tree: Tree, values: list[Value], depth: int) -> None:
         convert = decoder(of) if scalar is None else lambda value, _: scalar.read(value)
         entries = [read_parts(value) for value in values]
-        read = [(entry.get(_KEY, b"").decode(), convert(entry.get(_VALUE, b""), depth)) for entry in entries]
-        tree[name] = dict(sorted(read, key=itemgetter(0)))
+        read = {entry.get(_KEY, b"").decode(): convert(entry.get(_VALUE, b""), depth) for entry in entries}
+        tree[name] = {key: read[key] for key in sorted_in_pieces(read)}
 
     return settle
 

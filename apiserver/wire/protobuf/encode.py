@@ -10,6 +10,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
+from mockube.apimachinery.pieces import sorted_items
 from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
@@ -116,7 +117,7 @@ def _write_map(field: Field) -> Write:
         return tag + with_length(key_tag + write_string(key) + written)
 
     def write_entries(entries: Json, depth: int) -> bytes:
-        return b"".join([entry(key, value, depth) for key, value in sorted(_expect(dict, entries).items())])
+        return b"".join([entry(key, value, depth) for key, value in sorted_items(_expect(dict, entries))])
 
     return write_entries
 

@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from mockube.apimachinery.pieces import PIECE, release, sorted_in_pieces
+from mockube.apimachinery import tree
+from mockube.apimachinery.patch import gofmt, merge
+from mockube.apimachinery.pieces import PIECE, release, sorted_in_pieces, sorted_items
 from tests.support.seeded import source
 
 MANY = 3 * PIECE + 5
@@ -50,25 +52,66 @@ def test_sort_in_pieces_is_stable():
     )
 
 
-def test_no_call_compares_all_items():
+class CountedKey(str):
+    """Counts comparisons."""
+
+    __slots__ = ()
+
+    def __lt__(self, other):
+        Counted.count += 1
+        return str.__lt__(self, other)
+
+    def __le__(self, other):
+        Counted.count += 1
+        return str.__le__(self, other)
+
+
+def most_comparisons(work, value):
+    """Return the result of work, and the comparisons in the one of its calls of C functions that had most."""
     begun, most = [], 0
 
-    def note(_frame, event, called):
+    def note(_frame, event, _called):
         nonlocal most
         if event == "c_call":
             begun.append(Counted.count)
-        elif event in ("c_return", "c_exception"):
+        elif event in ("c_return", "c_exception") and begun:
             most = max(most, Counted.count - begun.pop())
 
-    items = [*map(Counted, shuffled(MANY))]
     Counted.count = 0
     sys.setprofile(note)
     try:
-        ordered = sorted_in_pieces(items)
+        result = work(value)
     finally:
         sys.setprofile(None)
+    return result, most
+
+
+def test_no_call_compares_all_items():
+    ordered, most = most_comparisons(sorted_in_pieces, [*map(Counted, shuffled(MANY))])
     assert [item.number for item in ordered] == [*range(MANY)]
     assert 0 < most <= PIECE * PIECE.bit_length()
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda value: [*sorted_items(value)],
+        tree.sorted_keys,
+        gofmt.format_verb_v,
+        gofmt.text,
+        gofmt.syntax,
+        lambda patch: merge.apply({}, patch),
+        lambda patch: merge.apply({}, {"data": patch}),
+    ],
+)
+def test_no_call_compares_all_keys_of_a_map(work):
+    value = {CountedKey(number): "" for number in shuffled(MANY)}
+    result, most = most_comparisons(work, value)
+    assert 0 < most <= PIECE * PIECE.bit_length()
+    few = dict.fromkeys([*value][:PIECE], "")
+    assert [*sorted_items(few)] == sorted(few.items())
+    if isinstance(result, dict):
+        assert [*(result.get("data") or result)] == sorted(map(str, value))
 
 
 def test_released_items_are_freed_in_pieces():
