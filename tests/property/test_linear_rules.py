@@ -31,6 +31,18 @@ def copied(tree):
     return orjson.loads(orjson.dumps(tree))
 
 
+def altered(name, value):
+    """What an update changes: each text and number with a digit, but not what tells an object from others."""
+    if isinstance(value, dict):
+        return {member: altered(member, item) for member, item in value.items()}
+    if isinstance(value, list):
+        return [altered("", item) for item in value]
+    if isinstance(value, str):
+        is_fixed = name in ("apiVersion", "kind", "namespace", "uid", "resourceVersion")
+        return value if is_fixed or not any(map(str.isdigit, value)) else f"{value}1"
+    return value + 1 if type(value) is int else value
+
+
 def answered(resource, found):
     status.invalid(resource.group_kind, "x", [*found]).status()
 
@@ -41,6 +53,7 @@ class Case:
     def __init__(self, tree):
         self.tree, self.old, self.text = tree, copied(tree), orjson.dumps(tree)
         self.new = {**tree, "metadata": {**tree["metadata"], "labels": {"x": "y"}}}
+        self.altered = altered("", self.old) | {"metadata": self.new["metadata"]}
 
 
 def ways(resource):
@@ -55,6 +68,10 @@ def ways(resource):
         yield (
             f"update {name}",
             lambda case, name=name: answered(resource, check_update(resource, name, case.new, case.old)),
+        )
+        yield (
+            f"update of all members {name}",
+            lambda case, name=name: answered(resource, check_update(resource, name, case.altered, case.old)),
         )
         yield (
             f"warn of update {name}",
