@@ -82,7 +82,9 @@ def run_share(names: list[str], seed: int, seconds: float, folder: Path) -> None
             for runner in runners:
                 with runner:
                     runner.run(seconds=min(slice_seconds * runner.target.weight, end - time.monotonic()))
-                    faulthandler.dump_traceback_later(WATCHDOG_SECONDS, exit=True, file=trace_file)  # of the end
+                    faulthandler.dump_traceback_later(
+                        WATCHDOG_SECONDS, exit=True, file=trace_file
+                    )  # of the end
                 faulthandler.cancel_dump_traceback_later()
                 figures = runner.figures
                 print(
