@@ -31,6 +31,9 @@ def copied(tree):
     return orjson.loads(orjson.dumps(tree))
 
 
+_FIXED = ("apiVersion", "kind", "namespace", "uid", "resourceVersion")
+
+
 def altered(name, value):
     """What an update changes: each text and number with a digit, but not what tells an object from others."""
     if isinstance(value, dict):
@@ -38,7 +41,7 @@ def altered(name, value):
     if isinstance(value, list):
         return [altered("", item) for item in value]
     if isinstance(value, str):
-        is_fixed = name in ("apiVersion", "kind", "namespace", "uid", "resourceVersion")
+        is_fixed = name in _FIXED or value.endswith("Z")  # times stay as they are written
         return value if is_fixed or not any(map(str.isdigit, value)) else f"{value}1"
     return value + 1 if type(value) is int else value
 
