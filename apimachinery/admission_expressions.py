@@ -178,7 +178,7 @@ class Compiler:
             raise BadExpression(detail) from error
 
     def add_variable(self, name: str, text: str, has: Has) -> None:
-        """Compile a variable; what it cannot be is found again by who uses it."""
+        """Compile a variable; an error is found again by the expressions that use it."""
         assert self.types is not None
         try:
             compiled = self.compile(text, ANY, has)
@@ -244,7 +244,7 @@ class Variables(LazyMap):
         self._activation = activation
         self._found: dict[str, Any] = {}
         self.cost = 0
-        """What their evaluations cost since somebody last asked."""
+        """Return the cost of evaluations since the last call."""
 
     def find(self, key: Any, /) -> tuple[bool, Any]:
         if key not in self._compiled:

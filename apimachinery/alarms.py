@@ -1,4 +1,4 @@
-"""What falls due on a clock that is told how late it is: callbacks in the order of their times."""
+"""Callbacks of a clock in the order of their times; the clock passes in how late it is."""
 
 import heapq
 import itertools

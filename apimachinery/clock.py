@@ -1,7 +1,7 @@
 """Time, injected.
 
 Logic takes a `Clock` and never reads one of its own, so that a test, and one day the whole control plane, can run on
-a clock that somebody steps. This is the only module that may touch the wall clock or sleep.
+a clock that the test steps. This is the only module that may touch the wall clock or sleep.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ class Timer(Protocol):
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The time of day, in UTC: for what people and objects are told."""
+        """Return the time of day in UTC: for objects and messages."""
 
     def monotonic(self) -> float:
         """Seconds since some start, never going back: for deadlines and durations."""
@@ -58,7 +58,7 @@ class RealClock:
 
 
 class SteppedClock:
-    """A clock that stands still until it is told to advance; what falls due then happens in order, each at its time."""
+    """A clock that stands still until `advance` is called; then due callbacks run in order, each at its time."""
 
     def __init__(self, start: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
         self._start = start

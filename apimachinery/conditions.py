@@ -1,4 +1,4 @@
-"""Conditions: the list in `status.conditions` where each type says True, False or Unknown, since when and why."""
+"""Conditions: the list in `status.conditions` where each type is True, False or Unknown, with time and reason."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

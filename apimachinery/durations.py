@@ -49,7 +49,7 @@ def _decimal(number: int, digits: int) -> str:
 
 
 def parse_duration(text: str) -> Nanoseconds:
-    """The span that a text tells of, or `DurationError`."""
+    """Return the duration of a text; raise `DurationError` if it is invalid."""
     rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
     if rest == "0":
         return 0

@@ -1,7 +1,7 @@
 """Field errors: what is wrong with one field of an object, in upstream's words.
 
-`FieldError` is a record, not an exception: a validation collects many and `mockube.apimachinery.status.invalid` raises them
-as one. Knows how an error reads; which rules exist is the business of whoever validates.
+`FieldError` is a record, not an exception: a validation collects many and `mockube.apimachinery.status.invalid`
+raises them as one. The module formats errors; the rules are in the modules that validate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -169,7 +169,7 @@ def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple
 
 
 def join_messages(texts: Iterable[str], left: int = 0) -> str:
-    """Texts of errors as one message, which tells how many more there are."""
+    """Join texts of errors into one message, which ends with the number of further ones."""
     different = list(dict.fromkeys(texts))
     if left:
         different.append(more(left))

@@ -25,7 +25,7 @@ class Term(Struct, frozen=True):
 
 
 Transform: TypeAlias = Callable[[str, str], tuple[str, str]]
-"""A resource's own names for a field and its value; both empty if the term says nothing."""
+"""A resource's own names for a field and its value; both empty if the term has no effect."""
 
 
 class Selector(Struct, frozen=True):
@@ -80,7 +80,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def parse(text: str) -> Selector:
-    """The selector that a text tells of, or `FieldSelectorError`."""
+    """Return the selector of a text; raise `FieldSelectorError` if it is invalid."""
     terms = (_parse_term(term, text) for term in sorted(_TERM.findall(text)))
     return Selector(tuple(term for term in terms if term.field or term.value))
 
@@ -94,7 +94,7 @@ def _parse_term(term: str, text: str) -> Term:
 
 
 class SelectableField(Struct, frozen=True):
-    """What a field selector may ask for."""
+    """What a field selector may select by."""
 
     label: str
     paths: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""The formats of texts that a schema can ask for, by the rules of upstream's OpenAPI library.
+"""The formats of texts that a schema can require, by the rules of upstream's OpenAPI library.
 
 Each rule takes time linear in the text. Formats that are not here are ignored, as upstream ignores them.
 """

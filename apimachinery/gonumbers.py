@@ -1,7 +1,7 @@
-"""Numbers of JSON as Go reads and writes them where no type says what they are.
+"""Numbers of JSON as Go reads and writes them where no type is known.
 
 A whole number that fits into 64 bits is read as int64, and every other as float64, which is written with the fewest
-digits that tell it from others, and without a fraction or an exponent if it has none and is below 1e21.
+digits that distinguish it from others, and without a fraction or an exponent if it has none and is below 1e21.
 """
 
 import math

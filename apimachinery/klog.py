@@ -24,7 +24,7 @@ class Logging(Struct, frozen=True, kw_only=True):
 
 
 DEBUG_FROM = 4
-"""The verbosity from which on what is for those who look for a fault is logged, too."""
+"""The verbosity from which on debugging messages are logged, too."""
 _LETTERS: Mapping[int, str] = {
     logging.DEBUG: "I",
     logging.INFO: "I",
@@ -35,7 +35,7 @@ _LETTERS: Mapping[int, str] = {
 
 
 def attach(root: logging.Logger, settings: Logging, stream: TextIO | None = None) -> None:
-    """Send all that a logger is told to a stream, or to stderr."""
+    """Write all records of a logger to a stream, or to stderr."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_FORMATTERS[settings.logging_format]())
     root.handlers[:] = [handler]

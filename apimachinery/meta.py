@@ -1,6 +1,6 @@
 """What every object carries: its name, its labels, its owners … read from the tree, and changed in a copy.
 
-Trees are never changed in place, stored ones being shared by everybody: a `with_…` function answers with a new tree
+Trees are never changed in place, because stored ones are shared: a `with_…` function answers with a new tree
 that shares all but the path which changes. An absent field reads as empty.
 """
 
@@ -102,7 +102,7 @@ def _time(obj: ReadOnlyTree, field: str) -> datetime | None:
 
 
 def is_deleting(obj: ReadOnlyTree) -> bool:
-    """Somebody has asked for its deletion; finalizers or a grace period keep it."""
+    """Whether a deletion was requested; finalizers or a grace period keep the object."""
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
@@ -157,7 +157,7 @@ def without_finalizer(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
 
 
 def controller_reference(owner: ReadOnlyTree) -> dict[str, Any]:
-    """What an object made by a controller carries to say whose it is."""
+    """The owner reference of a controller in an object that it created."""
     return {
         "apiVersion": api_version(owner),
         "kind": kind(owner),

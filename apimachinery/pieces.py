@@ -46,6 +46,6 @@ def _merge_pieces(items: Sequence[_T]) -> list[_T]:
 
 
 def release(items: list[Any]) -> None:
-    """Empty a list that nobody else has: what is in it is freed piece by piece."""
+    """Empty a list without other references: its items are freed piece by piece."""
     while items:
         del items[-PIECE:]

@@ -1,4 +1,4 @@
-"""What is asked of a pod's spec on both sides: its containers, the Secrets that it names, and its kernel parameters."""
+"""What both processes read of a pod's spec: its containers, the Secrets that it names, and its kernel parameters."""
 
 import re
 from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 What a text means and how it is printed after a round trip is upstream's, down to what looks like accident there: some
 texts are kept as they were written, and beyond `E` a number loses its suffix. Numbers finer than a billionth are
-rounded away from zero: who asks for something gets something.
+rounded away from zero: a request for a little is not a request for nothing.
 """
 
 import re
@@ -134,7 +134,7 @@ ZERO: Final = Quantity(0)
 
 
 def parse(text: str) -> Quantity:
-    """The quantity that a text tells of, or `QuantityError`."""
+    """Return the quantity of a text; raise `QuantityError` if there is none."""
     return _parse_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
 
 
@@ -162,7 +162,7 @@ _parse_usual = lru_cache(maxsize=16384)(_parse)
 
 
 def from_json(value: Any) -> Quantity:
-    """The quantity in an object: a text, or a number that somebody left without quotes."""
+    """The quantity in an object: a text, or a number without quotes."""
     if isinstance(value, str):
         return parse(value.strip(SPACE))
     if value is None:

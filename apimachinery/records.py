@@ -1,4 +1,4 @@
-"""Configuration files as records: what does not fit is told in the words of Go's strict decoder.
+"""Configuration files as records: errors are those of Go's strict decoder.
 
 A record is a subclass of `Record`. A field that a file leaves out, or that is null, keeps its default.
 """

@@ -50,7 +50,7 @@ class SpdyError(Exception):
 class ControlFrame(Struct, frozen=True):
     type: int
     stream: int
-    """0 where none is meant."""
+    """0 if there is none."""
     flags: int = 0
     headers: Mapping[str, str] | None = None
     value: int = 0

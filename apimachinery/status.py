@@ -1,4 +1,4 @@
-"""The errors of the API, one class for each reason, and the `Status` object that tells a client of them.
+"""The errors of the API, one class for each reason, and the `Status` object that reports them to a client.
 
 The server raises them anywhere and one file turns them into HTTP; a client turns an answer back into them with
 `from_tree`. Callers decide by class. The functions below the classes write upstream's messages, to the letter.
@@ -95,7 +95,7 @@ class Conflict(ApiError):
 
 
 class Expired(ApiError):
-    """The revision asked for is no longer known: list again."""
+    """The requested revision is no longer available: list again."""
 
     reason, default_code = "Expired", 410
 
@@ -141,7 +141,7 @@ class Timeout(ApiError):
 
 
 class Unknown(ApiError):
-    """An error without a reason: what upstream makes of an error that nobody expected."""
+    """An error without a reason: what upstream makes of an unexpected error."""
 
 
 # Of two reasons with one code the later class counts: the one that promises less.
@@ -152,7 +152,7 @@ _BY_CODE: Final[Mapping[int, type[ApiError]]] = {cls.default_code: cls for cls i
 
 
 def from_tree(tree: Mapping[str, Any], code: int) -> ApiError:
-    """The error that a `Status` object tells of. Its reason decides, or the code if nobody knows the reason."""
+    """Return the error of a `Status` object. Its reason decides, or the code if the reason is unknown."""
     cls = _BY_REASON.get(tree.get("reason", "")) or _BY_CODE.get(code, Unknown)
     details = msgspec.convert(tree["details"], Details) if tree.get("details") is not None else None
     return cls(tree.get("message", ""), details, code=code)
@@ -215,7 +215,7 @@ def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence
 
 
 def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
-    """Every error is a cause; the message tells each text once."""
+    """Every error is a cause; the message has each text once."""
     texts, left = errors.within_limit(found, str)
     causes = [
         Cause(reason=error.type.reason, message=text.removeprefix(f"{error.field}: "), field=error.field)

@@ -102,7 +102,7 @@ _MICRO_TIME = _layout(".000000", "[.,]([0-9]{6})")
 def _parse(text: str, layout: _Layout) -> datetime:
     found = layout.whole.fullmatch(text)
     if found is not None:
-        with suppress(ValueError, OverflowError):  # out of range: told in Go's words below
+        with suppress(ValueError, OverflowError):  # out of range: Go's error is made below
             return _to_datetime(*found.groups())
     raise TimestampError(f"parsing time {quote_bytes(text)}{_problem(text, layout)}")
 
@@ -119,7 +119,7 @@ def _to_datetime(*parts: str | None) -> datetime:
 
 
 def _problem(text: str, layout: _Layout) -> str:
-    """What Go says of a text that is no time, behind the text itself."""
+    """Return Go's message for a text that is no time, without the text itself."""
     rest = text
     for element in layout.elements:
         beyond = _offset_problem(rest) if element is _ZONE else ""

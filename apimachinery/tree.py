@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 from mockube.apimachinery.pieces import sorted_in_pieces
 
 Tree: TypeAlias = dict[str, Any]
-"""An object that belongs to its holder, who may change it."""
+"""An object that its holder may change."""
 
 ReadOnlyTree: TypeAlias = Mapping[str, Any]
-"""An object that is shared, which nobody may change."""
+"""An object that is shared and must not be changed."""
 
 
 def sorted_keys(value: Any) -> Any:

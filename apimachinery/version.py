@@ -83,7 +83,7 @@ def architecture(machine: str) -> str:
 
 
 def print_version(flag: str, minor: str = minors.NEWEST) -> None:
-    """Print the version and end the process if --version says so."""
+    """Print the version and end the process if --version is set."""
     if text := version_text(flag, minor):
         sys.stdout.write(f"{text}\n")
         sys.exit(0)

@@ -83,7 +83,7 @@ def load(data: bytes) -> LoadedDocument:
 
 
 def load_all(data: bytes) -> Iterator[LoadedDocument]:
-    """Every document of a text, each when it is asked for."""
+    """Iterate over the documents of a text, each parsed on demand."""
     try:
         text = _as_utf8(data)
         if len(_DIRECTIVES.findall(text)) > MAX_TAG_DIRECTIVES:
@@ -334,7 +334,7 @@ def _scalar(event: Any) -> Any:
 
 
 def _resolve_tagged(tag: str, text: str) -> Any:
-    """A scalar whose tag says what it is."""
+    """A scalar with an explicit tag."""
     found, value = _resolve(text)
     if tag == _TIMESTAMP and _DATE.match(text):
         return text

@@ -152,7 +152,7 @@ class ApiServer:
         return Aggregator(self.backend, self.resources[API_SERVICES], services, certificate, dialer)
 
     def _admission(self, settings: Settings, clock: Clock) -> Admission:
-        """Make the plugins, what they count, and the client of those that ask other servers."""
+        """Create the plugins, their metrics, and the client of those that call other servers."""
         self._admission_metrics, self._remote = Metrics(), RemoteServices(settings.identity, clock)
         metrics, outbound = self._admission_metrics, self._remote.outbound
         return make_admission(settings, self.catalog, self._webhooks, self.rights, metrics, outbound)
@@ -162,7 +162,7 @@ class ApiServer:
         return Rights(settings.authorization_modes, rules, self.catalog.stored_rows)
 
     def _authenticators(self, trust: Trust, settings: Settings) -> Authenticators:
-        """Make what knows users, and what asks other servers about them and their rights."""
+        """Create the authenticators and authorizers, with their webhooks."""
         backend = self.backend
         self.authorizers = None
         if settings.authorization is not None:
@@ -264,7 +264,7 @@ class ApiServer:
         return zpages(self.backend.clock, settings.flags, lambda: self.handler.pages)
 
     def _pages(self, address: str) -> Pages:
-        """What tells of all that is served."""
+        """Discovery and OpenAPI of all that is served."""
         catalog = self.catalog
         kinds, others = catalog.kinds, self.aggregator.other_groups()
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()

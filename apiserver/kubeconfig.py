@@ -1,4 +1,4 @@
-"""A kubeconfig for an administrator or a component: where the server is, who has signed it, and what to show it."""
+"""A kubeconfig for an administrator or a component: the server's address, its CA, and the client's credentials."""
 
 import base64
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def write(
 ) -> None:
     """Write it readable by its owner only, since it has credentials; replace only a kubeconfig."""
     if path.exists() and not _is_ours(path.read_bytes()):
-        raise NotOurs(f"{path} leads to other clusters, and is not overwritten: name another file")
+        raise NotOurs(f"{path} contains other clusters and is not overwritten: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
     tree = document(server=server, authority=authority, client=client, token=token, user=user)
     write_private(path, yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=False).encode())

@@ -167,7 +167,7 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
 
 
 class Outbound(NamedTuple):
-    """What admission plugins need that ask other servers."""
+    """What admission plugins that call other servers need."""
 
     send: Send
     clock: Clock

@@ -53,7 +53,7 @@ class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
-    """`path` is decoded; `watch` is whether the query asks to watch."""
+    """`path` is decoded; `watch` is whether the query requests a watch."""
     return (_parse_usual if len(path) <= _USUAL_LENGTH else _parse)(method, path, watch)
 
 

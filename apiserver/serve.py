@@ -66,7 +66,7 @@ def _allow_many_files() -> None:
 
 
 def _on_stop_signal() -> asyncio.Event:
-    """Set by the first signal to stop; the second one ends the process as if nobody handled it."""
+    """Set by the first signal to stop; the second one ends the process as if there were no handler."""
     stopping = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
 

@@ -20,7 +20,7 @@ from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import RestoreTarget
 
 OF_PROCESSES: Final = (b"leases/kube-system/", MASTER_LEASES)
-"""Which manager leads and which servers there are: true of the processes that run now, whatever a snapshot says."""
+"""Which manager leads and which servers there are: facts about the running processes, whatever is in a snapshot."""
 
 
 def restore_target(root: bytes) -> RestoreTarget:

@@ -48,7 +48,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
         try:
             await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # as after a restart, with a store on disk
-            LOG.warning("%s is not used, because the store is not new: %s", settings.snapshot, error)
+            LOG.warning("%s is ignored, because the store is not new: %s", settings.snapshot, error)
         except BaseException:
             await kv.close()
             raise
@@ -65,7 +65,7 @@ async def _open_embedded(settings: Store, clock: Clock, *, restored: Revision = 
 
 
 async def open_durable(data_dir: Path, clock: Clock, *, disk: Disk, restored: Revision = 0) -> DurableStore:
-    """The store below a --data-dir. A new one begins at a revision that nobody can know, `restored` included."""
+    """The store below a --data-dir. A new one begins at an unused revision, also with `restored`."""
     folder = data_dir / STORE_FOLDER
     _refuse_unsafe(data_dir)
     if is_new(folder):
@@ -81,7 +81,7 @@ def _refuse_unsafe(data_dir: Path) -> None:
 
 async def connect(settings: Store, clock: Clock) -> KV:
     """The etcd that the flags lead to."""
-    # A sixth of the whole start is the import of etcd's client, so only those pay for it who have an etcd.
+    # A sixth of the whole start is the import of etcd's client, so it is imported only if there is an etcd.
     from mockube.etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
     from mockube.etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
 

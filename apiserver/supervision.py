@@ -120,7 +120,7 @@ class Supervisor(Collector):
 
     def collect(self) -> Iterable[Metric]:
         restarts = CounterMetricFamily(
-            "mockube_task_restarts", "Background tasks that failed and were started again.", labels=["task"]
+            "mockube_task_restarts", "Background tasks that failed and were restarted.", labels=["task"]
         )
         for name, count in self._restarts.items():
             restarts.add_metric([name], count)
@@ -161,7 +161,7 @@ async def _run(work: Work) -> None:
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
-        raise RuntimeError("something that the task waited for was cancelled") from error
+        raise RuntimeError("an awaited task was cancelled") from error
     raise RuntimeError("the task returned")
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct, field
 
 MASTERS: Final = "system:masters"
-"""The group of those who may do everything."""
+"""The group of users who may do everything."""
 
 SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 """How the name of a user begins that is a service account; its namespace and its name follow."""

@@ -64,15 +64,15 @@ def _problem(config: Config, known: Collection[str]) -> str:
     if problem := named or _simulation_problem(config.simulation) or _joint_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
-        return "where is the API server? Give --kubeconfig or --master"
+        return "no API server: set --kubeconfig or --master"
     if leading.leader_elect_lease_duration <= leading.leader_elect_renew_deadline:
         return "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline"
     if leading.leader_elect_renew_deadline <= JITTER * leading.leader_elect_retry_period:
         return f"--leader-elect-renew-deadline must be longer than {JITTER} times --leader-elect-retry-period"
     if (serving.tls_cert_file is None) != (serving.tls_private_key_file is None):
-        return "--tls-cert-file and --tls-private-key-file go together: give both or neither"
+        return "--tls-cert-file and --tls-private-key-file must be set together"
     if serving.client_ca_file is None and not ip_address(serving.bind_address).is_loopback:
-        return "--bind-address: others than this machine may ask only if --client-ca-file says whom to know"
+        return "--bind-address: addresses other than loopback require --client-ca-file"
     return ""
 
 
@@ -97,11 +97,11 @@ def _simulation_problem(simulation: Simulation) -> str:
 def _runtime_problem(simulation: Simulation) -> str:
     runs = simulation.container_runtime == PROCESS
     if runs != (simulation.images is not None):
-        return f"--images and --container-runtime={PROCESS} go together: give both or neither"
+        return f"--images and --container-runtime={PROCESS} must be set together"
     if simulation.images is None:
         return ""
     if simulation.stages:
-        return f"--container-runtime={PROCESS} and --stages exclude each other: who says how pods live?"
+        return f"--container-runtime={PROCESS} cannot be combined with --stages"
     from mockube.controller_manager.kubelet.processes.images import (  # noqa: PLC0415 - for few
         ImageMapError,
         load_images,

@@ -116,7 +116,7 @@ class _Pages:
     async def answer(self, request: web.BaseRequest) -> web.Response:
         first, _, name = request.path.strip("/").partition("/")
         if _is_rebound(request):
-            return _text("421 Misdirected Request: this is no name of this server\n", 421)
+            return _text("421 Misdirected Request: unknown host name\n", 421)
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405)
         if first in ENDPOINTS:
@@ -159,7 +159,7 @@ def _is_rebound(request: web.BaseRequest) -> bool:
 
 
 def _is_stranger(request: web.BaseRequest) -> bool:
-    """Where clients are known by their certificates, whoever shows none."""
+    """Refuse clients without a certificate, where certificates authenticate clients."""
     tls = request.get_extra_info("ssl_object")
     return tls is not None and tls.context.verify_mode != ssl.CERT_NONE and not tls.getpeercert()
 

@@ -82,7 +82,7 @@ async def _report_end(
 def _refuse_end() -> None:
     task = asyncio.current_task()
     if task is None or not task.cancelling():
-        raise RuntimeError("it returned, and should run until it is cancelled")
+        raise RuntimeError("it returned, but should run until it is cancelled")
 
 
 def first_cause(error: BaseException) -> BaseException:

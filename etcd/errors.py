@@ -1,6 +1,6 @@
 """What can go wrong with a store, by name.
 
-Callers decide by class, never by text. `outcome_unknown` says whether a mutating request that failed this way may
+Callers decide by class, never by text. `outcome_unknown` is whether a mutating request that failed this way may
 have been carried out all the same.
 """
 
@@ -14,7 +14,7 @@ class KVError(Exception):
 
 
 class Compacted(KVError):
-    """The revision asked for is older than history reaches."""
+    """The requested revision is compacted."""
 
     def __init__(self, requested: int, compact_revision: int) -> None:
         super().__init__(f"revision {requested} has been compacted: history begins at {compact_revision}")
@@ -23,7 +23,7 @@ class Compacted(KVError):
 
 
 class FutureRevision(KVError):
-    """The revision asked for has not happened yet."""
+    """The requested revision is in the future."""
 
     def __init__(self, requested: int, current: int) -> None:
         super().__init__(f"revision {requested} is in the future: the store is at {current}")
@@ -72,7 +72,7 @@ class Interrupted(KVError):
 
 
 class Unsupported(KVError):
-    """The backend cannot do that; it says so rather than do something near it."""
+    """The backend cannot do that; it refuses rather than do something similar."""
 
 
 class WatcherTooSlow(KVError):

@@ -7,7 +7,7 @@ behind `KV` promises, and `tests/contract` proves of each:
   by it. Nothing that could still be lost is ever returned.
 * A watch delivers events in the order of revisions, each once, without a gap, a revision never split over two
   batches; it can be resumed from any revision seen. `WatchBatch.revision` R means every event ≤ R was delivered.
-* A call that fails changed nothing, unless its error says `outcome_unknown`.
+* A call that fails changed nothing, unless its error has `outcome_unknown`.
 
 What a backend cannot do it refuses with `mockube.etcd.errors.Unsupported`.
 """
@@ -54,7 +54,7 @@ class EventKind(Enum):
 
 
 class Event(Struct, frozen=True, kw_only=True, gc=False):
-    """One change. A DELETE's `kv` has key and mod_revision only; `previous` is what the key held before, if asked for."""
+    """One change. A DELETE's `kv` has key and mod_revision only; `previous` is what the key held before, if requested."""
 
     kind: EventKind
     kv: KeyValue
@@ -135,7 +135,7 @@ class WatchRequest(Struct, frozen=True, kw_only=True, gc=False):
     previous: bool = False
     """Carry what each key held before in `Event.previous`."""
     progress: bool = False
-    """Deliver an empty batch now and then while nothing matches, so that the watcher knows how far it is."""
+    """Deliver an empty batch now and then while nothing matches, so that the watcher learns the current revision."""
 
 
 # --- answers
@@ -178,7 +178,7 @@ class WatchBatch(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Lease(Struct, frozen=True, kw_only=True, gc=False):
-    """`ttl` is what was granted, `remaining` what is left of it, in seconds; `keys` only where they were asked for."""
+    """`ttl` is what was granted, `remaining` what is left of it, in seconds; `keys` only if they were requested."""
 
     id: LeaseId
     ttl: int
@@ -192,7 +192,7 @@ class Status(Struct, frozen=True, kw_only=True, gc=False):
     version: str
     revision: Revision
     compact_revision: Revision
-    """The oldest revision that can be read; 0 where the backend does not tell."""
+    """The oldest revision that can be read; 0 if the backend does not report it."""
     size: int
     """Bytes held, as the backend counts them."""
 

@@ -1,6 +1,6 @@
 """Checks of a machine: whether clusters can run on it.
 
-Wrong is what keeps a cluster from running; a note is what somebody may want to know who wonders.
+Wrong is what keeps a cluster from running; a note is what may be of interest.
 """
 
 import os
@@ -162,7 +162,7 @@ def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
 def _time(environment: Mapping[str, str], clock: Clock) -> Finding:
     now = clock.now()
     if now < OLDEST_MOMENT:
-        return failed(f"the clock says {now:%Y-%m-%d}: certificates will not be valid")
+        return failed(f"the clock is at {now:%Y-%m-%d}: certificates will not be valid")
     for folder in cluster_folders(environment):
         for certificate in folder.pki.glob("*.crt"):
             if certificate.stat().st_mtime > now.timestamp():

@@ -1,4 +1,4 @@
-"""Clients of other makers, made for one cluster. None of them is imported before it is asked for.
+"""Clients of other makers, made for one cluster. Each is imported on first use.
 
 They are shown a token instead of the kubeconfig's certificate: for that each of them would write files of its own.
 """
@@ -18,7 +18,7 @@ class NotInstalled(Failure):
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """What a client is told of a cluster."""
+    """What a client needs of a cluster."""
 
     url: str
     authority: Path

@@ -1,6 +1,6 @@
 """`mockube.Cluster`: a control plane in this process for notebooks, scripts and tests, gone when its block ends.
 
-It runs in an event loop in a thread of its own, whoever asks for it: `with` gives a cluster whose methods wait, and
+It runs in an event loop in a thread of its own, whatever thread uses it: `with` gives a cluster whose methods wait, and
 `async with` one whose methods are awaited. What both answer at once stands in `Handle`.
 """
 
@@ -44,7 +44,7 @@ class AsyncCluster(Handle):
         kind: str,
         name: str,
         condition: Condition,
-        timeout: float = TIMEOUT,  # noqa: ASYNC109 - it is a limit of what a user asks for
+        timeout: float = TIMEOUT,  # noqa: ASYNC109 - it is the limit of a wait that the user requests
         *,
         namespace: str = "default",
     ) -> Parsed:
@@ -92,13 +92,13 @@ class AsyncCluster(Handle):
 class Cluster(Handle):
     """A context manager. `packs` are kinds to serve besides Kubernetes' own, `version` is the minor release to be.
 
-    `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` says
-    where Services of webhooks and APIServices are, as `{"NAMESPACE/NAME": "HOST:PORT"}`, that lead to no process of this
-    machine. `images` says which images are local commands, as a map or as the path of a file of one: containers of these run
-    as processes of this machine.
+    `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` maps
+    Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, where these are not
+    processes of this cluster. `images` maps images to local commands, as a map or as the path of a file of one: containers of
+    these run as processes of this machine.
     """
 
-    def __init__(  # noqa: PLR0913 - each says something of the cluster
+    def __init__(  # noqa: PLR0913 - each is an option of the cluster
         self,
         *,
         nodes: int = NODES,
@@ -129,7 +129,7 @@ class Cluster(Handle):
     # --- from its begin to its end
 
     def start(self) -> Self:
-        """As at the begin of a block; for notebooks. Who forgets to stop it may."""
+        """Start as at the begin of a block; for notebooks. Calling `stop` is optional: the cluster ends with the process."""
         self._start()
         try:
             self._hosted.opened.result()
@@ -177,7 +177,7 @@ class Cluster(Handle):
             raise NotStarted("a Cluster can be started once: create another one") from error
         weakref.finalize(self, self._hosted.close)
 
-    # --- what it is asked
+    # --- requests
 
     def apply(self, manifests: str | Path) -> Objects:
         """Apply YAML of any number of documents, or a file of it; answers with the objects as they are now."""

@@ -1,6 +1,6 @@
-"""What is asked of a running control plane: apply manifests, and wait for what becomes of them.
+"""Requests to a running control plane: apply manifests, and wait for conditions of objects.
 
-Knows nothing of processes; any API server will do. Resources are found by discovery, asked anew for a kind that is not
+Independent of processes; any API server will do. Resources are found by discovery, repeated for a kind that is not
 known yet, so that those defined a moment ago are among them.
 """
 
@@ -138,8 +138,8 @@ class ServerClient:
         async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
-                    happened, tree, _ = taken_apart(line)
-                    if happened != "DELETED":
+                    event_type, tree, _ = taken_apart(line)
+                    if event_type != "DELETED":
                         yield tree
 
 
@@ -177,7 +177,7 @@ def objects(manifests: str | Path) -> Iterator[Parsed]:
 def _not_met(
     kind: str, name: str, condition: Condition, seconds: float, last: Mapping[str, Any] | None
 ) -> str:
-    condition_text = condition if isinstance(condition, str) else "as was asked"
+    condition_text = condition if isinstance(condition, str) else "as requested"
     if last is None:
         return f"{kind} {name} was not there within {seconds:g} seconds"
     status = orjson.dumps(last.get("status") or {}).decode()
@@ -191,7 +191,7 @@ def _kind_and_group(name: str) -> tuple[str, str | None]:
 
 
 def satisfies(tree: ReadOnlyTree, condition: Condition) -> bool:
-    """What a controller has said of an older generation says nothing."""
+    """Conditions of an older generation do not count."""
     if not isinstance(condition, str):
         return bool(condition(tree))
     status: dict[str, Any] = tree.get("status") or {}

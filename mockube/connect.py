@@ -14,7 +14,7 @@ AGENT: Final = "mockube"
 @asynccontextmanager
 async def open_client(access: Access, clock: Clock) -> AsyncIterator[Client]:
     """A client, whose connections are closed at the end."""
-    from mockube.controller_manager.client.connect import Connection, connect  # noqa: PLC0415 - HTTP is for who speaks it
+    from mockube.controller_manager.client.connect import Connection, connect  # noqa: PLC0415 - HTTP is imported only if it is used
 
     async with connect(Connection(access=access, clock=clock, agent=AGENT)) as client:
         yield client

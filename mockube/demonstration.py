@@ -1,7 +1,7 @@
-"""What `mockube demo` shows: a short story told to the embedded store, and what the store answered.
+"""What `mockube demo` shows: a short sequence of requests to the embedded store, with its responses.
 
 Every answer printed is the store's own. Time is stepped, so that an hour costs nothing and the story is always the
-same. It knows no API server: it writes the keys that one will write.
+same. It uses no API server: it writes the keys that one would write.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""What `from mockube import ...` gives, imported when it is asked for: the command line starts without it.
+"""What `from mockube import ...` gives, imported on first use: the command line starts without it.
 
-`__init__.pyi` says the same to type checkers.
+`__init__.pyi` has the same for type checkers.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What can go wrong in front of a person: told in one line, which says what to do as well.
+"""Failures of commands: one line, with what to do next.
 
 Whatever is raised here reaches the terminal as `mockube: ...`; the exit codes stand in `mockube/cli/output.py`.
 """
@@ -9,7 +9,7 @@ class Failure(Exception):
 
 
 class UsageError(Failure):
-    """It was asked for in a way that makes no sense."""
+    """The command line is invalid."""
 
 
 class Missing(Failure):

@@ -1,4 +1,4 @@
-"""How many nodes a cluster simulates: asked of its API server, and set by the ConfigMap that the manager heeds.
+"""The number of simulated nodes: read from the API server, and set by a ConfigMap that the manager watches.
 
 Knows no process: any API server will do, as long as a manager of ours with simulated nodes works on it.
 """
@@ -22,9 +22,9 @@ from mockube.controller_manager.supervision import timeout
 from mockube.failure import TimedOut
 
 OWNER: Final = "mockube-nodes"
-"""Of the ConfigMap's fields: each time it is said anew what all of them are."""
+"""The fields of the ConfigMap: each change writes all of them."""
 ASKED_AT: Final = "mockube.dev/asked-at"
-"""The annotation that makes a change of what is asked for once more."""
+"""The annotation that makes a repeated request a change."""
 STREAM_SECONDS: Final = 60.0
 
 
@@ -84,9 +84,9 @@ async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], Non
             async with client.watch(NODES, query, within=STREAM_SECONDS) as stream:
                 async for batch in split_lines(stream.chunks()):
                     for line in batch:
-                        happened, node, _ = taken_apart(line)
+                        event_type, node, _ = taken_apart(line)
                         seen.pop(meta.name(node), None)
-                        seen |= {} if happened == "DELETED" else _ready_by_name([node])
+                        seen |= {} if event_type == "DELETED" else _ready_by_name([node])
                     yield seen
         except (Expired, Gone):
             continue

@@ -1,8 +1,8 @@
 """The pytest plugin: a fixture `mockube` that gives a fresh `mockube.Cluster`, and words about it where a test fails.
 
-pytest loads it by itself wherever mockube is installed, so all that a cluster needs is imported by those who want one.
-Settings of pytest: `mockube_scope` says for whom a cluster is, each `function`, which is the default, or a `class`,
-`module`, `package` or `session`; `mockube_nodes`, `mockube_packs` and `mockube_version` say what it has. A marker says
+pytest loads it by itself wherever mockube is installed, so all that a cluster needs is imported on first use.
+Settings of pytest: `mockube_scope` is the scope of a cluster: `function`, which is the default, or a `class`,
+`module`, `package` or `session`; `mockube_nodes`, `mockube_packs` and `mockube_version` configure it. A marker sets
 it for one test, or for all of a module: `@pytest.mark.mockube(nodes=5)`.
 """
 
@@ -48,7 +48,7 @@ _FINDER: Final = _PlainFinder()
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     parser.addini(
-        SCOPE, "whom a cluster is for: function, class, module, package or session", default="function"
+        SCOPE, "scope of a cluster: function, class, module, package or session", default="function"
     )
     parser.addini(NODES, "how many nodes a cluster has (3)", default="")
     parser.addini(PACKS, "kinds that a cluster serves besides Kubernetes' own (kruise)", default=None)
@@ -87,7 +87,7 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     nodes, packs = request.config.getini(NODES), request.config.getini(PACKS)
     if nodes:
         if not nodes.isdecimal():
-            pytest.fail(f"{NODES} is a number, and {nodes!r} is none", pytrace=False)
+            pytest.fail(f"{NODES} must be a number, not {nodes!r}", pytrace=False)
         options["nodes"] = int(nodes)
     if packs is not None:
         options["packs"] = packs
@@ -109,7 +109,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     own = any(marker.name == FIXTURE for marker in item.own_markers)
     if own and scope != "function" and FIXTURE in getattr(item, "fixturenames", ()):
         pytest.fail(
-            f"the marker mockube stands at a test, and {SCOPE} is {scope}: put it at the {scope}, as pytestmark",
+            f"the marker mockube cannot be on a test if {SCOPE} is {scope}: set it on the {scope}, as pytestmark",
             pytrace=False,
         )
 

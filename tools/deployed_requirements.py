@@ -2,7 +2,7 @@
 
     python tools/deployed_requirements.py
 
-Their lines are the lock's own. What needs what is asked of the distributions that are installed here.
+Their lines are the lock's own. Dependencies are read from the installed distributions.
 """
 
 import re

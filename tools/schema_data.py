@@ -28,7 +28,7 @@ EXTENSIONS = {
     "x-kubernetes-patch-merge-key": "merge_key",
     "x-kubernetes-patch-strategy": "patch_strategy",
 }
-"""What OpenAPI says of a use of a type, and what the model calls it."""
+"""Facts of OpenAPI about a use of a type, and their names in the model."""
 
 
 def minor_release(version: str) -> str:

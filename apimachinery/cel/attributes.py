@@ -151,7 +151,7 @@ class Attribute(Struct, frozen=True):
         return replace(self, qualifiers=(*self.qualifiers, qualifier))
 
     def presence_test(self) -> "Attribute":
-        """Return what tells whether the last key is there."""
+        """Return a function that reports whether the last key exists."""
         if self.branches is not None:
             condition, if_true, if_false = self.branches
             return replace(self, branches=(condition, if_true.presence_test(), if_false.presence_test()))
@@ -253,7 +253,7 @@ def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run
 
 
 def _run_test(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run:
-    """Return what tells whether the last key is there."""
+    """Return a function that reports whether the last key exists."""
     before = _run_general(base, qualifiers[:-1], cost) if len(qualifiers) > 1 else base
     extra = cost if len(qualifiers) == 1 else 0
     last = qualifiers[-1].key

@@ -18,7 +18,7 @@ class Loop(NamedTuple):
 
 
 class GrowingList(list[Any]):
-    """An accumulator that nobody else sees: it is added to in place."""
+    """An accumulator without another reference: it is extended in place."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The grammar of CEL as a network of states, from which errors tell what could have followed.
+"""The grammar of CEL as a network of states, from which errors list what could have followed.
 
 It is used for what does not parse; what does is read by `parser.py`.
 """
@@ -38,7 +38,7 @@ class Edge(NamedTuple):
     tokens: frozenset[str] = frozenset()
     rule: str = ""
     precedence: int = -1
-    """Of a rule that is called, or one that is asked for."""
+    """Of a rule that is called, or of the requested one."""
 
 
 class State(Struct, eq=False):

@@ -1,4 +1,4 @@
-"""Tokens to an expression, with macros expanded. What does not fit the grammar raises `Misfit`: `recovery.py` says why."""
+"""Tokens to an expression, with macros expanded. A syntax error raises `Misfit`; `recovery.py` finds the reason."""
 
 from collections.abc import Callable, Sized
 

@@ -133,7 +133,7 @@ def _step(configs: set[Config], kind: str) -> set[Config]:
 
 
 def _is_ambiguous(configs: set[Config]) -> bool:
-    """Whether all ways lead to the same states, so that no further token tells them apart."""
+    """Whether all ways lead to the same states, so that no further token distinguishes them."""
     ways: dict[tuple[State, Stack], set[int]] = {}
     for state, way, stack, _ in configs:
         ways.setdefault((state, stack), set()).add(way)

@@ -50,7 +50,7 @@ PER_CALL_LIMIT = 1_000_000
 """What one evaluation may cost."""
 
 CallCost = int | Callable[[Sequence[Any], Any], int]
-"""What a call costs: a number, or what tells it from the arguments and the result."""
+"""The cost of a call: a number, or a function of the arguments and the result."""
 
 
 class ProgramError(Exception):

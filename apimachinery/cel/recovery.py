@@ -33,7 +33,7 @@ class _Frame(NamedTuple):
 
 
 class _Error(Exception):
-    """Ends a rule: its message is reported by whoever reads the rule."""
+    """Ends a rule: the caller that reads the rule reports the message."""
 
     def __init__(self, message: str, token: Token) -> None:
         super().__init__(message)

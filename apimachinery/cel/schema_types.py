@@ -140,7 +140,7 @@ def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
 
 
 def _root_metadata(properties: Schema) -> Schema:
-    """Keep what a schema says of metadata if it has the names that expressions always see."""
+    """Keep the schema's metadata if it has the names that expressions always see."""
     metadata = properties.get("metadata")
     names = metadata.get("properties") or {} if isinstance(metadata, Mapping) else {}
     known = all(name in names for name in ("name", "generateName"))

@@ -173,7 +173,7 @@ def _is_in(item: Any, items: Sequence[Any]) -> bool:
 
 
 class MapList(TypedList):
-    """A list of `x-kubernetes-list-type: map`: its elements are told apart by the values of keys."""
+    """A list of `x-kubernetes-list-type: map`: its elements are identified by the values of keys."""
 
     __slots__ = ("_keys",)
 

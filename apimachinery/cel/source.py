@@ -41,7 +41,7 @@ class Issue(Struct, frozen=True):
     offset: int
     message: str
     location: tuple[int, int] | None = None
-    """Where it is not the place of the offset: what a lexer tells of a line that has no text."""
+    """The position, if it is not that of the offset: a lexer reports a line without text there."""
 
     def display(self, source: Source) -> str:
         line, column = self.location or source.location(self.offset)

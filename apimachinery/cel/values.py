@@ -1,7 +1,7 @@
 """Values of expressions, and what all of them can do: be compared, named by type, and printed as Go prints them.
 
-Python's own types are used where they mean the same: bool, int (64 bits, signed), float, str, bytes, None, list and dict.
-A dict's keys are as `map_key` makes them, since Python takes True for 1.
+Python's own types are used where they mean the same: bool, int (64 bits, signed), float, str, bytes, None, list and
+dict. A dict's keys are as `map_key` makes them, since Python takes True for 1.
 """
 
 import math
@@ -171,7 +171,7 @@ _NUMBERS = (int, float, Uint)
 
 
 class TypedList(list[Any]):
-    """A list whose schema says how it is compared and joined: a set, or a list that is a map by keys."""
+    """A list that is compared and joined by its schema: a set, or a list that is a map by keys."""
 
     __slots__ = ()
 
@@ -209,7 +209,7 @@ def _numbers_equal(left: float, right: float) -> bool:
 
 
 def _in_range(number: float, other: float) -> bool:
-    """Whether a float can equal a number of the other's type: beyond its range it does not, whatever rounding says."""
+    """Whether a float can equal a number of the other's type: beyond its range it cannot, even if rounded values are equal."""
     if type(number) is not float or type(other) is float:
         return True
     if type(other) is Uint:
@@ -348,7 +348,7 @@ def plain_decimal(digits: str, exponent: int) -> str:
 
 
 def matches_type(value: Any, type_: Any) -> bool:
-    """Whether a value is of a declared type, as far as it can be told at run time."""
+    """Whether a value is of a declared type, as far as that can be checked at run time."""
     kind = type_.kind
     if kind in ("dyn", "any", "param"):
         return True

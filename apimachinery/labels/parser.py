@@ -30,7 +30,7 @@ _BINARY: Final = {
 
 
 def parse(text: str) -> Selector:
-    """The selector that a text tells of, or `SelectorError`."""
+    """Return the selector of a text; raise `SelectorError` if it is invalid."""
     requirements = _Parser(text).parse()
     return Selector(tuple(requirements)) if requirements else EVERYTHING
 

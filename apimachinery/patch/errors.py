@@ -10,11 +10,11 @@ class PatchError(Exception):
 
 
 class Undecodable(PatchError):
-    """The patch is not what its content type says."""
+    """The patch is not of its content type."""
 
 
 class TooManyOperations(PatchError):
-    """A JSON patch of more operations than anybody needs."""
+    """A JSON patch of too many operations."""
 
     def __init__(self, limit: int, count: int) -> None:
         super().__init__(f"The allowed maximum operations in a JSON patch is {limit}, got {count}")

@@ -33,7 +33,7 @@ _FIELDS = frozenset({*_TEXT_FIELDS, "value"})
 def check(patch: Any) -> list[str]:
     """Refuse what is not a list of operations. Returns complaints about fields that no operation has.
 
-    Upstream does this unless field validation is `Ignore`; then `apply` finds out by itself, and says it otherwise.
+    Upstream does this unless field validation is `Ignore`; then `apply` finds the error, and its message differs.
     """
     complaints = []
     for number, operation in enumerate(_expect_type(patch, list, "[]handlers.jsonPatchOp")):

@@ -60,7 +60,7 @@ class DeviceClaimEvaluator(Evaluator):
         return operation in (CREATE, UPDATE) and not subresource
 
     def _as_extended(self, used: Amounts, of_pod: Amounts) -> Amounts:
-        """The devices once more under the names that pods ask for them by, but for what the claim's pod is charged."""
+        """The devices once more under the names of extended resources, but for what the claim's pod is charged."""
         extended, classes = dict[str, Quantity](), self._devices.extended_resources()
         for name, amount in used.items():
             device_class = name.removesuffix(_BY_CLASS)
@@ -109,7 +109,7 @@ def _comes_before(first: ReadOnlyTree, second: ReadOnlyTree) -> bool:
 
 
 def _of_request(request: ReadOnlyTree) -> Amounts:
-    """One request, or the most of each class that its alternatives ask for."""
+    """One request, or the most of each class among its alternatives."""
     alternatives = request.get("firstAvailable")
     if alternatives:
         found: Amounts = {}

@@ -1,4 +1,4 @@
-"""What a pod requests and is limited to in all, with what its node says of a resize that is going on."""
+"""What a pod requests and is limited to in all, with its node's status of a resize in progress."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 _POD_LEVEL: Final = frozenset({"cpu", "memory"})
 
 _Effective = Callable[[ReadOnlyTree, ReadOnlyTree | None], Amounts]
-"""Of a container and its status, if that tells of resources."""
+"""Of a container and its status, if the status has resources."""
 
 
 def pod_requests(pod: ReadOnlyTree) -> Amounts:
@@ -44,7 +44,7 @@ def pod_limits(pod: ReadOnlyTree) -> Amounts:
 
 
 def has_pod_level(spec: ReadOnlyTree) -> bool:
-    """Whether the pod asks for itself, so that its containers need not."""
+    """Whether the pod has requests of its own, so that its containers need none."""
     return bool(_of_pod(spec, "requests") or _of_pod(spec, "limits"))
 
 

@@ -26,7 +26,7 @@ IGNORED: Final = frozenset(
 
 
 class Evaluators(dict[GroupResource, Evaluator]):
-    """The evaluator of every resource that was asked for."""
+    """The evaluator of every resource that was requested."""
 
     def __init__(self, devices: Devices) -> None:
         special = (PodEvaluator(), ServiceEvaluator(), ClaimEvaluator(), DeviceClaimEvaluator(devices))

@@ -3,7 +3,7 @@
 A module belongs here if it knows what a pattern is; what is matched, and what for, it does not know.
 
 parser       a pattern as Go reads it, or the error that Go returns
-operands     what the parser knows of a part of a pattern
+operands     the parser's record of a part of a pattern
 escapes      escape sequences and character classes
 unicode      names of Unicode classes
 engine       RE2

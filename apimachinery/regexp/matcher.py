@@ -35,7 +35,7 @@ def check(pattern: str) -> int:
 def contains_match(pattern: str, text: str) -> bool:
     """`RegexpError` if the pattern is none, or it would take too long to look for a match.
 
-    `Abandoned` if nobody waits for the answer any more: the search in one text is not interrupted.
+    `Abandoned` if the caller no longer waits for the answer: the search in one text is not interrupted.
     """
     return _program(pattern, text).search(text.encode(errors="replace")) is not None
 
@@ -85,7 +85,7 @@ def compile_pattern(pattern: str) -> None:
 class _Programs:
     """The programs that were used last, as many as the memory that they may use allows.
 
-    Large objects are checked in a thread, so that two threads may ask at once. A program is compiled without the lock:
+    Large objects are checked in a thread, so two threads may call this at once. A program is compiled without the lock:
     that takes up to 0.2 s.
     """
 

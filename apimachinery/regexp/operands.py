@@ -1,4 +1,4 @@
-"""What the parser knows of a part of a pattern.
+"""The parser's record of a part of a pattern.
 
 Go limits the height of the parse tree, the product of nested repeat counts and the size of the compiled program. Each
 is computed from the parts when an operand is made, so that the tree itself is not needed.

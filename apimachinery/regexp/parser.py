@@ -29,7 +29,7 @@ class ParsedPattern(NamedTuple):
     """A pattern that Go accepts."""
 
     pattern: str
-    """With every class by a name that the matching engine knows."""
+    """With every class under its name in the matching engine."""
     cost: int
     """The estimated size of the matching engine's program."""
 

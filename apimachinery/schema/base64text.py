@@ -1,6 +1,6 @@
 """Bytes in JSON: base64 as Go's standard encoding reads it, with its complaints.
 
-Go skips line ends, does not mind what is left over in the last character, and says at which byte it gave up.
+Go skips line ends, ignores left-over bits of the last character, and its error names the byte at which it stopped.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The types that Kubernetes itself has, made from the facts in `data/`.
 
 Knows how the facts are stored, and that reading them must cost a starting server next to nothing: only an index is
-read, and a struct's fields are made when somebody first looks at them. Where the facts come from, `data/README.md`.
+read, and a struct's fields are made on first use. Where the facts come from, `data/README.md`.
 """
 
 import gzip
@@ -63,7 +63,7 @@ _MINDED_EMPTY = frozenset(
 
 
 class BuiltinSchemas:
-    """The `Schemas` of one release of Kubernetes. Each type is made once, when it is first asked for."""
+    """The `Schemas` of one release of Kubernetes. Each type is created once, on first use."""
 
     def __init__(self, index: _Index, descriptions: Descriptions) -> None:
         self._index = index

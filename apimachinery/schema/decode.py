@@ -1,7 +1,7 @@
 """Decoding as kube-apiserver does it: a tree and its type in, the tree that Go would keep and its complaints out.
 
-Puts together the quick half, which all writes take, and the slow half, which says what is wrong. Whether a complaint
-is an error, a warning or nothing is for who asked; so is how the message begins.
+Puts together the quick half, which all writes take, and the slow half, which finds what is wrong. Whether a complaint
+is an error, a warning or nothing is up to the caller; so is how the message begins.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ class DecodedObject(Struct, frozen=True):
 
 
 class Decoder:
-    """Decodes for all types, each compiled when it is first needed; by one who has compiled some before, if he is given."""
+    """Decodes for all types, each compiled when it is first needed; `normaliser` may have compiled some before."""
 
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self._normaliser = normaliser or Normaliser()

@@ -1,4 +1,4 @@
-"""What upstream says each type and field is for, read only when somebody asks.
+"""Upstream's descriptions of types and fields, read on first use.
 
 Knows the OpenAPI definitions that `kubernetes-validate` carries, as texts for people; how types are built is elsewhere.
 """

@@ -1,6 +1,6 @@
 """What Go's decoder would complain about in a document, to the letter and in its order.
 
-The slow half of decoding: it is asked only when something is wrong, and then walks the document again as Go does. Go
+The slow half of decoding: it runs only if something is wrong, and then walks the document again as Go does. Go
 keeps the first wrong kind of JSON and reads on; it gives up at once where a type reads its own JSON; and if nothing
 of that sort was wrong, it lists the fields that it does not know and those that come twice.
 
@@ -45,7 +45,7 @@ _READS_ITSELF: Final = {
 """The types that read their own JSON, and the Go type that each first reads it into."""
 
 _SHOWS_NUMBER: Final = frozenset((Shape.INTEGER, Shape.NUMBER, Shape.INT_OR_STRING))
-"""Types that take numbers: if one does not fit, Go says which."""
+"""Types that take numbers: Go's error names the number that does not fit."""
 
 _READ_AS: Final = {
     ("[]uint8", "array"): Type(shape=Shape.LIST, go="[]uint8", element=Type(shape=Shape.INTEGER, go="uint8")),

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class Shape(Enum):
-    """What a value looks like in JSON, as far as anybody has to treat it differently."""
+    """The form of a value in JSON, as far as forms are handled differently."""
 
     STRUCT = "struct"
     MAP = "map"
@@ -49,7 +49,7 @@ def _no_description() -> str:
 class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A type as one field, element or kind uses it. Compared by identity: two uses of a struct are two types.
 
-    A struct may contain itself, so its fields are made when they are first asked for, and then kept.
+    A struct may contain itself, so its fields are created on first use, and then cached.
     """
 
     shape: Shape
@@ -58,7 +58,7 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     go: str = ""
     """As Go's decoder names it in an error: "v1.Container", "[]v1.Container", "map[string]string", "int32"."""
     load: Callable[[], Mapping[str, "Field"]] = _no_fields
-    """Makes `fields`; of no interest to who reads them."""
+    """Creates `fields`; not part of the public interface."""
     element: "Type | None" = None
     """See `items`, which is for where there must be one. Of ANY, the schema that it may also be (`either.py`)."""
     list_type: str = "atomic"
@@ -72,7 +72,7 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     patch_strategy: frozenset[str] = NO_STRATEGY
     """Of "merge", "retainKeys" and "replace", in a strategic merge patch; empty means replace."""
     describe: Callable[[], str] = _no_description
-    """Makes `description`, which is long and seldom asked for."""
+    """Creates `description`, which is long and seldom used."""
 
     @cached_property
     def fields(self) -> Mapping[str, "Field"]:
@@ -87,7 +87,7 @@ class Type(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @property
     def description(self) -> str:
-        """Of a struct, what upstream says it is."""
+        """Return upstream's description of a struct."""
         return self.describe()
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Field(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Schemas(Protocol):
-    """Every type that a server knows, by what it is called. May be the key of what is made of it once."""
+    """Every type that a server has, by its name. It can be a key of caches of what is compiled from it."""
 
     def __hash__(self) -> int: ...
 

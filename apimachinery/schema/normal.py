@@ -139,7 +139,7 @@ class Normaliser:
         def read_either(value: Any, _before: Any, _pruned: Pruned) -> Any:
             read = readers.get(value.__class__)
             if read is not None:
-                # Below, Go decodes anew and is not strict: nobody is told of fields that are not known.
+                # Below, Go decodes anew and is not strict: unknown fields are not reported.
                 return either.written_value(read(value, None, []))
             if choice.refusal:
                 raise ValueError(choice.refusal)

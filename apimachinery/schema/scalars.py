@@ -27,7 +27,7 @@ _WHOLE_FLOATS: Final = 2.0**53
 """Below, a float without a fraction is an integer and nothing else."""
 
 _LONGEST_TIME: Final = 40
-"""Times that are remembered: longer ones have digits that no clock measures."""
+"""Times that are cached: longer ones have digits that no clock measures."""
 
 _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
 """What Go holds where no time was stored, and writes as null."""
@@ -85,7 +85,7 @@ def _quantity(value: Any) -> str:
 
 
 def _bytes(value: Any) -> str:
-    """Base64, or a list of what the bytes are as numbers, which nobody writes and Go reads."""
+    """Base64, or a list of what the bytes are as numbers, which Go reads, too."""
     if value.__class__ is list:
         return base64text.encode(bytes(0 if item is None else _byte(item) for item in value))
     return base64text.canonical(_string(value))

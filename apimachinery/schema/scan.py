@@ -1,7 +1,7 @@
-"""What can be told of a JSON text by looking at its punctuation: how deep it is, and whether it has a key twice.
+"""What the punctuation of a JSON text shows: how deep it is, and whether it has a key twice.
 
 For texts as they come in: one pass that parses nothing, as parsers recurse on what is deep and keep in silence the
-last of two values with the same key. Which key it was, `faults.py` says.
+last of two values with the same key. `faults.py` finds the key.
 """
 
 from itertools import accumulate

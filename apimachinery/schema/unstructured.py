@@ -1,4 +1,4 @@
-"""What Go's converter says of an unstructured object that is not of its type, to the letter and in its order.
+"""The errors of Go's converter for an unstructured object that is not of its type, to the letter and in its order.
 
 What a strategic merge patch or server-side apply made is no text: its values are maps, slices, strings, bools, int64
 and float64, and fields are visited in the order in which the struct declares them. Asked only when something is wrong.

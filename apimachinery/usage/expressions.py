@@ -27,7 +27,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 COST_LIMIT: Final = 20_000
 """Of one evaluation: an expression is evaluated for each container, while others wait."""
 MAX_EXPRESSIONS: Final = 1024
-"""Compiled ones that are remembered."""
+"""Compiled expressions that are cached."""
 
 _Q: Final = "kubernetes.Quantity"
 _DECLARED: Final = declare(
@@ -98,7 +98,7 @@ class Expressions:
         return value
 
     def _compile_text(self, text: str) -> CompiledExpression | str:
-        """What is wrong with an expression is remembered as well."""
+        """The error of an invalid expression is cached as well."""
         try:
             return self._environment.compile(text)
         except (Issues, ProgramError) as error:

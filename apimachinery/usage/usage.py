@@ -58,7 +58,7 @@ def total(amounts: Iterable[Amounts]) -> dict[str, Quantity]:
 
 
 def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Those of a pod that runs, sidecars last, without those whose status says that they do not."""
+    """Those of a pod that runs, sidecars last, without those that do not run by their status."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if status.get("phase") != "Running":
         return

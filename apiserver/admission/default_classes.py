@@ -1,4 +1,4 @@
-"""DefaultStorageClass and DefaultIngressClass: who names no class gets the cluster's default, if there is one.
+"""DefaultStorageClass and DefaultIngressClass: an object without a class gets the cluster's default, if there is one.
 
 Of several defaults the youngest counts, and of those made in one second the first by name.
 """

@@ -1,6 +1,7 @@
-"""Devices may be administered, whoever uses them, from namespaces alone that a label allows to.
+"""Admin access to devices in use is allowed only in namespaces with a label.
 
-It is no plugin of upstream's, whose storage of claims does it behind the plugins that mutate. So it can not be disabled.
+It is no plugin of upstream's, whose storage of claims does it behind the plugins that mutate. So it can not be
+disabled.
 """
 
 from collections.abc import Iterable

@@ -29,7 +29,7 @@ _EPHEMERAL: Final = "", "pods", "ephemeralcontainers"
 class ImagePolicySettings(Struct, frozen=True, kw_only=True):
     endpoint: Endpoint
     allow_seconds: float
-    """0: what was allowed is not remembered."""
+    """0: allowed images are not cached."""
     deny_seconds: float
     retry_seconds: float
     default_allow: bool

@@ -1,4 +1,4 @@
-"""LimitRanger: the LimitRanges of a namespace fill in what pods ask for, and bound what pods and claims may."""
+"""LimitRanger: the LimitRanges of a namespace default the requests of pods, and bound those of pods and claims."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice

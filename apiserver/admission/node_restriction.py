@@ -251,7 +251,7 @@ def _token(backend: Backend, attributes: Attributes, node: str) -> str:
 
 
 def _audience_problem(authorization: Authorization, backend: Backend, attributes: Attributes) -> str:
-    """A node has tokens for the audiences that the volumes of a pod ask for, unless it may ask for others."""
+    """A node has tokens for the audiences that the volumes of a pod name, unless it may request others."""
     spec = (attributes.object or {}).get("spec") or {}
     audiences = spec.get("audiences") or [""]
     if len(audiences) > 1:

@@ -1,4 +1,4 @@
-"""OwnerReferencesPermissionEnforcement: who makes an object the dependent of another must be allowed to."""
+"""OwnerReferencesPermissionEnforcement: a user who makes an object the dependent of another needs the right to."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

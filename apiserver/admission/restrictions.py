@@ -1,4 +1,4 @@
-"""What pods and Services may not ask for, by LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs,
+"""What pods and Services may not request, by LimitPodHardAntiAffinityTopology, DenyServiceExternalIPs,
 NodeDeclaredFeatureValidator and PodResizeValidator.
 """
 

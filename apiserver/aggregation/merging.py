@@ -17,7 +17,7 @@ _ABOVE_ALL: Final = 1 << 40
 
 
 class Version(NamedTuple):
-    """A version of a group, and who serves it: another server, or this one."""
+    """A version of a group, and the server of it: another one, or this one."""
 
     name: str
     priority: int

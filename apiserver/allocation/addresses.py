@@ -1,4 +1,4 @@
-"""Cluster IPs: which of a range is free, and the IPAddress object that says whose it is."""
+"""Cluster IPs: which of a range is free, and the IPAddress object that names the Service."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -43,7 +43,7 @@ def find_free_address(backend: Backend, network: Network, source: Random) -> str
 
 
 def _bands(network: Network) -> Sequence[range]:
-    """Offsets in the range: those for everybody first."""
+    """Offsets in the range: those for dynamic allocation first."""
     size = network.num_addresses - (1 if network.version == 4 else 0)
     static = min(max(LEAST_STATIC, size // 16), MOST_STATIC)
     if size <= LEAST_STATIC:

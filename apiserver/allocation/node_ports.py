@@ -45,7 +45,7 @@ def allocate_node_ports(
 
 
 def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
-    """Ports of one number, of several protocols, have one node port unless the client says otherwise."""
+    """Ports of one number, of several protocols, have one node port unless the client sets others."""
     shared: dict[int, int] = {}
     assigned_ports = []
     for at, port in enumerate(spec["ports"]):

@@ -168,14 +168,14 @@ def _open_log(path: Path) -> FileIO:
 def _check_private(path: Path, found: os.stat_result, descriptor: int) -> None:
     """Take away what others may do with the file, or raise BadAuditLog."""
     if not stat.S_ISREG(found.st_mode):
-        raise BadAuditLog(f"--audit-log-path: {path} is no regular file")
+        raise BadAuditLog(f"--audit-log-path: {path} is not a regular file")
     mode = stat.S_IMODE(found.st_mode)
     if mode & ~_OWNERS:
         try:
             os.fchmod(descriptor, mode & _OWNERS)
         except OSError as error:
             raise BadAuditLog(
-                f"--audit-log-path: {path} has mode {mode:04o}, which lets others in, and another owner"
+                f"--audit-log-path: {path} has mode {mode:04o}, which allows access by others, and another owner"
             ) from error
 
 

@@ -25,7 +25,7 @@ _UNKNOWN = "invalid bearer token"
 
 
 class BadToken(Exception):
-    """A reader knows this type of token, and this one is not valid."""
+    """The token is of the reader's type, and it is not valid."""
 
 
 class KnownToken(Struct, frozen=True):
@@ -95,7 +95,7 @@ class BearerTokens:
             known = await self._look_at(token, target_audiences, now)
             self._cache_token(key, now + KNOWN_SECONDS, known)
         else:
-            self._counts.remembered += 1
+            self._counts.cache_hits += 1
         return known
 
     async def _look_at(self, token: str, audiences: Sequence[str], began: float) -> KnownToken:
@@ -126,7 +126,7 @@ class BearerTokens:
         raise BadToken(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     def _cache_token(self, key: tuple[bytes, tuple[str, ...]], until: float, known: KnownToken) -> None:
-        """The one remembered first goes when there are too many."""
+        """The oldest entry is dropped when there are too many."""
         self._known.pop(key, None)
         if len(self._known) >= MAX_KNOWN:
             del self._known[next(iter(self._known))]

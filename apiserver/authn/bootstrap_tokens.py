@@ -42,7 +42,7 @@ class BootstrapTokens:
 
 
 def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | None:
-    """Return the user of a token by its Secret; None if the Secret says otherwise."""
+    """Return the user of a token by its Secret; None if the Secret does not match."""
     if stored["metadata"].get("deletionTimestamp") or stored.get("type") != _TYPE:
         return None
     data = stored.get("data") or {}

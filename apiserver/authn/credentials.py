@@ -109,7 +109,7 @@ class CredentialCounts:
         """Checks of service account tokens, by the words above."""
         self.fetches: Counter[str] = Counter()
         """Checks of tokens, by `ok` and `error`."""
-        self.remembered = 0
+        self.cache_hits = 0
         """Tokens whose cached check was used."""
         self.looking = 0
         """Tokens that are being checked now."""

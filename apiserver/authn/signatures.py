@@ -1,6 +1,6 @@
 """Signatures and JSON Web Keys, by PyJWT: it is imported when the first token is signed or checked.
 
-What a token looks like, which key and which algorithm it may have, and what is wrong with it, is not asked of PyJWT.
+What a token looks like, which key and which algorithm it may have, and what is wrong with it, is not left to PyJWT.
 """
 
 from collections.abc import Mapping

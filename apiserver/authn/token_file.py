@@ -34,7 +34,7 @@ def parse(lines: Iterable[str], name: str) -> Mapping[str, User]:
             continue
         columns = [column.strip() for column in row]
         if len(columns) < 3 or not (columns[0] and columns[1]):
-            raise BadTokenFile(f'{name}:{number}: a line must be token,user,uid and perhaps "group,group"')
+            raise BadTokenFile(f'{name}:{number}: a line must be token,user,uid and optionally "group,group"')
         token, user, uid, *groups = columns
         if token in users:
             LOG.warning("%s:%d: duplicate token: the last line is used", name, number)

@@ -85,7 +85,7 @@ def _user(tree: Any) -> User:
         and all(isinstance(values, list) for values in extra.values())
     )
     if not is_right:
-        raise BadToken("the answer of the webhook names no user")
+        raise BadToken("the response of the webhook has no user")
     return User(
         name=found.get("username") or "",
         uid=found.get("uid") or "",

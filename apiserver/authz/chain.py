@@ -113,7 +113,7 @@ class RemoteAnswerNeeded(Exception):
     """An authorizer must call another server first: await `prepare`, then repeat the decision."""
 
     def __init__(self, prepare: Callable[[], Awaitable[None]]) -> None:
-        super().__init__("the decision is another server's, which was not asked yet")
+        super().__init__("the decision needs the webhook, which was not called yet")
         self.prepare = prepare
 
 

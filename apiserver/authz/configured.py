@@ -109,7 +109,7 @@ class ConfiguredAuthorizers:
             await self.reload()
 
     async def reload(self) -> None:
-        """Take what the file says now, if it says something else that is right."""
+        """Apply the file's content if it has changed and is valid."""
         path = self._settings.path
         if path is None:
             return

@@ -64,7 +64,7 @@ class Rights:
         namespace: str = "",
         subresource: str = "",
     ) -> bool:
-        """Return whether a user may do what a verb says with an object."""
+        """Return whether a user may perform a verb on an object."""
         question = Attributes(
             user=user,
             verb=verb,

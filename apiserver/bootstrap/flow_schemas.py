@@ -33,7 +33,7 @@ class FlowSchemaStatus:
         self._backend = backend
         self._schemas = schemas
         self._levels = levels
-        self._judged: dict[bytes, int] = {}
+        self._checked_revisions: dict[bytes, int] = {}
         """By the key of a schema that is as it should be, its revision."""
         self._known: frozenset[str] = frozenset()
         """The names of the levels when that was so."""
@@ -52,13 +52,13 @@ class FlowSchemaStatus:
             for stored in self._backend.all_seen(self._levels.group_resource)
         )
         if levels != self._known:
-            self._judged, self._known = {}, levels
-        judged = {}
+            self._checked_revisions, self._known = {}, levels
+        revisions = {}
         for stored in self._backend.all_seen(self._schemas.group_resource):
             await yield_to_loop()
-            if self._judged.get(stored.key) == stored.revision or await self._judge(stored):
-                judged[stored.key] = stored.revision
-        self._judged = judged
+            if self._checked_revisions.get(stored.key) == stored.revision or await self._judge(stored):
+                revisions[stored.key] = stored.revision
+        self._checked_revisions = revisions
 
     async def _judge(self, stored: Stored) -> bool:
         """Return whether the status is as it should be; otherwise it is written."""

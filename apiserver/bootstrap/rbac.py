@@ -1,7 +1,7 @@
 """The roles and bindings that every cluster has: which there are, and what is missing in those that are there.
 
 As upstream, an object that users have added to keeps what they added; rules, subjects, labels and annotations that were
-taken away come back at the next start, unless the object's annotation says that it is not to be updated.
+taken away come back at the next start, unless the object's annotation disables updates.
 """
 
 from collections.abc import Mapping, Sequence

@@ -29,7 +29,7 @@ SINCE: Final[Mapping[str, str]] = {
     "PodResizeValidator": "1.36",
     "PodTopologyLabels": "1.33",
 }
-"""The first minor that knows a plugin."""
+"""The first minor that has a plugin."""
 
 
 def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = minors.NEWEST) -> str:
@@ -60,7 +60,7 @@ def service_addresses(text: str) -> tuple[tuple[str, tuple[str, int]], ...]:
 def _service_address(text: str) -> tuple[str, tuple[str, int]]:
     found = _SERVICE.fullmatch(text)
     if found is None or not 0 < int(found["port"]) < 1 << 16:
-        raise ArgumentTypeError(f"{quote(text)} is no Service and its place: NAMESPACE/NAME=HOST:PORT")
+        raise ArgumentTypeError(f"{quote(text)} is invalid, expected NAMESPACE/NAME=HOST:PORT")
     return found["service"], (found["host"].strip("[]"), int(found["port"]))
 
 

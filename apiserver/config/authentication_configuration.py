@@ -1,6 +1,6 @@
 """`--authentication-config`, an AuthenticationConfiguration, and the `--oidc-*` flags, which say a part of the same.
 
-What knows tokens of other issuers is imported when there are some.
+The modules for tokens of other issuers are imported only if there are any.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -149,7 +149,7 @@ def _algorithm_problem(algorithms: Sequence[str]) -> str:
 def jwt_settings(
     file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence[str]
 ) -> "JWTSettings | None":
-    """Return what says whose tokens are taken; None if only the server's own are."""
+    """Return the configuration of token issuers; None if only the server's own tokens are accepted."""
     if file.configuration is None and not flags.is_given:
         return None
     from mockube.apimachinery.records import decode  # noqa: PLC0415

@@ -102,7 +102,7 @@ class Authorization(Struct, frozen=True, kw_only=True):
         return self.authorization_mode if found is None else tuple(one.type for one in found.authorizers)
 
     def has_flags(self) -> bool:
-        """Return whether a flag is set that says what the file says."""
+        """Return whether a flag is set that the file replaces."""
         default = Authorization()
         names = [name for name in self.__struct_fields__ if name.startswith("authorization_webhook")]
         return any(getattr(self, name) != getattr(default, name) for name in ("authorization_mode", *names))

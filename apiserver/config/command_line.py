@@ -1,4 +1,4 @@
-"""A command line becomes a `Config`, or the process ends with 2 and says which flag is wrong."""
+"""A command line becomes a `Config`, or the process prints which flag is wrong and exits with 2."""
 
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
@@ -129,7 +129,7 @@ def _problem(config: Config) -> str:
         return found
     unknown = [pack for pack in config.features.packs if pack not in PACKS]
     if unknown:
-        return f'--packs: "{unknown[0]}" is no pack: there is {", ".join(PACKS)}'
+        return f'--packs: unknown pack "{unknown[0]}", must be one of {", ".join(PACKS)}'
     admission = config.admission
     return (
         gates_problem(*_gates(config))
@@ -172,7 +172,7 @@ def store_problem(store: Store) -> str:
     if (store.etcd_certfile is None) != (store.etcd_keyfile is None):
         return "--etcd-certfile and --etcd-keyfile must be set together"
     if store.etcd_certfile is not None and store.etcd_cafile is None:
-        return "--etcd-certfile needs --etcd-cafile, to know etcd by"
+        return "--etcd-certfile needs --etcd-cafile, to verify etcd"
     if store.etcd_servers and store.data_dir is not None:
         return "--etcd-servers and --data-dir cannot be set together: objects are stored in etcd or here"
     if store.etcd_servers and store.snapshot is not None:
@@ -186,6 +186,6 @@ def _mode_problem(modes: Sequence[str], bind_address: str) -> str:
     if "AlwaysAllow" in modes and not ip_address(bind_address).is_loopback:
         return (
             "--authorization-mode: AlwaysAllow lets every user do everything, so it is only for a server that no other"
-            f" machine reaches, and --bind-address is {bind_address}: leave the mode out, or listen on 127.0.0.1"
+            f" machine reaches, and --bind-address is {bind_address}: omit the mode, or listen on 127.0.0.1"
         )
     return ""

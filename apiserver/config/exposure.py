@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 OPEN = (
-    "--authorization-mode=AlwaysAllow: every user who is known may do everything; keep the server's kubeconfig and"
+    "--authorization-mode=AlwaysAllow: every authenticated user may do everything; keep the server's kubeconfig and"
     " tokens to yourself"
 )
 ANY_HOST = (

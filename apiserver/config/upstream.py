@@ -33,4 +33,4 @@ _NAMES = """
 IGNORED = tuple(_NAMES.split())
 
 AUTHORIZATION_MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")
-"""The modes that kube-apiserver knows."""
+"""The modes of kube-apiserver."""

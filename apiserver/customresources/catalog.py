@@ -1,7 +1,7 @@
 """All that is served: the groups that are built in, and the custom resources that come and go.
 
-The one place that keeps track. Who asks for rows, strategies or conversions is handed mappings that always show what
-is served at the moment; whoever makes documents of it all is told when it changes.
+The only record of them. Callers get mappings of rows, strategies and conversions that always show what
+is served at the moment; the makers of documents are notified of changes.
 """
 
 from collections.abc import Callable, Iterable, Sequence

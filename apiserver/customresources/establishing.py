@@ -222,7 +222,7 @@ class Establishing:
                     name, lambda old: definition_status.with_condition(old, approval, now())
                 )
             if definition_status.may_be_served(self._definitions[name].tree):
-                # It is served before its status says so: a client that reads the status may send requests at once.
+                # It is served before its status shows it: a client that reads the status may send requests at once.
                 await self._serve(name, self._definitions[name])
             await self._update_status(name, lambda old: definition_status.with_established(old, now()))
         except (*OF_WRONG_TYPES, RecursionError) as error:

@@ -69,7 +69,7 @@ def _without_empty(fields: Mapping[str, Sequence[str]]) -> Document:
 
 
 def _storage_version_hash(row: Resource) -> str:
-    """What a client can tell by whether what is stored changed its version."""
+    """A hash that changes with the storage version."""
     group_, version = row.storage_version or row.group_version
     digest = hashlib.sha256(f"{group_}/{row.hashed_version or version}/{row.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

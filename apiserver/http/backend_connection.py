@@ -35,7 +35,7 @@ class DialFailed(Exception):
 
 
 class KubeletClient(Struct, frozen=True, kw_only=True):
-    """What kubelets are shown, and by whom their certificates must be signed; None: by anybody."""
+    """The client certificate for kubelets, and the CA of their certificates; None: they are not verified."""
 
     certificate: bytes = b""
     key: bytes = b""
@@ -108,7 +108,7 @@ class BackendConnection:
                     yield data
                 await self.reader.readexactly(2)
         except (ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            raise ConnectionError("the body is not chunked as it says") from error
+            raise ConnectionError("the body is not chunked as its header states") from error
 
 
 def _parse_head(raw: bytes) -> ResponseHead:
@@ -253,7 +253,7 @@ class Dialer:
             if shows and self._kubelets.certificate:
                 _load_pair(context, self._kubelets)
         except (ssl.SSLError, OSError) as error:
-            raise ApiError(f"the credentials for kubelets cannot be used: {error}") from error
+            raise ApiError(f"the credentials for kubelets are invalid: {error}") from error
         self._contexts[key] = context
         if len(self._contexts) > MAX_CONTEXTS:
             self._contexts.popitem(last=False)

@@ -139,7 +139,7 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
         payload = self._payload
         if payload is not None and not payload.is_eof():
-            payload.set_exception(exc or ConnectionResetError("the client is gone"))
+            payload.set_exception(exc or ConnectionResetError("the client has disconnected"))
 
     async def start(self) -> None:
         """Serve the client's requests one after another, until it or the server closes the connection."""
@@ -210,7 +210,7 @@ class Connection(web.RequestHandler):
         """Write at once."""
         transport = self.transport
         if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
+            raise ConnectionResetError("the client has disconnected")
         transport.write(data)
 
     def _decline_upgrade(self) -> None:

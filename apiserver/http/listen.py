@@ -114,7 +114,7 @@ class Acceptor:
     def _on_opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.discard(task)
         self._server.unauthenticated.discard(task)
-        if task.cancelled():  # perhaps before it began, and then nobody else has the socket
+        if task.cancelled():  # perhaps before it began, and then nothing else holds the socket
             accepted.close()
 
     async def _handshake(self, accepted: socket.socket) -> None:

@@ -80,7 +80,7 @@ class ReverseProxy:
     async def forward(self, request: Request, location: Location, *, upgrade_required: bool) -> Response:
         """Pass a request on; an upgrade becomes a tunnel."""
         if not isinstance(request.client, SocketClient):
-            raise BadRequest("what is proxied needs a connection of its own")
+            raise BadRequest("proxying needs a connection")
         if is_upgrade(request):
             return await self._exchanges.run(request, self._upgrade(request, location))
         if upgrade_required:
@@ -211,7 +211,7 @@ def _target(location: Location) -> str:
 
 
 def _node(location: Location) -> Headers:
-    """Which kubelet is meant, where several are found at one address."""
+    """The name of the kubelet, if several share one address."""
     return [("Mockube-Node", location.gateway.node)] if location.gateway and location.is_kubelet else []
 
 

@@ -1,7 +1,7 @@
 """aiohttp's server, which besides bounds what its connections cost, and can be drained.
 
-When aiohttp itself closes connections it drops what is still being sent to it, so they are not closed before all requests
-that have begun are answered.
+When aiohttp itself closes connections it drops what is still being sent to it, so they are not closed before all
+requests that have begun are answered.
 """
 
 import asyncio
@@ -138,7 +138,7 @@ class Server(web.Server):
             handler.on_lost()
 
     def _sweep(self) -> None:
-        """Cut those who keep the server waiting: for the end of a head, or until they read."""
+        """Close connections that keep the server waiting: for the end of a head, or until the client reads."""
         now = self.clock.monotonic()
         for connection, transport in [*self._open.items()]:
             since = connection.head_since

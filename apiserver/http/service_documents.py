@@ -63,7 +63,7 @@ class ServiceDocuments:
         try:
             documents.resources = await self._resources(remote, number)
         except (Unreachable, ValueError) as error:
-            LOG.info("The resources of %s are not known: %s", remote.name, error)
+            LOG.info("The resources of %s could not be fetched: %s", remote.name, error)
         documents.index = await self._index(remote)
         documents.v2 = await self._document(remote, "/openapi/v2")
         return documents

@@ -35,7 +35,7 @@ def take_over(connection: "Connection", early: bytes) -> Tunnel:
     """Take a connection out of the hands of the HTTP parser, with what it has read too far."""
     loop, transport = asyncio.get_running_loop(), connection.transport
     if transport is None or transport.is_closing():
-        raise ConnectionResetError("the client is gone")
+        raise ConnectionResetError("the client has disconnected")
     reader = asyncio.StreamReader(limit=LIMIT, loop=loop)
     protocol: Any = _TunnelProtocol(connection, reader, loop)
     transport.set_protocol(protocol)

@@ -1,6 +1,7 @@
 """Calls of webhooks over HTTPS: bounded in time and size, without redirects, and never to link-local addresses.
 
-Link-local addresses are where clouds give out the credentials of a machine: who may register a webhook must not read them.
+Link-local addresses are where clouds serve the credentials of a machine: users who may register webhooks must not
+read them.
 """
 
 import ipaddress
@@ -197,7 +198,7 @@ def _call_error(post_url: str, reason: str) -> CallFailed:
 
 
 def failure_reason(error: Exception, url: str) -> str:
-    """Why a connection failed, as Go says it."""
+    """Go's message for a failed connection."""
     if isinstance(error, ClientConnectorCertificateError):
         error = error.certificate_error
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -1,7 +1,7 @@
 """Every built-in kind of Kubernetes 1.36, and the parts of kinds by resource or kind.
 
 `GROUPS` is in the order of discovery. `Kinds` derives the look-ups from groups: strategies, conversions, validations,
-warnings, defaults. What older minor releases have instead, `minors/` says.
+warnings, defaults. `minors/` has what older minor releases have instead.
 """
 
 from collections.abc import Iterable, Mapping

@@ -45,7 +45,7 @@ class Counts(Protocol):
 
     tokens: Counter[str]
     fetches: Counter[str]
-    remembered: int
+    cache_hits: int
     looking: int
     observe_look: Callable[[float], None]
     observe_certificate: Callable[[float], None]
@@ -67,20 +67,23 @@ class CredentialMetrics(Collector):
         for name, text in _TOKENS.items():
             yield CounterMetricFamily(f"serviceaccount_{name}", text, value=found.tokens[name])
         hits = Durations(_CACHE_BUCKETS)
-        hits.quick = found.remembered
+        hits.quick = found.cache_hits
         looks = {"hit": hits, "miss": self._looks}
         counts = {status: durations.number for status, durations in looks.items()}
-        yield _counter(f"{_CACHE}_request_total", "Requests of the cache of tokens.", "status", counts)
+        yield _counter(f"{_CACHE}_request_total", "Requests to the token cache.", "status", counts)
         yield _counter(f"{_CACHE}_fetch_total", "Tokens that were not in the cache.", "status", found.fetches)
         active = GaugeMetricFamily(
-            f"{_CACHE}_active_fetch_count", "Tokens that are looked at just now.", labels=["status"]
+            f"{_CACHE}_active_fetch_count", "Tokens that are being checked.", labels=["status"]
         )
         if counts["miss"] or found.looking:
             for status in ("blocked", "in_flight"):
                 active.add_metric([status], found.looking)
         yield active
         yield _histogram(
-            f"{_CACHE}_request_duration_seconds", "How long requests of the cache took.", "status", looks
+            f"{_CACHE}_request_duration_seconds",
+            "How long requests to the token cache took.",
+            "status",
+            looks,
         )
         yield HistogramMetricFamily(
             "apiserver_client_certificate_expiration_seconds",
@@ -134,7 +137,7 @@ class AccessMetrics(Collector):
         self._users: Counter[str] = Counter()
 
     def record_user(self, user: str, began: float) -> None:
-        """Count a user who was authenticated, by one of few names."""
+        """Count an authenticated user under one of few names."""
         self._users[user if user in _NAMED else "email_id" if "@" in user else "other"] += 1
         self.authentication[SUCCESS].observe(self.monotonic() - began)
 

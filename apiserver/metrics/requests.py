@@ -154,7 +154,7 @@ class RequestMetrics(Collector):
     def _collect_totals(self) -> Metric:
         family = CounterMetricFamily(
             "apiserver_request",
-            "Requests by what they were and how they ended.",
+            "Requests by verb, resource, scope and code.",
             labels=[*Labels._fields, "code"],
         )
         for under, counts in self._counts.items():
@@ -198,7 +198,7 @@ class RequestMetrics(Collector):
     def _collect_in_flight(self) -> Metric:
         family = GaugeMetricFamily(
             "apiserver_current_inflight_requests",
-            "Requests that are being answered.",
+            "Requests in flight.",
             labels=["request_kind"],
         )
         for kind, count in self._in_flight.items():
@@ -215,7 +215,7 @@ class RequestMetrics(Collector):
     def _collect_aborted(self) -> Metric:
         names = ("verb", "group", "version", "resource", "subresource", "scope")
         family = CounterMetricFamily(
-            "apiserver_request_aborts", "Answers that were cut off before their end.", labels=names
+            "apiserver_request_aborts", "Responses that were aborted before their end.", labels=names
         )
         for under, count in self._aborted.items():
             family.add_metric([getattr(under, name) for name in names], count)
@@ -224,7 +224,7 @@ class RequestMetrics(Collector):
     def _collect_terminated(self) -> Metric:
         family = CounterMetricFamily(
             "apiserver_terminated_watchers",
-            "Watches that were ended since their client did not read.",
+            "Watches that were closed because the client did not read.",
             labels=["group", "resource"],
         )
         for (group, resource), count in self._terminated.items():

@@ -40,7 +40,7 @@ async def storage_size(kv: KV) -> Iterable[Metric]:
     except KVError:
         return ()
     family = GaugeMetricFamily(
-        "apiserver_storage_size_bytes", "Bytes that the store holds.", labels=["storage_cluster_id"]
+        "apiserver_storage_size_bytes", "Size of the store in bytes.", labels=["storage_cluster_id"]
     )
     family.add_metric(["etcd-0"], size)
     return (family,)
@@ -59,7 +59,7 @@ class ConsistencyMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         checks = CounterMetricFamily(
             "apiserver_storage_consistency_checks",
-            "Comparisons of the watch cache with the store, by how they ended.",
+            "Comparisons of the watch cache with the store, by result.",
             labels=["group", "resource", "status"],
         )
         for (resource, status), count in self._checks.items():

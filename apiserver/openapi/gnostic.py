@@ -1,4 +1,4 @@
-"""OpenAPI 2 in protobuf, as kubectl before 1.29 and older clients ask for it.
+"""OpenAPI 2 in protobuf, as kubectl before 1.29 and older clients request it.
 
 The messages are gnostic's. Each is a table of what stands at which number; a member that a table does not know and
 that begins with `x-` goes into the message's extensions, as YAML, of which JSON is a part.
@@ -16,7 +16,7 @@ Write: TypeAlias = Callable[[int, Any], bytes]
 Table: TypeAlias = Mapping[str, tuple[int, Write]]
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Clients ask with an @ in it, which no media type may have: the answer has a dot, as upstream's."""
+"""Clients send it with an @, which no media type may have: the answer has a dot, as upstream's."""
 
 
 def encode(document: ReadOnlyTree) -> bytes:

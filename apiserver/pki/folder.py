@@ -30,7 +30,7 @@ MANAGER_GROUP = "mockube:manager"
 """The group of mockube's manager, with more rights than upstream's: it is scheduler and kubelets as well."""
 MANAGER = Subject(name="system:kube-controller-manager", groups=(MANAGER_GROUP,))
 KUBELET_USER = Subject(name="kube-apiserver-kubelet-client", groups=("system:masters",))
-"""As whom the server uses kubelets."""
+"""The server's identity towards kubelets."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 SERVICE_HOSTS = (
     "kubernetes",
@@ -74,7 +74,7 @@ def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
 
 
 PROXY = Subject(name=PROXY_CLIENT)
-"""By whom requests are passed on to other API servers."""
+"""The server's identity towards aggregated API servers."""
 _CERTIFICATES = (AUTHORITY, SERVER, CLIENT, CONTROLLERS, KUBELET_CLIENT, PROXY_AUTHORITY, PROXY_CLIENT)
 _KEYS = (*_CERTIFICATES, ACCOUNTS)
 
@@ -140,7 +140,7 @@ def _authority(folder: Folder, file: str, name: str, now: datetime, random: Rand
     except (OSError, ValueError) as error:
         raise BadFolder(f"{certificate} and its key cannot be read: {error}") from error
     if end <= now:
-        raise BadFolder(f"{certificate} has expired at {end}: remove the folder to have everything made anew")
+        raise BadFolder(f"{certificate} has expired at {end}: remove the folder to regenerate everything")
     return pair
 
 

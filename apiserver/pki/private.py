@@ -8,7 +8,7 @@ from tempfile import mkstemp
 def write_private(path: Path, data: bytes) -> None:
     """Write a file with mode 0600; a reader finds the old one or the new one, whole.
 
-    What is written first has a name that nobody can have taken before, as one could in a folder that others may write to.
+    What is written first has a name that cannot be taken in advance, as one could in a folder that others may write to.
     """
     descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)

@@ -163,7 +163,7 @@ def _with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """`ssl` reads files only; nobody else can read this one."""
+    """`ssl` reads files only; this one is private."""
     descriptor, path = tempfile.mkstemp(prefix="mockube-")
     try:
         with os.fdopen(descriptor, "wb") as file:

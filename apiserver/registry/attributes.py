@@ -17,7 +17,7 @@ class Operation(Enum):
     CONNECT = "CONNECT"
 
     __hash__ = object.__hash__
-    """Not Enum's, which is a function in Python, and asked for at every write."""
+    """Not Enum's, which is a function in Python, and called at every write."""
 
 
 Target: TypeAlias = tuple[str, str, str]
@@ -47,7 +47,7 @@ class Attributes(Struct, kw_only=True):
     """Derived from the call."""
 
     def __post_init__(self) -> None:
-        # Every plugin may ask for it.
+        # Every plugin may use it.
         resource = self.call.resource
         self.target = resource.group, resource.name, self.subresource
 

@@ -182,7 +182,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         return Request(user=call.user, now=self.clock.now(), warn=call.warn)
 
     def may_claim(self, resource: Resource) -> bool:
-        """Whether objects of the resource may be given what others ask for at the same time."""
+        """Whether objects of the resource may be allocated what concurrent requests want."""
         return resource.group_resource in self.claimants
 
     async def claims(
@@ -255,7 +255,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         """Name the objects below a prefix that a list leaves out, in warnings; return their keys."""
         keys = self.watch_cache.unreadable.below(prefix) if self.watch_cache.unreadable else ()
         for key in keys[:MAX_WARNINGS]:
-            call.warn(f"{key.decode(errors='replace')} cannot be read and is left out: delete it by its name")
+            call.warn(f"{key.decode(errors='replace')} cannot be read and is omitted: delete it by name")
         if len(keys) > MAX_WARNINGS:
             call.warn(f"{len(keys) - MAX_WARNINGS} more objects cannot be read and are left out")
         return keys

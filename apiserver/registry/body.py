@@ -1,6 +1,6 @@
 """A body as an object: parsed, checked to be what the URL is about, brought into the form that is stored.
 
-What the schema does not know is dropped, and named in a warning or refused, as the client asked.
+Unknown fields are dropped, and named in a warning or refused, as the client requested.
 """
 
 from collections.abc import Callable, Sequence

@@ -52,7 +52,7 @@ def _options(backend: Backend, call: Call) -> DeleteOptions:
 
 async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
     """Delete the objects of a list; return the list."""
-    await select_by(backend, call, list_options(call))  # what is wrong with a list is told first
+    await select_by(backend, call, list_options(call))  # errors of list options are reported first
     options = await backend.begin(call, _options, backend, call)
     found = await list_objects(backend, call)
     for stored in found.items:

@@ -129,7 +129,7 @@ def _policy(tree: Tree) -> str:
 
 
 def check_preconditions(subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree) -> None:
-    """Refuse to delete another object than the one that was meant."""
+    """Refuse to delete an object that does not match the preconditions."""
     if options.uid is not None and options.uid != metadata["uid"]:
         problem = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "

@@ -120,7 +120,7 @@ def _of_kind(backend: Backend, api_version: str, kind: str, subresource: str) ->
 
 
 def on_create(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
-    """A new object with its first manager, who wrote it when it was created."""
+    """A new object with its first manager, the creator."""
     manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
     time = tree["metadata"]["creationTimestamp"]
     return without_none(manager.create(tree, manager=manager_name(call, options), time=time))

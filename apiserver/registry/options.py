@@ -1,4 +1,4 @@
-"""What a query may ask of a verb, read and checked: the options of writes and of lists.
+"""The options of a query, parsed and validated: the options of writes and of lists.
 
 Numbers that are no numbers are a bad request; values that are not allowed make an invalid `CreateOptions`,
 `ListOptions` and so on, as upstream names them.
@@ -72,7 +72,7 @@ def write_options(call: Call, kind: str) -> WriteOptions:
 
 
 def _check_patch(call: Call, manager: str) -> Iterable[FieldError]:
-    """An apply needs a manager, for it is all about who manages what; other patches never force anybody."""
+    """An apply needs a manager, because it changes ownership; other patches cannot force."""
     if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
         if not manager:
             yield errors.required(ROOT.child("fieldManager"), "is required for apply patch")
@@ -170,7 +170,7 @@ def _check_watch(options: ListOptions, *, watch_list: bool) -> Iterable[FieldErr
         )
     if match not in ("", NOT_OLDER_THAN):
         yield errors.not_supported(_MATCH, match, [NOT_OLDER_THAN])
-    # A watch from any version begins with what there is, as if it had said so.
+    # A watch from any version begins with the existing objects, as if it had requested them.
     begins = watch_list and options.initial_events is None and options.resource_version in ("", "0")
     if (match or begins) and options.continue_token:
         yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")

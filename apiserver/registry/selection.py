@@ -113,7 +113,7 @@ def _unsupported_message(resource: Resource, label: str) -> str:
 
 @cache
 def selectable_fields(resource: Resource) -> Fields:
-    """Return the fields that a selector may ask for, by their labels."""
+    """Return the fields that a selector may use, by their labels."""
     usual: Sequence[SelectableField] = (METADATA_NAME, METADATA_NAMESPACE)
     if _names_own_labels(resource) and not resource.namespaced:
         usual = (METADATA_NAME,)

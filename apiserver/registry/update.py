@@ -1,7 +1,7 @@
 """Update: an object is replaced, whole or through a subresource, if it did not change meanwhile.
 
 `change` is the one read-modify-write that updates, patches and subresources go through. It tries again when another
-write came between, which fails if the client said which version it had seen.
+write came between, which fails if the client sent the version that it had read.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -118,7 +118,7 @@ def _named_key(backend: Backend, key: bytes, options: WriteOptions) -> bytes:
 
 
 def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
-    """Refuse to change another object than the one that was meant."""
+    """Refuse to change an object of another uid."""
     if uid and uid != present:
         problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
         text = (
@@ -129,7 +129,7 @@ def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
 
 
 def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
-    """Refuse to change another version of an object than the one that was meant, which rules and webhooks see."""
+    """Refuse to change another version of an object than the client's, which rules and webhooks see."""
     version = metadata.version(new["metadata"].get("resourceVersion", ""))
     if not version:
         if not backend.strategy(call.resource).unconditional_update:

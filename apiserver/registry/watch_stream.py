@@ -1,7 +1,7 @@
 """Watch: what happens to the objects of a collection, from a version on, each change once and in order.
 
-The stream is a queue between the resource cache, which never waits, and one reader. It is bounded: who does not read is cut
-off, and starts again from the last version seen.
+The stream is a queue between the resource cache, which never waits, and one reader. It is bounded: a client that does
+not read is cut off, and starts again from the last version seen.
 """
 
 import asyncio
@@ -236,7 +236,7 @@ class Stream:
         self._wake()
 
     def close(self) -> None:
-        """Unsubscribe; called when the reader is gone."""
+        """Unsubscribe; called when the reader has closed."""
         self._ended = True
         self._resource_cache.unfollow(self)
 

@@ -1,7 +1,7 @@
 """The FlowSchema and priority level of a request, which upstream has in each response's headers.
 
-Nothing is queued or refused by them here. A request is matched once for each user and kind of request, until a schema or
-a level changes.
+Nothing is queued or refused by them here. A request is matched once for each user and kind of request, until a schema
+or a level changes.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -21,7 +21,7 @@ from mockube.apiserver.user import User
 FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
 PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
 MOST_KNOWN: Final = 4096
-"""Kinds of requests that are remembered."""
+"""Kinds of requests that are cached."""
 _EVERY: Final = "*"
 _SCHEMA: Final = "X-Kubernetes-Pf-Flowschema-Uid"
 _LEVEL: Final = "X-Kubernetes-Pf-Prioritylevel-Uid"
@@ -113,7 +113,7 @@ def _matches(rule: ReadOnlyTree, user: User, info: RequestInfo) -> bool:
 
 
 def _is_subject(subject: ReadOnlyTree, user: User) -> bool:
-    """Whether the user is meant; of the three members validation has left one."""
+    """Whether the subject includes the user; validation ensures one of the three members."""
     if named := subject.get("user"):
         return named["name"] in (_EVERY, user.name)
     if group := subject.get("group"):

@@ -1,9 +1,10 @@
 """The allowed host names of a server, so that no web page can reach it under the page's own name.
 
-With DNS rebinding a page of http://evil.example has its name resolve to 127.0.0.1 after it was loaded: its requests then
-reach this server, and for the browser they are of the page's own site. They still carry the page's name as their Host,
-which is none of the server's. An address as Host is safe, since no name had to be resolved. A name without a dot, of a
-machine or a service in the local network, is no site's; with a bearer token, which no page knows, it is taken too.
+With DNS rebinding a page of http://evil.example has its name resolve to 127.0.0.1 after it was loaded: its requests
+then reach this server, and for the browser they are of the page's own site. They still carry the page's name as their
+Host, which is none of the server's. An address as Host is safe, since no name had to be resolved. A name without a
+dot, of a machine or a service in the local network, is no site's; with a bearer token, which no page has, it is
+allowed too.
 
 A page that is not of this server can also send what changes something without being able to read the answer; the
 browser names the page's site as the Origin.

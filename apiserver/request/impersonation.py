@@ -33,7 +33,7 @@ _NODE = "system:node:"
 _NODES = "system:nodes"
 _UNAUTHENTICATED = ANONYMOUS.groups[0]
 MAX_USERS: Final = 10_000
-"""Users whose last mode is remembered."""
+"""Users whose last mode is cached."""
 _MANY = 4
 """From so many groups or extra values on, a constrained mode first checks the permission for all names at once."""
 
@@ -52,7 +52,7 @@ class Impersonation(Struct, frozen=True, kw_only=True):
 
 
 def read(headers: Sequence[tuple[str, str]]) -> Impersonation | None:
-    """Return what headers, named in lower case, ask for; None if none of them is an Impersonate header."""
+    """Return the impersonation of headers with lower-case names; None if none is an Impersonate header."""
     user = next((value for name, value in headers if name == USER), "")
     uid = next((value for name, value in headers if name == UID), "")
     named = tuple(value for name, value in headers if name == GROUP)

@@ -78,8 +78,8 @@ def _v2(documents: Documents, worker: Worker, modified: datetime) -> Page:
 def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
     async def page(request: Request) -> Response:
         body, _ = await worker.run(LARGE, documents.index)
-        # As upstream: its index is JSON that is said to be text, and is new at each moment. So nobody is told that it has
-        # not changed who asks again within a second, which is as exact as the header is.
+        # As upstream: its index is JSON with a content type of text, modified at each moment. So a client that
+        # requests it again within a second, the precision of the header, does not get 304.
         now = clock.now()
         content = Content(body=body, content_type="text/plain; charset=utf-8", modified=now + _SECOND)
         response = serve_content(request, content)

@@ -119,7 +119,7 @@ class Renderer:
         found = [one for one in all_made if one is not None]
         for stored in left_out[:MAX_WARNINGS]:
             call.warn(
-                f"{stored.key.decode(errors='replace')} cannot be read and is left out: delete it by its name"
+                f"{stored.key.decode(errors='replace')} cannot be read and is omitted: delete it by name"
             )
         return found
 

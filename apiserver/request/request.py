@@ -87,7 +87,7 @@ class Client(Protocol):
         """Return the body, unless it is longer."""
 
     async def write(self, response: Response, /) -> None:
-        """Write a response that the handler returns afterwards; ConnectionError if the client is gone."""
+        """Write a response that the handler returns afterwards; ConnectionError if the client has disconnected."""
 
     def stream(self, response: Response, /) -> Sink:
         """Return where the body of a response is written."""

@@ -1,4 +1,4 @@
-"""A response, free of transport, and errors as responses: the one place that knows status codes."""
+"""A response, free of transport, and errors as responses: the only module with status codes."""
 
 import html
 import logging

@@ -53,7 +53,7 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
                     await follow()
                 return answer
             case method:
-                raise MethodNotSupported(f"{PATH} knows GET and PUT, not {method}")
+                raise MethodNotSupported(f"{PATH} supports GET and PUT, not {method}")
 
     return serve
 
@@ -75,8 +75,8 @@ async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]
         async for piece in pieces:
             await sink.write([piece])
     except KVError as error:
-        LOG.warning("a snapshot could not be read completely: %s", error)
-        request.client.abort()  # so that nobody takes it for whole
+        LOG.warning("a snapshot could not be sent completely: %s", error)
+        request.client.abort()  # so that it does not look complete
         return
     await sink.end()
 

@@ -1,4 +1,4 @@
-"""/statusz and /flagz: since when the server runs, and with which flags, for people and, where they ask so, programs."""
+"""/statusz and /flagz: since when the server runs, and with which flags, as text or, on request, as JSON."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime

@@ -57,7 +57,7 @@ class Compactor:
         self._clock = clock
         self._interval = interval
         self._turns = 0
-        """The number of compactions, of any server, that this one knows of."""
+        """The number of compactions, of any server, that this one has seen."""
         self._revision = 0
         """The store's newest at the last turn."""
 
@@ -68,9 +68,7 @@ class Compactor:
             try:
                 await self.turn()
             except KVError as error:
-                LOG.warning(
-                    "History was not compacted, it is tried again in %.0f s: %s", self._interval, error
-                )
+                LOG.warning("History was not compacted, retrying in %.0f s: %s", self._interval, error)
 
     async def turn(self) -> None:
         revision = self._revision

@@ -65,7 +65,7 @@ class SelfCheck:
             wrong_keys += found
         if wrong_keys:
             LOG.error(
-                "The watch cache is not what the store holds and is made anew: %d keys differ: %s",
+                "The watch cache differs from the store and is rebuilt: %d keys differ: %s",
                 len(wrong_keys),
                 b", ".join(wrong_keys[:NAMED]).decode(errors="replace"),
             )

@@ -36,7 +36,7 @@ class Change:
         self.after = after
         self.before = before
         self.observed_at = observed_at
-        """When this process heard of it, in its clock's seconds."""
+        """The time at which this process received it, in seconds of its clock."""
         self._frames: dict[tuple[Encode, str], bytes] = {}
 
     @property
@@ -63,7 +63,7 @@ HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
 
 FRAMED = 256
-"""Changes whose frames are kept for others who watch: all that follow closely have had theirs by then."""
+"""Changes whose frames are kept for other watches: those that follow closely have got them by then."""
 SMALL = 32
 """Objects that are sooner looked at than looked up."""
 INDEXED_LABELS = 16
@@ -102,7 +102,7 @@ class ResourceCache:
         """Changes at this revision and before are not in the history."""
         self._followers: dict[bytes, list[CacheWatcher]] = {}
         self._labels: dict[str, dict[str, set[bytes]]] = {}
-        """By a label's name and value, who has it: of the labels that were selected by."""
+        """By a label's name and value, the objects that have it: for labels that were selected by."""
 
     def __len__(self) -> int:
         return len(self.objects)

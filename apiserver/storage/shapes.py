@@ -22,7 +22,7 @@ from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.storage.values import Unreadable, read_value
 
 MAX_KINDS: Final = 4096
-"""Kinds that are remembered: more are not checked, as there are no more built-in ones."""
+"""Kinds that are cached: more are not checked, as there are no more built-in ones."""
 MAX_HEAD: Final = 512
 """Bytes of a kind and a version together."""
 Upgrades: TypeAlias = Mapping[bytes, Callable[[Tree], Tree]]

@@ -108,7 +108,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         return tree
 
     def shared_tree(self) -> ReadOnlyTree:
-        """The object, parsed once and kept: of the few objects that many writes ask about, such as an account."""
+        """The object, parsed once and kept: for the few objects that many writes read, such as an account."""
         if self._shared is None:
             self._shared = self.tree()
         return self._shared

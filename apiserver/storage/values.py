@@ -121,14 +121,14 @@ class TrustedValues:
 MAX_REASON: Final = 300
 """Characters of an error that are logged: the value may be part of it."""
 MAX_REPORTED: Final = 10_000
-"""Objects that are remembered as logged; after so many the memory begins anew."""
+"""Objects that are recorded as logged; after so many the record is cleared."""
 
 
 class UnreadableObjects:
     """Values below one prefix of the store that are not the object of their key.
 
-    Each is counted, and named in the log once for each revision. Lists and watches leave it out; a get of it is an error;
-    it can be deleted by name.
+    Each is counted, and named in the log once for each revision. Lists and watches leave it out; a get of it is an
+    error; it can be deleted by name.
     """
 
     def __init__(self) -> None:

@@ -66,7 +66,8 @@ class WatchCache:
     ) -> None:
         """Treat values in a folder as unreadable unless they are of a kind, in one of some versions.
 
-        Objects of the other versions are served as the first one with `relabels`. Call `reconsider` afterwards, since unreadable values may be valid now.
+        Objects of the other versions are served as the first one with `relabels`. Call `reconsider` afterwards, since
+        unreadable values may be valid now.
         """
         begin = b'{"kind":"%b",' % kind.encode()
         heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions)
@@ -305,7 +306,7 @@ class WatchCache:
             await yield_to_loop()
         self._advance(batch.revision)
         self._consistent.set()
-        await yield_to_loop()  # who waits to read comes before the next batch
+        await yield_to_loop()  # waiting readers run before the next batch
 
     def _apply(self, events: Sequence[Event]) -> None:
         now = self._clock.monotonic()

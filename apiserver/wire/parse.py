@@ -93,7 +93,7 @@ def _sort_keys(tree: Any) -> Any:
 
 
 def parse_applied(data: bytes) -> ParsedObject:
-    """What is applied, which upstream converts first, with errors that tell.
+    """Parse an applied configuration, which upstream converts first, with its own errors.
 
     Upstream writes YAML as JSON before it is read: `2.0` is 2, and `1e3` is 1000.
     """

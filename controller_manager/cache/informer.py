@@ -1,6 +1,6 @@
 """Keep the objects of one resource in a store, and notify handlers of each change.
 
-The informer also knows up to which revision it has seen changes, so that a caller can wait for a revision. In tests a
+The informer also has the revision of the last change, so that a caller can wait for a revision. In tests a
 mutation detector finds the handler that changes a shared object.
 
 An object that a view, an index or a handler cannot take stops no other object: it is logged, counted, and passed over.

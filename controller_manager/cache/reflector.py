@@ -30,9 +30,9 @@ SHORT: Final = 1.0
 
 _END_OF_INITIAL: Final = "k8s.io/initial-events-end"
 _OFFERS_NONE: Final = (status.Invalid, status.BadRequest)
-"""What a server answers that does not know of watches which begin with what is there."""
+"""Responses of a server that does not support watches with initial events."""
 _COMES_AGAIN: Final = (status.Expired, status.Gone, status.TooManyRequests)
-"""What says nothing about such a watch. After any other error a list is tried: over an etcd that tells no progress a
+"""Errors that are not about such a watch. After any other error a list is tried: over an etcd without progress a
 server offers such watches, and fails each of them.
 """
 _log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Reflector:
             # A server of an older minor does not have every kind: that is no failure, and may change.
             _log.log(
                 logging.DEBUG if self._is_missing else logging.INFO,
-                "the server does not serve %s, and is asked again",
+                "the server does not serve %s; retrying",
                 self._resource,
             )
             self._is_missing = True
@@ -133,7 +133,7 @@ class Reflector:
         try:
             return trees, int(page.resource_version)
         except ValueError as error:
-            raise Unreachable(f"a list has no revision but {page.resource_version[:100]!r}") from error
+            raise Unreachable(f"a list has an invalid revision: {page.resource_version[:100]!r}") from error
 
     # --- a watch
 
@@ -147,7 +147,7 @@ class Reflector:
                 for line in batch:
                     self._take(*taken_apart(line))
         if self._initial is not None:
-            raise Unreachable("the watch ended before all of what is there had come")
+            raise Unreachable("the watch ended before all initial events were received")
         if self._clock.monotonic() - began < SHORT and self._counts.events == before:
             self._counts.short_watches += 1
             raise NoAnswer("the watch ended at once")
@@ -158,22 +158,22 @@ class Reflector:
             return {**query, "resourceVersion": self._revision}
         return {**query, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
-    def _take(self, happened: str, tree: Parsed, revision: int) -> None:
-        self._counts.take(happened)
+    def _take(self, event_type: str, tree: Parsed, revision: int) -> None:
+        self._counts.take(event_type)
         if self._initial is not None:
-            self._take_initial(happened, tree, revision)
+            self._take_initial(event_type, tree, revision)
             return
         self._revision = revision
-        if happened == "BOOKMARK":
+        if event_type == "BOOKMARK":
             self._sink.reach(revision)
-        elif happened == "DELETED":
+        elif event_type == "DELETED":
             self._sink.remove(tree)
         else:
             self._sink.put(tree)
 
-    def _take_initial(self, happened: str, tree: Parsed, revision: int) -> None:
+    def _take_initial(self, event_type: str, tree: Parsed, revision: int) -> None:
         assert self._initial is not None
-        if happened != "BOOKMARK":
+        if event_type != "BOOKMARK":
             self._initial.append(tree)
         elif meta.annotations(tree).get(_END_OF_INITIAL) == "true":
             self._counts.lists += 1
@@ -186,12 +186,12 @@ def taken_apart(line: bytes) -> tuple[str, Parsed, int]:
     """Its type, its object, and the revision at which it happened."""
     try:
         event = orjson.loads(line)
-        happened, tree = event["type"], event["object"]
-        if happened == "ERROR":
+        event_type, tree = event["type"], event["object"]
+        if event_type == "ERROR":
             raise status.from_tree(tree, tree["code"])
-        return happened, tree, int(meta.resource_version(tree))
+        return event_type, tree, int(meta.resource_version(tree))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Unreachable(f"what came is no event: {line[:200]!r}") from error
+        raise Unreachable(f"received an invalid event: {line[:200]!r}") from error
 
 
 async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[Sequence[bytes]]:

@@ -98,7 +98,7 @@ class Client:
         self._timeout = timeout
 
     def acting_as(self, service_account: str) -> "Client":
-        """The client of a controller: with credentials of its own where the process was told to, and its own name."""
+        """The client of a controller: with its own user agent and, if configured, its own credentials."""
         return Client(self._identities.of(service_account), self._identities, timeout=self._timeout)
 
     def with_timeout(self, seconds: float) -> "Client":
@@ -217,7 +217,7 @@ class Client:
         try:
             parsed: Parsed = orjson.loads(answer.body)
         except orjson.JSONDecodeError as error:
-            raise no_answer(request, f"no JSON came: {error}") from error
+            raise no_answer(request, f"the response is not JSON: {error}") from error
         return parsed
 
 

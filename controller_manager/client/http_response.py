@@ -75,17 +75,17 @@ class ResponseReader:
         """Return what follows the head, or None if that has not come yet."""
         head, end, rest = data.partition(b"\r\n\r\n")
         if len(head) > MOST_HEAD:
-            raise MalformedResponse("the head of the answer is too long")
+            raise MalformedResponse("the response header is too long")
         if not end:
             self._partial_head = data
             return None
         first, *lines = head.split(b"\r\n")
         matched = _STATUS_LINE.fullmatch(first)
         if matched is None:
-            raise MalformedResponse(f"the answer begins with {first[:100]!r}")
+            raise MalformedResponse(f"the response begins with {first[:100]!r}")
         status, headers = int(matched[2]), dict(map(_header, lines))
         if status == _SWITCHING:
-            raise MalformedResponse("the answer switches to another protocol")
+            raise MalformedResponse("the response switches to another protocol")
         if status < 200:
             return self._take_head(rest)
         self._status, self._headers = status, headers
@@ -103,18 +103,18 @@ class ResponseReader:
             self._missing = 0
         elif encoding is not None:
             if encoding.lower() != b"chunked":
-                raise MalformedResponse(f"the answer is encoded as {encoding[:100]!r}")
+                raise MalformedResponse(f"the response is encoded as {encoding[:100]!r}")
             self._chunks = _Chunks()
         elif length is not None:
             if not _LENGTH.fullmatch(length):
-                raise MalformedResponse(f"the answer has a length of {length[:100]!r}")
+                raise MalformedResponse(f"the response has a length of {length[:100]!r}")
             self._missing = int(length)
 
 
 def _header(line: bytes) -> tuple[bytes, bytes]:
     name, colon, value = line.partition(b":")
     if not colon:
-        raise MalformedResponse(f"a header of the answer is {line[:100]!r}")
+        raise MalformedResponse(f"invalid response header {line[:100]!r}")
     return name.lower(), value.strip(b" \t")
 
 
@@ -144,7 +144,7 @@ class _Chunks:
                 continue
             end = data.find(b"\r\n", at)
             if (len(data) if end < 0 else end) - at > MOST_LINE:
-                raise MalformedResponse("a line between chunks of the answer is too long")
+                raise MalformedResponse("a line between chunks of the response is too long")
             if end < 0:
                 self._partial_line = data[at:]
                 return False
@@ -160,12 +160,12 @@ class _Chunks:
             return not line
         if self._is_after_chunk:
             if line:
-                raise MalformedResponse(f"a chunk of the answer is longer than was said: {line[:100]!r}")
+                raise MalformedResponse(f"a chunk of the response is longer than its size: {line[:100]!r}")
             self._is_after_chunk = False
             return False
         matched = _CHUNK_SIZE.fullmatch(line)
         if matched is None:
-            raise MalformedResponse(f"a chunk of the answer has a size of {line[:100]!r}")
+            raise MalformedResponse(f"a chunk of the response has a size of {line[:100]!r}")
         self._missing = int(matched[1], 16)
         self._is_after_chunk = bool(self._missing)
         self._is_after_last = not self._missing

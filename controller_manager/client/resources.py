@@ -1,4 +1,4 @@
-"""A resource as the controller manager knows it: where it is in the API, and what its cached objects become.
+"""A resource in the controller manager: its path in the API, and the view of its cached objects.
 
 The rows themselves are in `mockube.controller_manager.client.kinds`.
 """

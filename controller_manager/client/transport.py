@@ -116,7 +116,7 @@ class HttpTransport:
             lines.append(f"Content-Length: {len(request.body)}")
         head = "\r\n".join(lines)
         if head.count("\n") >= len(lines) or head.count("\r") >= len(lines):
-            raise ValueError("a header of a request contains the end of a line")
+            raise ValueError("a request header contains a line break")
         return f"{head}\r\n\r\n".encode() + request.body
 
     @asynccontextmanager
@@ -234,7 +234,7 @@ class FencedTransport:
 
     async def send(self, request: Request, headers: Mapping[str, str]) -> Answer:
         if not (request.is_read or self._may_write()):
-            raise Unreachable(f"{request.method} {request.target}: the lease is not held any more")
+            raise Unreachable(f"{request.method} {request.target}: the lease is lost")
         return await self._transport.send(request, headers)
 
     def stream(self, request: Request, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Stream]:

@@ -117,7 +117,7 @@ class RemoveFinalizer(Struct, frozen=True, kw_only=True):
 
 
 class Remember(Struct, frozen=True):
-    """Pass this value to the next reconciliation of the key; None drops the remembered value."""
+    """Pass this value to the next reconciliation of the key; None deletes it."""
 
     memory: object
 

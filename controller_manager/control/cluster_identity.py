@@ -1,6 +1,6 @@
 """Detects that the server holds another cluster than before: its store was emptied, or a snapshot has replaced it.
 
-The uid of the namespace kube-system identifies a cluster. When it changes, nothing that a controller remembers is true
+The uid of the namespace kube-system identifies a cluster. When it changes, no memory of a controller is valid
 any more (own writes, series of events, which nodes were registered), so all work ends and begins with empty caches, as
 if the process had been restarted.
 """
@@ -64,7 +64,7 @@ class ClusterIdentity:
         uid = meta.uid(namespace)
         if self._uid and uid != self._uid and not self._changed.is_set():
             LOG.warning(
-                "The server holds another cluster: namespace %s had uid %s and has %s. All work begins anew",
+                "The server holds another cluster: namespace %s had uid %s and has %s. All work restarts",
                 NAMESPACE_SYSTEM,
                 self._uid,
                 uid,

@@ -2,7 +2,7 @@
 
 The runtime owns the loop: informers turn changes into keys, a queue hands each key to one worker at a time, the worker
 calls `reconcile`, and the executor executes the plan. A key waits until the caches have seen what was last written
-for it, so that no plan is made from what is known to be old.
+for it, so that no plan is made from stale objects.
 """
 
 from abc import abstractmethod
@@ -51,7 +51,7 @@ class Controller(Struct, frozen=True, kw_only=True):
     reconcile: Callable[..., Plan]
     """Pure: takes the caches, a key and the time, returns a plan; that of a deleted object is empty. Raises nothing.
 
-    With `remembers` it also takes the remembered value, or None.
+    With `remembers` it also takes the memory of the key, or None.
     """
     workers: int
     remembers: bool = False

@@ -273,7 +273,7 @@ class Executor:
         resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""
         found = await self._client.list(resource, action.namespace, field_selector=selected)
         if not action.holds([resource.view(item) for item in found.items]):
-            raise Conflict(f"the server has other {resource} than the cache")
+            raise Conflict(f"the server returned other {resource} than the cache")
 
     async def _claim(
         self,

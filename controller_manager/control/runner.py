@@ -101,8 +101,8 @@ class ControllerRunner:
         return observe
 
     def _plan(self, key: Key) -> Plan:
-        remembered = (self._memories.get(key),) if self._controller.remembers else ()
-        return self._controller.reconcile(self._caches, key, self._context.clock.now(), *remembered)
+        memory = (self._memories.get(key),) if self._controller.remembers else ()
+        return self._controller.reconcile(self._caches, key, self._context.clock.now(), *memory)
 
     def _store_memory(self, key: Key, memory: object) -> None:
         if memory is None:

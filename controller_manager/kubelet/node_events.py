@@ -108,6 +108,6 @@ class NodeEvents:
             name, event = await self._queue.get()
             if wait := bucket.take():
                 await self._clock.sleep(wait)
-            # A kubelet knows its node by the name alone.
+            # A kubelet identifies its node by name only.
             about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
             self._recorder.record_on(name, about, event.type, event.reason, event.message)

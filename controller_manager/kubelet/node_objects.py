@@ -36,7 +36,7 @@ DECLARED_FEATURES: Final = (
 LEASE_SECONDS: Final = 40
 KUBELET_PORT: Final = 10250
 RUNTIME: Final = "mockube"
-"""What a node runs on: no tool shall take it for one that it knows."""
+"""What a node runs on: tools must not mistake it for a real platform."""
 
 NODE_CONDITIONS: Final[Sequence[Mapping[str, str]]] = (
     {
@@ -121,7 +121,7 @@ def _first_conditions(now: str) -> list[dict[str, str]]:
 
 
 def machine_ids(name: str) -> dict[str, str]:
-    """By which a node is known to be the same machine, started once: they follow from its name."""
+    """The ids of a machine and of its boot, derived from the node's name."""
     machine, system, boot = (uuid5(NAMESPACE_DNS, f"{part}.{name}") for part in ("machine", "system", "boot"))
     return {"machineID": machine.hex, "systemUUID": str(system), "bootID": str(boot)}
 

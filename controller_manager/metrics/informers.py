@@ -85,7 +85,7 @@ class InformerMetrics(Collector):
     def _lag(self) -> Metric:
         lag = HistogramMetricFamily(
             "informer_lag_seconds",
-            "How long a cache was waited for to show what was known to be written.",
+            "How long reconciliations waited until a cache contained their own writes.",
             labels=["name"],
         )
         for resource, counts in self._counts.items():

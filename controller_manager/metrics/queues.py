@@ -129,7 +129,7 @@ class LeaderMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         gauge = GaugeMetricFamily(
             "leader_election_master_status",
-            "1 for the one that works, 0 for those who wait.",
+            "1 for the leader, 0 for the others.",
             labels=["name"],
         )
         gauge.add_metric([self._lease], float(self._is_leading()))
@@ -145,7 +145,7 @@ class Metrics:
         self.reconciles = ReconcileMetrics(clock)
         self.task_restarts = Counter(
             "mockube_task_restarts",
-            "Tasks that failed for a reason that nobody foresaw, and were started again.",
+            "Tasks that failed unexpectedly and were restarted.",
             ["task"],
             registry=self.registry,
         )

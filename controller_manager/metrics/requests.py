@@ -39,12 +39,12 @@ class ClientMetrics(Collector):
         self._waits[host, method].observe(seconds)
 
     def collect(self) -> Iterable[Metric]:
-        yield _counts("rest_client_requests", "Requests by how they ended.", "method", self._requests)
-        yield _counts("rest_client_request_retries", "Requests that were sent again.", "verb", self._retries)
+        yield _counts("rest_client_requests", "Requests by result.", "method", self._requests)
+        yield _counts("rest_client_request_retries", "Retried requests.", "verb", self._retries)
         yield _histogram("rest_client_request_duration_seconds", "How long requests took.", self._durations)
         yield _histogram(
             "rest_client_rate_limiter_duration_seconds",
-            "How long requests were held back by the limit of their rate.",
+            "How long requests waited for the client's rate limit.",
             self._waits,
         )
 

@@ -1,4 +1,4 @@
-"""Terms of pod affinity, and whether a pod is meant by one. Pure. Upstream: framework, AffinityTerm."""
+"""Terms of pod affinity, and whether one selects a pod. Pure. Upstream: framework, AffinityTerm."""
 
 from collections.abc import Callable, Iterable, Mapping
 

@@ -1,7 +1,7 @@
 """The hash of a pod template, as upstream computes it: over go-spew's `%#v` text of the decoded template.
 
 Empty fields are nil there, quantities canonical and times zero. `data/pod_template.json` holds the Go types, and its
-README says where they come from. Names use the alphabet of k8s.io/apimachinery's SafeEncodeString.
+README has their source. Names use the alphabet of k8s.io/apimachinery's SafeEncodeString.
 """
 
 import re

@@ -6,7 +6,7 @@
     {"count":2,"sha256":"…"}                                                   of all lines before, as they stand there
 
 A value that is not a JSON object on one line, such as protobuf, stands as "value_base64"; so does a key that is not
-UTF-8, as "key_base64". A value is given back byte for byte. Pure: knows no store and no file.
+UTF-8, as "key_base64". A value is given back byte for byte. Pure: it uses no store and no file.
 """
 
 import base64
@@ -25,7 +25,7 @@ VERSION: Final = 1
 
 
 class Unreadable(Exception):
-    """A line is not as this format has it; the message says what is wrong."""
+    """A line is not as this format has it; the message has the reason."""
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -89,9 +89,9 @@ def read_opening(line: bytes) -> Opening:
     try:
         opening = _openings.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable("is no snapshot of mockube") from error
+        raise Unreadable("is not a mockube snapshot") from error
     if opening.format != FORMAT:
-        raise Unreadable("is no snapshot of mockube")
+        raise Unreadable("is not a mockube snapshot")
     if opening.version != VERSION:
         raise Unreadable(f"is a snapshot of format {opening.version}; this mockube reads format {VERSION}")
     return opening
@@ -150,7 +150,7 @@ class HalfRestored(KVError):
 
     def __init__(self, source: str) -> None:
         super().__init__(
-            f"the store is half restored, from {source}: restore it again, with --replace, before it is used"
+            f"the restore of {source} was interrupted: restore it again, with --replace, before the store is used"
         )
 
 

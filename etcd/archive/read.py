@@ -58,7 +58,7 @@ Look = Callable[[Entry, bytes], None]
 def check(file: BinaryIO, name: str, look: Look | None = None) -> Archive:
     """The archive in a file that can be read more than once; `BadArchive` unless every byte is as it was written.
 
-    A caller that knows what values should be refuses those that are not by `look`.
+    A caller that restricts values refuses others by `look`.
     """
     with _name_errors(name), _lines(file) as lines:
         return _check(file, name, lines, look)
@@ -85,23 +85,23 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes], look: Look | None)
             look(found, root)
         last = found.key
         digest.update(line)
-    raise Unreadable("ends too early: it was cut off")
+    raise Unreadable("is truncated")
 
 
 def _check_opening(opening: Opening) -> None:
     if not opening.prefix:
-        raise Unreadable("is damaged: it names no prefix of its keys")
+        raise Unreadable("is damaged: its prefix of keys is missing")
     if not 0 < opening.revision <= MAX_REVISION:
-        raise Unreadable(f"is damaged: no store is at revision {opening.revision}")
+        raise Unreadable(f"is damaged: revision {opening.revision} is invalid")
 
 
 def _check_entry(entry: Entry) -> None:
     """Refuse what no store takes."""
     key = entry.key.decode(errors="replace")
     if len(entry.key) + len(entry.value) > MAX_ENTRY:
-        raise Unreadable(f"is refused: {key} and its value have more than {MAX_ENTRY} bytes")
+        raise Unreadable(f"cannot be restored: {key} and its value have more than {MAX_ENTRY} bytes")
     if not 0 <= entry.ttl <= MAX_TTL:
-        raise Unreadable(f"is refused: {key} would last for {entry.ttl} seconds")
+        raise Unreadable(f"cannot be restored: {key} has a TTL of {entry.ttl} seconds")
 
 
 @contextmanager
@@ -113,13 +113,13 @@ def _lines(file: BinaryIO) -> Iterator[Iterator[bytes]]:
 
 @contextmanager
 def _name_errors(name: str) -> Iterator[None]:
-    """What is wrong is told with the name of the file."""
+    """Errors contain the name of the file."""
     try:
         yield
     except gzip.BadGzipFile as error:
-        raise BadArchive(f"{name} is no snapshot of mockube, or is damaged") from error
+        raise BadArchive(f"{name} is not a mockube snapshot, or is damaged") from error
     except EOFError as error:
-        raise BadArchive(f"{name} ends too early: it was cut off") from error
+        raise BadArchive(f"{name} is truncated") from error
     except zlib.error as error:
         raise BadArchive(f"{name} is damaged") from error
     except Unreadable as error:

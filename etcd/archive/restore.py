@@ -1,11 +1,11 @@
 """Put what a file holds into a store, instead of what is there.
 
-A store of ours takes all of it in one revision, so nobody ever sees half of it. An etcd has to be told in many
-transactions: as long as they are under way a mark says so, and who finds the mark later knows that they never ended.
+An embedded store takes all of it in one revision, so a half is never visible. An etcd needs many
+transactions: a marker exists while they are in progress, and a marker found later means that they were interrupted.
 
-What is restored is a change like any other: every key that is put gets a new revision, higher than any that was told
-before, and a watch that goes on from an old one is told all that happened. What is the same already is not put again
-where all is done at once.
+What is restored is a change like any other: every key that is put gets a new revision, higher than any that was
+returned before, and a watch that resumes from an old one receives all changes. What is the same already is not put
+again where all is done at once.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
 
 
 async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool) -> Revision:
-    """Answers with the revision that all of it is at; `NotEmpty` if something is there and `replace` was not said."""
+    """Return the revision of the restored keys; raise `NotEmpty` if the store has keys and `replace` is false."""
     if not replace and (count := await _count(kv, target)):
         raise NotEmpty(count)
     if isinstance(kv, EmbeddedStore):

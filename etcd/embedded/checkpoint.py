@@ -63,7 +63,7 @@ class Checkpoints:
                 await self._thread.call(writer.add, chunk)
             events = next(iter(core.events(opening.revision, opening.revision)), ())
             leases = core.leases.ttls()
-            await commits.wait_durable()  # what the snapshot says of leases must not be ahead of the log
+            await commits.wait_durable()  # the leases in the snapshot must not be ahead of the log
             return await self._thread.call(writer.finish, events, leases)
         except BaseException:
             self._thread.call_later(writer.abandon)

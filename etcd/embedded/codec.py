@@ -1,6 +1,6 @@
-"""What the log and the snapshots say, as bytes: msgpack arrays, each with a number that tells what it is.
+"""The contents of the log and of snapshots as bytes: msgpack arrays, each with the number of its type.
 
-The log holds what came of each request, not the request: whoever replays it decides nothing. New fields may be added
+The log holds the result of each request, not the request: a replay decides nothing. New fields may be added
 at the end of a record, with a default; a change of meaning needs a new number here or a new format of the file.
 """
 

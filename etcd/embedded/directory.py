@@ -1,4 +1,4 @@
-"""A data directory: who holds it, and what is found in it when it is opened.
+"""A data directory: its lock, and its files when it is opened.
 
 LOCK                         held by the process that has the directory open
 00000001.log …               the log's segments
@@ -58,7 +58,7 @@ def begin_after(path: Path, revision: Revision, disk: Disk) -> None:
     """Begin a store in a new directory that counts on from a revision, as one does that forgot all before it."""
     lock = take_directory(path)
     try:
-        assert is_new(path), "its revisions are told already"
+        assert is_new(path), "its revisions are known to clients already"
         remove_unfinished(path)
         openings, _ = _begin_log(path, disk)
         snapshot = SnapshotWriter(disk, path, snapshots.Opening(revision, openings[0].number))

@@ -46,7 +46,7 @@ def store_error(error: OSError, path: Path) -> KVError:
 
 @contextmanager
 def _syncing(path: Path) -> Iterator[None]:
-    """A failed fsync is a case of its own: nobody knows what it left on the disk, and a second try would not tell."""
+    """A failed fsync is a case of its own: it is unknown what it left on the disk, and a second try would not show it."""
     try:
         yield
     except OSError as error:
@@ -98,7 +98,7 @@ class File:
                 offset += written
 
     def sync(self) -> None:
-        """Return when everything written is on the disk; if that fails, nobody knows how much of it is."""
+        """Return when everything written is on the disk; if that fails, it is unknown how much of it is."""
         with _syncing(self.path):
             self._disk.sync(self._fd)
 
@@ -124,7 +124,7 @@ class NewFile(File):
         self._name = path
         unfinished = path.with_name(path.name + UNFINISHED)
         with naming_file(unfinished):
-            # What is there may be somebody else's, who could read what is written to it.
+            # An existing file may belong to another user, who could read what is written to it.
             unfinished.unlink(missing_ok=True)
         super().__init__(disk, unfinished, os.O_CREAT | os.O_EXCL)
 

@@ -1,9 +1,9 @@
-"""The embedded store on a disk: nothing is told before it is durable, and a restart finds all that was told.
+"""The embedded store on a disk: nothing is acknowledged before it is durable, and a restart finds all that was acknowledged.
 
 The state machine runs ahead of the disk. A change is applied at once, so that the next can build on it; its answer
 waits for the fsync that it shares with everything of its time. Reads and watches see the newest durable revision,
 which holds all that was ever answered, and so need not wait. If the log cannot be written, what is not durable is
-undone and its callers are told; reads go on, and later writes are tried again. If fsync itself fails, nobody knows
+undone and its callers get an error; reads go on, and later writes are tried again. If fsync itself fails, it is unknown
 what the disk holds: the store takes no more writes until it is started again.
 """
 
@@ -77,7 +77,7 @@ class DurableStore(EmbeddedStore):
         await self._commits.close()
         self._lock.release()
 
-    # --- what is told, and when
+    # --- what is acknowledged, and when
 
     async def _settle(self) -> None:
         revision = self._core.revision
@@ -114,7 +114,7 @@ class DurableStore(EmbeddedStore):
         self._commits.record(entries, head=revision, undo=undo)
 
     async def _record_compaction(self, revision: Revision) -> None:
-        # Nothing to undo: the state machine is told once the log has it.
+        # Nothing to undo: the state machine is changed once the log has it.
         entry = codec.encode(codec.Compaction(revision))
         self._commits.record([entry], head=self._commits.head, undo=lambda: None)
         await self._commits.wait_durable()

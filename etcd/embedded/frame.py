@@ -1,9 +1,9 @@
-"""How a record lies in a file: `mark | length | checksum | payload`, and how whole records are told from damaged ones.
+"""How a record lies in a file: `mark | length | checksum | payload`, and how whole records are distinguished from damaged ones.
 
 Pure: bytes in, bytes out. What a payload means, and what is done about damage, is for others to say.
 
 The checksum covers the payload, its length and the offset at which the frame lies. So a frame counts only where it
-was written: when the bytes after some damage are searched for whole frames, a copy of a log that somebody stored as a
+was written: when the bytes after some damage are searched for whole frames, a copy of a log that was stored as a
 value is not taken for one.
 """
 

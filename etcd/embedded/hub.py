@@ -1,6 +1,6 @@
-"""Who hears of which revision, and when.
+"""Which watch receives which revision, and when.
 
-The hub is told of every revision once it counts (in memory at once, on disk after the fsync). Watches of the same
+The hub receives every revision once it counts (in memory at once, on disk after the fsync). Watches of the same
 interval share a *channel*: each revision is matched and cut once for all of them, and each watch holds only a
 position in the channel's log. An idle watch costs nothing, for a change finds its channels by looking its key up, not
 by asking every channel.
@@ -156,7 +156,7 @@ class Channel:
         return self.start + bisect_left(self.revisions, revision)
 
     def is_long(self) -> bool:
-        """Whether trimming pays: a trim asks every watch, so it waits for as many entries as there are watches."""
+        """Whether trimming pays: a trim visits every watch, so it waits for as many entries as there are watches."""
         return len(self.log) > self._long
 
     def trim(self, limit: int) -> None:
@@ -268,7 +268,7 @@ class Hub:
                 self._interest.remove(watch.request.key, watch.request.range_end, channel)
 
     def notify_progress(self) -> None:
-        """Have every watch that asked for notifications told how far it is."""
+        """Send progress to every watch that requested notifications."""
         for watch in self._progress:
             watch.want_progress()
 

@@ -1,6 +1,6 @@
 """Leases: which are granted, until when, and which keys each holds.
 
-A table without a clock: deadlines come and go as numbers. A restart forgets deadlines, so every lease then begins
+A table without a clock: deadlines come and go as numbers. A restart drops deadlines, so every lease then begins
 anew, as in etcd after a change of leader.
 """
 

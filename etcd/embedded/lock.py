@@ -77,5 +77,5 @@ def open_lock(path: Path) -> int:
     descriptor = os.open(path, LOCK_FLAGS, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is no regular file: remove it")
+        raise OSError(f"{path} is not a regular file: remove it")
     return descriptor

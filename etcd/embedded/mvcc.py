@@ -86,7 +86,7 @@ class Mvcc:
         self._swept = revision - 1
 
     def replay(self, changes: Sequence[Change]) -> None:
-        """Make the next revision of what is known to have come of a transaction."""
+        """Create the next revision from the recorded result of a transaction."""
         events: list[Event] = []
         for key, value, lease in changes:
             if value is None:
@@ -295,7 +295,7 @@ class Mvcc:
             raise Compacted(revision, self.compact_revision)
 
     def compact(self, revision: Revision) -> None:
-        """Refuse reads before `revision` from now on; `sweep` then frees what nobody can read."""
+        """Refuse reads before `revision` from now on; `sweep` then frees what can no longer be read."""
         self.check_compact(revision, self.revision)
         self.compact_revision = revision
 
@@ -313,7 +313,7 @@ class Mvcc:
 
 
 def _shape(request: Range, head: Revision, kvs: Sequence[KeyValue], count: int) -> RangeResult:
-    """Cut what was found to what was asked for."""
+    """Cut what was found to what was requested."""
     if request.count_only:
         return RangeResult(revision=head, kvs=(), count=count)
     more = bool(request.limit) and count > request.limit

@@ -1,6 +1,6 @@
 """Start-up: from the files of a data directory to the state they stand for. Reads only; changes no file.
 
-The newest snapshot is loaded, and the log replayed from where the snapshot says. Each segment must be the successor
+The newest snapshot is loaded, and the log replayed from the snapshot's position on. Each segment must be the successor
 of the one before it and each revision of the one before it, or the files are `Corrupt`. What is whole before the
 damage has been replayed by then, and a repair starts from that.
 """
@@ -64,7 +64,7 @@ class Recovery:
             for entry in codec.decode_entries(frame.payload):
                 self._apply(entry)
         except (msgspec.DecodeError, _ContradictionError) as error:
-            raise Corrupt(str(path), frame.offset, f"a record that makes no sense: {error}") from error
+            raise Corrupt(str(path), frame.offset, f"an invalid record: {error}") from error
 
     def _apply(self, entry: Entry) -> None:
         match entry:
@@ -87,7 +87,7 @@ class Recovery:
             raise _ContradictionError(f"revision {commit.revision} after {core.revision}")
         for key, value, _ in commit.changes:
             if value is None and core.get(key) is None:
-                raise _ContradictionError(f"revision {commit.revision} deletes {key!r}, which is not there")
+                raise _ContradictionError(f"revision {commit.revision} deletes {key!r}, which does not exist")
         core.replay(commit.changes)
 
     def _compact(self, revision: Revision) -> None:

@@ -3,9 +3,9 @@
     python -m mockube.etcd.embedded.repair DATA_DIR
 
 A damaged snapshot is set aside; the one before it and a longer stretch of the log say the same. If the log is
-damaged, what it says up to there becomes a new snapshot, a new segment begins after it, and all older files are set
+damaged, its contents up to there become a new snapshot, a new segment begins after it, and all older files are set
 aside. Revisions after the damage were given out once, and clients may remember them. So the repaired store goes on at
-a revision that is higher than any that can have been lost, and forgets its history: watches from before must read
+a revision that is higher than any that can have been lost, and drops its history: watches from before must read
 anew, as after any compaction.
 """
 

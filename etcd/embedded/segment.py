@@ -3,7 +3,7 @@
 A frame holds all that one fsync makes durable, and the next is written only after that fsync. So a crash can leave
 nothing worse than one unfinished frame at the very end of the last segment, a *torn tail*. Whatever else is not whole
 was written, synced and damaged later: `Corrupt`. A segment too is synced before the next one is begun, and the next
-one's opening says how long it was. Knows payloads and the revision a segment begins at, not keys.
+one's opening has its length. The module handles payloads and the revision a segment begins at, not keys.
 """
 
 import re
@@ -28,7 +28,7 @@ _NAME = re.compile(r"(\d{8})\.log")
 
 
 class Opening(Struct, frozen=True, kw_only=True, array_like=True):
-    """What a segment's first frame says of it."""
+    """The first frame of a segment, which describes it."""
 
     number: int
     first_revision: Revision
@@ -138,5 +138,5 @@ def _read_opening(path: Path, first: Frame) -> Opening:
     except msgspec.DecodeError as error:
         raise Corrupt(str(path), first.offset, f"the opening record cannot be read: {error}") from error
     if segment_path(path.parent, opening.number) != path:
-        raise Corrupt(str(path), first.offset, f"the file says that it is segment {opening.number}")
+        raise Corrupt(str(path), first.offset, f"the file has the header of segment {opening.number}")
     return opening

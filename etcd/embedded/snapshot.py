@@ -51,7 +51,7 @@ class Closing(Struct, frozen=True, array_like=True, tag=3):
     """The keys that the revision changed, in its order, each with the version before: a watch may start there."""
     leases: Mapping[LeaseId, int]
     """Those granted when the snapshot was closed, with their TTLs. The log is replayed from an earlier time, but the
-    last thing that it says of a lease is as true as this table, so replaying it over the table gives the right one."""
+    last record of a lease is as valid as this table, so replaying it over the table gives the right one."""
 
 
 class SnapshotInfo(Struct, frozen=True, kw_only=True):

@@ -220,7 +220,7 @@ class EmbeddedStore:
     # --- what a subclass decides
 
     async def _settle(self) -> None:
-        """Return when what the state machine did so far, and so whatever it answered, may be told; tell the watches."""
+        """Return when the state machine's results so far may be returned to callers; notify the watches."""
         raise NotImplementedError
 
     def _prepare(self, events: Sequence[Event]) -> None:
@@ -301,7 +301,7 @@ class EmbeddedStore:
                 await self.revoke(expired[0])
             except KVError as error:
                 _logger.warning(
-                    "the end of lease %d could not be recorded, it begins anew: %s", expired[0], error
+                    "the end of lease %d could not be recorded, its TTL restarts: %s", expired[0], error
                 )
                 self._core.leases.renew(expired[0], self._clock.monotonic())
         self._set_lease_timer()

@@ -81,8 +81,8 @@ class Log:
         self._openings.append(opening)
 
     def _take_back(self) -> None:
-        """Leave nothing of a frame that could not be written: its commits are told to have changed nothing."""
+        """Leave nothing of a frame that could not be written: its commits have changed nothing."""
         try:
             self._file.cut(self._end)
         except KVError as error:
-            raise Interrupted(f"a failed write could not be taken back: {error}") from error
+            raise Interrupted(f"a failed write could not be undone: {error}") from error

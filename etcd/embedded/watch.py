@@ -118,14 +118,14 @@ class StoreWatch:
         if last == self._hub.revision:
             self._join()
         if not found:
-            # Progress may have been asked for while the past was looked through: nothing else would wake this up.
+            # Progress may have been requested while past events were read: nothing else would wake this up.
             return self._take() if self._channel is not None else None
         if not request.previous:
             found = [without_previous(event) for event in found]
         return WatchBatch(revision=found[-1].kv.mod_revision, events=found)
 
     def _lost_history(self) -> bool:
-        """Whether compaction took what was to be looked at next; if so the watch is over."""
+        """Whether compaction took what was to be looked at next; if so the watch has ended."""
         oldest = self._core.first_watchable
         if self._next < oldest:
             self.cut_off(Compacted(self._next, oldest))

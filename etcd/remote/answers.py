@@ -2,7 +2,7 @@
 
 In the gateway's JSON bytes are base64, 64-bit integers are strings, and what is zero, empty or false is left out.
 msgspec undoes all of that while it parses, given the types: three to four times as fast as a general parser with
-conversions after it. Pure, and knows nothing of requests or of HTTP.
+conversions after it. Pure, and independent of requests and of HTTP.
 """
 
 import msgspec
@@ -26,7 +26,7 @@ from mockube.etcd.kv import (
 from mockube.etcd.remote.errors import error_of, error_of_answer
 
 _ON_DEMAND = -1
-"""The watch id in an answer to a request for progress, which speaks for all watches of its stream."""
+"""The watch id in a response to a progress request, which is for all watches of its stream."""
 
 
 class WatchAnswer(Struct, frozen=True, kw_only=True):
@@ -39,12 +39,12 @@ class WatchAnswer(Struct, frozen=True, kw_only=True):
     fragment: bool
     """More of the same answer follows."""
     compact_revision: Revision
-    """If not 0, the watch is over: it was to deliver what was compacted."""
+    """If not 0, the watch has ended: it was to deliver what was compacted."""
     events: list[Event]
 
 
 class MemberStatus(Struct, frozen=True, kw_only=True):
-    """What a member says of itself."""
+    """The status of a member."""
 
     revision: Revision
     version: str
@@ -217,7 +217,7 @@ def decode_txn(body: bytes) -> TxnResult:
 
 
 def decode_watch(message: bytes) -> WatchAnswer:
-    """Raises what etcd says instead, be it of the stream or of the watch; compaction is left to the caller."""
+    """Raise the error of the stream or of the watch; compaction is left to the caller."""
     watch = _watch(_result(message))
     if watch.canceled and not watch.compact_revision:
         raise error_of(watch.cancel_reason)
@@ -253,7 +253,7 @@ def decode_status(body: bytes) -> MemberStatus:
 
 
 def decode_done(body: bytes) -> None:
-    """That there is an answer says all."""
+    """The response has no content."""
     _streamed(body)
 
 

@@ -1,6 +1,6 @@
 """etcd's refusals, by their texts and gRPC codes, as the errors of `mockube.etcd.errors`.
 
-Two things decide: callers must be able to tell what went wrong by class, and `outcome_unknown` must be false only
+Two things decide: callers must be able to distinguish failures by class, and `outcome_unknown` must be false only
 where etcd certainly did not carry the request out. Knows nothing of requests: revisions that an error should name are
 filled in by the store.
 """
@@ -27,15 +27,15 @@ from mockube.etcd.errors import (
 
 
 class RevisionCompacted(KVError):
-    """`Compacted`, before it is known which revision was asked for and where history begins."""
+    """`Compacted`, before the requested revision and the compact revision are known."""
 
 
 class RevisionInFuture(KVError):
-    """`FutureRevision`, before it is known which revision was asked for and which is the newest."""
+    """`FutureRevision`, before the requested revision and the current one are known."""
 
 
 class TokenRejected(PermissionDenied):
-    """etcd does not know this token (any more): authenticate and ask again."""
+    """etcd does not accept this token (any more): authenticate and retry."""
 
 
 class NotTrusted(Unavailable):
@@ -66,7 +66,7 @@ _BY_TEXT: Mapping[str, type[KVError]] = {
     "too many requests": Unavailable,
     "rpc not supported for learner": Unavailable,
     "corrupt cluster": Unavailable,
-    # Proposed, and then nothing was heard of it: it may yet be carried out.
+    # Proposed, without a response: it may yet be carried out.
     "request timed out": Timeout,
     "request timed out, possibly due to previous leader failure": Timeout,
     "request timed out, possibly due to connection lost": Timeout,

@@ -1,7 +1,7 @@
 """One member's JSON gateway, over the session of etcd3-py's client.
 
 etcd3-py's own way from call to answer is not taken: its models cost several times the request itself, its streams do
-not work with the aiohttp of today, and its TLS looks at no host names. Which member to ask, and whether to ask again,
+not work with the aiohttp of today, and its TLS looks at no host names. Which member to use, and whether to retry,
 is the transport's business.
 """
 
@@ -27,7 +27,7 @@ from mockube.etcd.remote.stream import LineStream, SocketStream, Stream
 T = TypeVar("T")
 
 NEEDS_LEADER = {"Grpc-Metadata-hasleader": "true"}
-"""Without a leader a member could only let a request wait; asked like this it refuses it before anything is done."""
+"""Without a leader a member could only let a request wait; with this option it refuses it before anything is done."""
 
 LARGE = 2**20
 """Bytes from which on aiohttp wants a body as a file, to send it bit by bit."""
@@ -37,7 +37,7 @@ KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 class TLS(Struct, frozen=True, kw_only=True):
-    """Paths of PEM files: the authority that signed the servers' certificates, and our own certificate if they ask."""
+    """Paths of PEM files: the authority that signed the servers' certificates, and the client certificate if they require one."""
 
     ca: str
     cert: str | None = None
@@ -51,7 +51,7 @@ class TLS(Struct, frozen=True, kw_only=True):
 
 
 class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
-    """etcd3-py's client without its start, which asks for the server's version by a blocking request."""
+    """etcd3-py's client without its start, which reads the server's version by a blocking request."""
 
     def _retrieve_version(self) -> None:
         """Every etcd since 3.4 serves what we call at the same place."""
@@ -96,7 +96,7 @@ class Gateway:
         try:
             return method.decode(payload)
         except msgspec.MsgspecError as error:
-            raise Interrupted(f"{self.endpoint}: an answer that cannot be read: {error}") from error
+            raise Interrupted(f"{self.endpoint}: an unreadable response: {error}") from error
 
     async def open_stream(self, path: str, body: bytes) -> Stream:
         """Begin a call whose answers are a stream.

@@ -1,6 +1,6 @@
 """The contract's requests as the JSON of etcd's gateway.
 
-Bytes become base64; what is zero, empty or false may be left out. Pure, and knows nothing of answers or of HTTP.
+Bytes become base64; what is zero, empty or false may be left out. Pure, and independent of responses and of HTTP.
 """
 
 from collections.abc import Callable, Mapping

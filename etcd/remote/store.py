@@ -127,7 +127,7 @@ class RemoteStore:
         return await self._transport.call(requests.LEASES, requests.EMPTY_REQUEST)
 
     async def status(self) -> Status:
-        """As the member that answers knows it: its revision may be behind the cluster's."""
+        """The status of the member that responds: its revision may be behind the cluster's."""
         member = await self._transport.call(requests.STATUS, requests.EMPTY_REQUEST)
         return Status(
             backend="etcd",
@@ -156,8 +156,8 @@ class RemoteStore:
             raise Compacted(min(revisions), await self._history_start(reads[0].key)) from None
 
     async def _history_start(self, key: bytes) -> Revision:
-        """Nobody is told but a watch that starts too early."""
+        """Only a watch that starts too early reports it."""
         create = requests.encode_watch(WatchRequest(key=key), 1)
-        with suppress(PermissionDenied):  # whoever may not look is told of the refusal all the same
+        with suppress(PermissionDenied):  # without permission to watch, the error is raised without it
             return await self._transport.history_start(create)
         return 0

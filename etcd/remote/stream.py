@@ -1,7 +1,8 @@
 """The two ways a gateway streams answers: over a WebSocket, and as lines of a response that does not end.
 
-Both give whole messages as bytes, and neither loses one when a wait for it is cancelled. Nothing reads ahead of whoever
-calls `receive` but for aiohttp's own small buffers, so a slow reader slows etcd down. Knows nothing of what is said.
+Both give whole messages as bytes, and neither loses one when a wait for it is cancelled. Nothing reads ahead of the
+caller of `receive` but for aiohttp's own small buffers, so a slow reader slows etcd down. Independent of the
+messages' contents.
 """
 
 import asyncio
@@ -68,7 +69,7 @@ class LineStream:
         return line
 
     async def send(self, _message: bytes, /) -> None:
-        raise Unsupported("etcd's gateway takes no further request on a stream that was opened with a token")
+        raise Unsupported("etcd's gateway accepts no further request on a stream opened with a token")
 
     async def close(self) -> None:
         self._transport.abort()

@@ -1,4 +1,4 @@
-"""Requests to a cluster: which member to ask, for how long, with which token, and when to ask again.
+"""Requests to a cluster: to which member, for how long, with which token, and when to retry.
 
 A request is sent again only if it certainly was not carried out, or may be carried out twice; always within its
 deadline. Knows methods and bytes, not what is in them.
@@ -36,7 +36,7 @@ class Transport:
     ) -> None:
         self._gateways = gateways
         self._turn = 0
-        """The member to ask first: the last that answered."""
+        """The preferred member: the last that responded."""
         self._credentials = credentials
         self._token: str | None = None
         self._login = asyncio.Lock()
@@ -61,7 +61,7 @@ class Transport:
         return await self._with_token(open_on, repeatable=True)
 
     async def history_start(self, create: bytes) -> Revision:
-        """The oldest revision there is, as a watch that would start before it is told."""
+        """Return the oldest readable revision, from the response to a watch that would start before it."""
 
         async def ask(gateway: Gateway) -> Revision:
             watch = await self._open_watch(gateway, create)
@@ -157,7 +157,7 @@ class Transport:
             with Deadline(self._clock, seconds):
                 return await request(gateway)
         except TimeoutError as error:
-            raise Timeout(f"{gateway.endpoint}: no answer in {seconds:.3g} s") from error
+            raise Timeout(f"{gateway.endpoint}: no response in {seconds:.3g} s") from error
 
 
 def _pause(tries: int, members: int) -> float:

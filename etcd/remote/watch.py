@@ -7,10 +7,10 @@ Progress on request comes in three ways:
 
 * From a release that answers in order (`WatchStream.answers_progress_in_order`) it is the answer. There is none while
   the watch is not synchronised, so the request is repeated.
-* From earlier releases the answer says how far the member is, not the stream. Then everything that has happened since
+* From earlier releases the response has the revision of the member, not of the stream. Then everything that has happened since
   the watch's position, to any key, is read on a second stream: every revision has an event, so the event of the
   revision aimed at proves that all before it were seen. If some of that is compacted the watch ends as `Compacted`.
-* Over an authenticated connection nothing can be asked, which is refused as `Unsupported`.
+* Over an authenticated connection progress cannot be requested: `Unsupported`.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class RemoteWatch:
 
     async def request_progress(self) -> None:
         if self._follower.done():
-            raise Closed("the watch is over")
+            raise Closed("the watch has ended")
         head = await self._head()
         await self._ask_progress()
         self._put(self._order.request_progress(head))
@@ -176,7 +176,7 @@ class RemoteWatch:
         return (await self._transport.call(RANGE, body)).revision
 
     async def _ask_progress(self) -> None:
-        # If the stream just broke, the next is asked.
+        # If the stream just broke, the next one gets the request.
         with suppress(*_BROKEN):
             await self._stream.ask_progress()
 
@@ -195,7 +195,7 @@ class RemoteWatch:
         await self._stream.close()
 
     def _end_asking(self, asker: asyncio.Task[None]) -> None:
-        """What nobody foresaw ends the watch: its reader would wait for progress that nobody asks for any more."""
+        """An unexpected error ends the watch: its reader would wait for progress that is no longer requested."""
         if not asker.cancelled() and (error := asker.exception()) is not None:
             self._error = self._error or error
             self._follower.cancel()

@@ -1,8 +1,8 @@
 """A stream with one watch on it: its answers whole, and what must be known of the member behind it.
 
-A quiet stream is no proof that all is well: a member that is stopped, or cut off from its leader, hears of no change
-and still keeps its connections. etcd ends the streams of such a member for clients that ask for a leader, but its
-WebSockets cannot carry that wish. So a stream that was silent for a time has its member asked for a sign of life.
+A quiet stream is no proof that all is well: a member that is stopped, or cut off from its leader, receives no change
+and still keeps its connections. etcd ends the streams of such a member for clients that require a leader, but its
+WebSockets cannot carry that option. So when a stream was silent for a time, its member gets a status request.
 """
 
 import re
@@ -75,7 +75,7 @@ class WatchStream:
             with Deadline(self._clock, self._patience):
                 return await self.gateway.call(method, EMPTY_REQUEST)
         except TimeoutError as error:
-            raise Timeout(f"{self.gateway.endpoint}: no answer in {self._patience} s") from error
+            raise Timeout(f"{self.gateway.endpoint}: no response in {self._patience} s") from error
 
 
 def _is_in_order(version: str) -> bool:

@@ -12,7 +12,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(_options: argparse.Namespace) -> int:
-    from mockube.demonstration import demonstrate  # noqa: PLC0415 - the store is for those who want to see it
+    from mockube.demonstration import demonstrate  # noqa: PLC0415 - the store is imported only for this command
 
     asyncio.run(demonstrate(sys.stdout))
     return 0

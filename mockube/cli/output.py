@@ -38,5 +38,5 @@ def code_of(failure: Failure) -> Code:
 
 
 def signal_exit_code(number: signal.Signals) -> int:
-    """As shells tell that a signal has ended a command."""
+    """The exit code in shells of a command that a signal has ended."""
     return 128 + number

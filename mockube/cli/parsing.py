@@ -1,4 +1,4 @@
-"""The parser of every command: flags of the environment, and what is said when the command line makes no sense.
+"""The parser of every command: flags of the environment, and the errors of invalid command lines.
 
 Each flag can be set by a variable as well, `--data-dir` by `MOCKUBE_DATA_DIR`; the flag wins.
 """
@@ -72,7 +72,7 @@ def variable(action: argparse.Action) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What may have been meant: names that end with the word, or else the one that is most like it; or ""."""
+    """Return a suggestion: names that end with the word, or else the most similar one; or ""."""
     names = [*dict.fromkeys(known)]
     ending = f"-{word.lstrip('-')}"
     likely = [name for name in names if name.endswith(ending)] or difflib.get_close_matches(word, names, n=1)

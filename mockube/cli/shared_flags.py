@@ -1,4 +1,4 @@
-"""Flags that several commands share: which cluster is meant, what one consists of, how an answer is printed."""
+"""Flags that several commands share: the name of the cluster, its options, the output format."""
 
 import argparse
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ STORE_FLAGS: Final[Mapping[str, str]] = {
     "etcd_certfile": "client certificate for etcd",
     "etcd_keyfile": "the key of --etcd-certfile",
 }
-"""The API server's own, and what they say where no API server is asked."""
+"""The API server's defaults, for commands without an API server."""
 
 
 def add_flags(parser: Parser) -> None:

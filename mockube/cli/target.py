@@ -1,4 +1,4 @@
-"""Which server is meant by the commands that speak to one, and what a person is told of errors on the way."""
+"""The server of commands that use one, and the messages of connection errors."""
 
 import argparse
 import os
@@ -36,7 +36,7 @@ def server_of(options: argparse.Namespace) -> Access:
 
 @contextmanager
 def reporting_failures() -> Iterator[None]:
-    """What goes wrong below, as a person is told of it."""
+    """Convert errors into messages for users."""
     try:
         yield
     except NoAnswer as error:

@@ -1,4 +1,4 @@
-"""What `--wait` says: for what, and for how long."""
+"""The value of `--wait`: for what, and for how long."""
 
 import math
 from argparse import ArgumentTypeError
@@ -15,7 +15,7 @@ WAIT_SECONDS: Final = 60.0
 class Wait(Struct, frozen=True, kw_only=True):
     until: Until = Until.NODES
     seconds: float = math.inf
-    """As long as it takes, if nothing is said."""
+    """Without a limit by default."""
 
 
 def wait(text: str) -> Wait:

@@ -1,1 +1,1 @@
-"""Named clusters on this machine. A file belongs here if it knows where such a one lies, whether it runs, or how it is kept running."""
+"""Named clusters on this machine. A module belongs here if it finds one, reports whether it runs, or keeps it running."""

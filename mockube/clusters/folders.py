@@ -27,7 +27,7 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
         return "mockube" if self.name == DEFAULT else f"mockube-{self.name}"
 
     def prepare(self) -> None:
-        """For nobody else's eyes: whoever can read it is the administrator."""
+        """Private: its reader has the rights of the administrator."""
         from mockube.etcd.embedded.lock import check_private  # noqa: PLC0415 - most commands only look
 
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Kubeconfigs that lead to a named cluster: its own, copies where somebody wants them, and the one that kubectl reads.
+"""Kubeconfigs that lead to a named cluster: its own, requested copies, and the one that kubectl reads.
 
 The server writes one under its own name; those for people carry the cluster's, so that several fit into one file.
 """

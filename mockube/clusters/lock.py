@@ -1,6 +1,6 @@
 """Who holds a cluster: one process at a time, until it ends, however it ends.
 
-The lock is the kernel's. The file says which process has it, by its number and its start, since numbers are given again.
+The lock is the kernel's. The file has the holder's process id and start time, since process ids are reused.
 """
 
 import fcntl
@@ -59,7 +59,7 @@ async def hold_lock(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return who holds the cluster with this lock file; None if nobody does."""
+    """Return the holder of this lock file; None if it is free."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:

@@ -9,7 +9,7 @@ from typing import Final
 from mockube.processes.launch import MANAGER, SERVER
 
 OURS: Final = "mockube"
-"""What is said by the process that runs a detached cluster."""
+"""The output of the process that runs a detached cluster."""
 COMPONENTS: Final = (SERVER, MANAGER, OURS)
 
 _MOMENT: Final = re.compile(r'[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+) |\{"ts":(\d+\.?\d*)')

@@ -1,4 +1,4 @@
-"""The port of a cluster: which one it takes, and who sits on it if it is taken.
+"""The port of a cluster: which one it uses, and which process uses it if it is taken.
 
 A cluster is served where it was served before, so that its kubeconfig is good the next time: the default one on
 upstream's port, others on the one that was free when they first began.

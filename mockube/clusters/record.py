@@ -1,4 +1,4 @@
-"""What is written down of a cluster that runs, for whoever asks from another terminal.
+"""The record of a running cluster, for commands in other terminals.
 
 The process that runs it writes it, and removes it at the end: where one lies and nobody holds the cluster, that process
 was killed.

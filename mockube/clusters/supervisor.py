@@ -1,4 +1,4 @@
-"""One run of a named cluster: held, written down, kept running, reset when it is asked for, and gone at the end."""
+"""One run of a named cluster: it is locked, recorded, kept running, reset on request, and removed at the end."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Wait for what another process does to a cluster: files tell nobody when they change, so they are looked at again."""
+"""Wait for what another process does to a cluster: files send no notifications, so they are polled."""
 
 from collections.abc import Callable
 from typing import Final

@@ -75,7 +75,7 @@ class HostedRun(Generic[T]):
         try:
             with asyncio.Runner(loop_factory=NEW_LOOP) as runner:
                 runner.run(self._hold())
-        except BaseException as error:  # noqa: BLE001 - it belongs to those who wait, in their threads
+        except BaseException as error:  # noqa: BLE001 - it is raised in the waiting threads
             self._fail(error)
         else:
             self.ended.set_result(None)

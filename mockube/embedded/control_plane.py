@@ -26,7 +26,7 @@ from mockube.embedded.faults import Faults
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
 from mockube.embedded.serving import KUBECONFIG, Site, parse_flags, server_config, serving
-from mockube.embedded.virtual_clock import TravelClock, advance_clock
+from mockube.embedded.virtual_clock import VirtualClock, advance_clock
 from mockube.processes.defaults import KRUISE, NODES
 from mockube.processes.launch import ACCOUNTS_KEY, AUTHORITY
 
@@ -46,13 +46,13 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     manager_flags: Sequence[str] = ()
     """And of the controller manager."""
     images: Mapping[str, Any] | Path | None = None
-    """Which images are local commands, or the file that says it."""
+    """Which images are local commands, or the file with this map."""
 
 
 class Plane(Struct, frozen=True, kw_only=True):
     """A control plane that runs."""
 
-    clock: TravelClock
+    clock: VirtualClock
     site: Site
     reach: ServerClient
     """As the administrator."""
@@ -68,7 +68,7 @@ class Plane(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def control_plane(options: ClusterOptions) -> AsyncIterator[Plane]:
     """Run a control plane, which yields once its nodes are ready and pods can be created; ValueError for bad flags."""
-    clock, random = TravelClock(), SystemRandom()
+    clock, random = VirtualClock(), SystemRandom()
     faults = Faults(clock)
     recorder = Recorder(faults.inject, clock)
     async with AsyncExitStack() as stack:

@@ -68,7 +68,7 @@ class DirectTransport:
             client.leave()
 
     async def close(self) -> None:
-        """Cancel the requests that are still running: nobody waits for them any more."""
+        """Cancel the requests that are still running: no caller waits for them."""
         for running in self._running:
             running.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -143,7 +143,7 @@ class DirectClient:
         return self.pipe
 
     def messages(self, _protocols: Sequence[str], _frame: Frame, _on_closed: Callable[[], None]) -> Pipe:
-        raise NotImplementedError("there are no WebSockets without a socket")
+        raise NotImplementedError("WebSockets need a socket")
 
 
 class _Stream:

@@ -14,7 +14,7 @@ from mockube.embedded.matching import Matcher
 from mockube.embedded.refusals import refusal
 
 Cut = Literal["before", "after"]
-"""Whether the connection is cut before the server does what it is asked, or instead of telling that it has done it."""
+"""Whether the connection is cut before the request is executed, or in place of the response."""
 
 
 class Harm(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Rule:
         self._times = times
         self._spared = after
         self.waiting: set[asyncio.Event] = set()
-        """Set when whoever is held up shall go on."""
+        """Set when delayed requests continue."""
 
     def take_effect(self, request: Request) -> bool:
         """Whether it does so now, which counts."""
@@ -101,7 +101,7 @@ class Faults:
             await self._proceed(request, proceed)
         if harm.cut:
             _cut(request)
-            return too_many_requests()  # nobody is there to be told
+            return too_many_requests()  # the client has disconnected
         if harm.status:
             return refusal(
                 request,

@@ -1,4 +1,4 @@
-"""What any thread may ask of a control plane that is hosted, at once: what it was asked, what it complains of, faults."""
+"""The thread-safe interface of a hosted control plane: its recorded calls, its log, and faults."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,11 +16,11 @@ from mockube.failure import Failure
 
 
 class NotStarted(Failure):
-    """There is no control plane: it was not begun, it is over, or it could not begin, for the reason that is told."""
+    """There is no control plane: it was not started, it has ended, or it could not start, for the reason in the message."""
 
 
 class Fault:
-    """A fault that strikes until it is stopped, or as often as it was told to. As a block, it stops with it."""
+    """A fault that strikes until it is stopped, or a number of times. As a context manager, it stops at the end of the block."""
 
     def __init__(self, rule: Rule, hosted: HostedRun[Plane]) -> None:
         self._rule = rule
@@ -74,8 +74,8 @@ class Handle:
     def calls(self, *, code: int | None = None, **criteria: Unpack[Criteria]) -> Calls:
         """Return the requests to the server since the cluster is ready, in order.
 
-        Those of mockube's own controllers are left out unless `user` matches them. `verb`, `resource` and the like may be
-        patterns; `code` is of the answer.
+        Those of mockube's own controllers are left out unless `user` matches them. `verb`, `resource` and the like
+        may be patterns; `code` is of the answer.
         """
         matches, recorder = matcher(criteria), self._plane.recorder
         found = self._hosted.call(lambda: recorder.calls(matches, code))
@@ -83,7 +83,7 @@ class Handle:
         return found
 
     def forget_calls(self) -> None:
-        """Begin anew with what `calls` tells."""
+        """Clear the recorded calls."""
         self._hosted.call(self._plane.recorder.clear)
 
     def inject(  # noqa: PLR0913 - by name alone, and one or two at a time
@@ -101,8 +101,8 @@ class Handle:
     ) -> Fault:
         """Refuse requests with a status, hold them up for so many seconds, or cut their connection.
 
-        Those are meant that `calls` would find with the same criteria. The first `after` of them are spared, and after
-        `times` of them it is over. To cut watches cuts those that run, too.
+        It strikes requests that `calls` would find with the same criteria. The first `after` of them are spared, and
+        after `times` of them it is over. To cut watches cuts those that run, too.
         """
         harm = Harm(
             delay=delay, status=status, reason=reason, message=message, retry_after=retry_after, cut=cut
@@ -114,7 +114,7 @@ class Handle:
         return Fault(rule, self._hosted)
 
     def stop_faults(self) -> None:
-        """All of them; whom they hold up goes on at once."""
+        """Stop all faults; delayed requests continue at once."""
         self._hosted.call(self._plane.faults.clear)
 
     def kubernetes(self) -> Any:
@@ -153,10 +153,10 @@ def _check(harm: Harm, times: int | None) -> None:
     if not (harm.status or harm.delay or harm.cut):
         raise ValueError("a fault needs status, delay or cut")
     if harm.status and not 400 <= harm.status < 600:
-        raise ValueError(f"{harm.status} is no status of an error: 400 to 599 are")
+        raise ValueError(f"status must be from 400 to 599, not {harm.status}")
     if harm.cut not in (None, "before", "after"):
         raise ValueError(f'cut must be "before" or "after", not {harm.cut!r}')
     if harm.delay < 0:
-        raise ValueError(f"delay is in seconds, and {harm.delay:g} is none")
+        raise ValueError(f"delay must not be negative, but is {harm.delay:g}")
     if times is not None and times < 1:
-        raise ValueError(f"times is how often it strikes, and {times} is never")
+        raise ValueError(f"times must be at least 1, not {times}")

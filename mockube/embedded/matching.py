@@ -1,7 +1,7 @@
-"""Which requests are meant: by whom, of what. The one way in which calls are looked for, and faults are aimed.
+"""Criteria for requests: user, verb, resource. Recorded calls are searched, and faults are injected, by the same criteria.
 
 Everything may hold `*` and `?`. Resources are named as in the rules of RBAC: `pods`, `pods/status`, or
-`deployments.apps` where the group matters. Who asks what they are told of is one of the server's own request infos.
+`deployments.apps` where the group matters. The matched record is one of the server's own request infos.
 """
 
 from collections.abc import Collection
@@ -62,15 +62,17 @@ def matcher(criteria: Criteria) -> Matcher:
     """ValueError for what would never match, TypeError for what there is not."""
     for name in criteria:
         if name not in Criteria.__annotations__:
-            raise TypeError(f'there is no "{name}": {", ".join(Criteria.__annotations__)}')
+            raise TypeError(
+                f'unknown criterion "{name}", must be one of {", ".join(Criteria.__annotations__)}'
+            )
     verb = criteria.get("verb", ())
     verbs = (verb,) if isinstance(verb, str) else tuple(verb)
     for one in verbs:
         if one not in VERBS:
-            raise ValueError(f'"{one}" is no verb: {", ".join(VERBS)}')
+            raise ValueError(f'"{one}" is not a verb, must be one of {", ".join(VERBS)}')
     resource = criteria.get("resource", "")
     if resource != resource.lower():
-        raise ValueError(f'"{resource}" is no resource: they are named as in URLs, such as "pods"')
+        raise ValueError(f'"{resource}" is not a resource: use the name in URLs, such as "pods"')
     return Matcher(
         user=criteria.get("user", ""),
         agent=criteria.get("agent", ""),

@@ -59,7 +59,7 @@ class Pipe:
     async def write(self, parts: Sequence[bytes]) -> None:
         await self._writable.wait()
         if self._closed:
-            raise ConnectionResetError("the reader is gone")
+            raise ConnectionResetError("the reader has closed")
         self._chunks += parts
         self._readable.set()
         self._waiting += sum(map(len, parts))

@@ -78,7 +78,7 @@ class Recorder:
         self._count = 0
         self._of_users: deque[_Entry] = deque(maxlen=max_calls)
         self._of_controllers: deque[_Entry] = deque(maxlen=max_calls)
-        self.forgotten = 0
+        self.dropped_count = 0
         """The number of dropped calls, without those of controllers."""
 
     async def record(self, request: Request, proceed: Handle) -> Response:
@@ -87,7 +87,7 @@ class Recorder:
         entry = _Entry(request, self._count, self._clock.now())
         ring = self._of_controllers if entry.user == CONTROLLERS else self._of_users
         if ring is self._of_users and len(ring) == ring.maxlen:
-            self.forgotten += 1
+            self.dropped_count += 1
         ring.append(entry)
         response = await self._inner(request, proceed)
         entry.code, entry.seconds = response.status, self._clock.monotonic() - began
@@ -98,10 +98,10 @@ class Recorder:
         return Calls(_calls(entry for entry in entries if _is_meant(entry, matcher, code)))
 
     def warn_of_forgotten(self) -> None:
-        """To be called by whoever looks at the calls: what is missing there looks like what was never asked."""
-        if self.forgotten:
+        """Warn readers of the calls that some were dropped: a missing call looks like one that was never made."""
+        if self.dropped_count:
             warnings.warn(
-                f"the oldest {self.forgotten} calls were dropped: call forget_calls() before the calls to count",
+                f"the oldest {self.dropped_count} calls were dropped: call forget_calls() before the calls to count",
                 CallsForgotten,
                 stacklevel=3,
             )
@@ -109,7 +109,7 @@ class Recorder:
     def clear(self) -> None:
         self._of_users.clear()
         self._of_controllers.clear()
-        self.forgotten = 0
+        self.dropped_count = 0
 
 
 def _is_meant(entry: _Entry, matcher: Matcher, code: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""What kube-apiserver says when it refuses with a code: the `Status` of a fault, to the letter where it has one text."""
+"""The `Status` of an injected error: kube-apiserver's for its code, to the letter where there is one text."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
@@ -18,7 +18,7 @@ MODIFIED: Final = (
 TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 
 Refuse: TypeAlias = Callable[[RequestInfo, int], ApiError]
-"""Of what was asked for, with the seconds after which to come again."""
+"""The status of a request, with the seconds after which to retry."""
 
 
 def refusal(

@@ -1,7 +1,7 @@
-"""The API server of a control plane inside: real HTTPS on a free port of this machine, a store in memory, two who know it.
+"""The API server of a control plane inside: real HTTPS on a free port of this machine, a store in memory, two users.
 
-The administrator comes by its kubeconfig; mockube's own controllers come by a token of their own, so that what they ask
-can be told apart, and without a socket.
+The administrator authenticates by the kubeconfig; mockube's controllers by a token of their own, so that their requests
+can be distinguished, and without a socket.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"
 """The file's name."""
 GRACE_SECONDS: Final = 0.02
-"""How long work in hand is waited for at the end: nobody will look at what comes of it."""
+"""How long shutdown waits for current work: its results are no longer used."""
 
 
 class Site(Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Site(Struct, frozen=True, kw_only=True):
     server: ApiServer
     kubeconfig: Path
     authority: Path
-    """The certificate of who has signed the server's, as a file."""
+    """The server's CA certificate, as a file."""
     admin: Access
     controllers: Access
 
@@ -96,7 +96,7 @@ async def serving(
 def server_config(
     folder: Path, *, packs: str, flags: Sequence[str], metrics: bool = False, minor: str = minors.NEWEST
 ) -> Config:
-    """With `metrics`, those of pods and nodes are simulated. Raises ValueError with what the server's command line says of wrong flags."""
+    """With `metrics`, those of pods and nodes are simulated. Raises ValueError with the error of the server's command line for invalid flags."""
     certificates = folder / "pki"
     if not flags and packs in (
         "",
@@ -117,7 +117,7 @@ def server_config(
 
 
 def _known_to(credentials: Credentials, token: str) -> Credentials:
-    """A server that knows the controllers as well."""
+    """A server that authenticates the controllers as well."""
     controllers = User(name=CONTROLLERS, groups=(MANAGER_GROUP, AUTHENTICATED))
     trust = replace(credentials.trust, tokens={**credentials.trust.tokens, token: controllers})
     return replace(credentials, trust=trust)

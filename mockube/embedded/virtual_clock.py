@@ -1,4 +1,4 @@
-"""The clock of a control plane inside: the machine's own, until somebody puts it forward.
+"""The clock of a control plane inside: the machine's own, until it is advanced.
 
 Whatever falls due on the way happens in its order, each at its time, and all that comes of it is waited for before time
 goes on: leases are renewed, so that nodes are not thought dead because an hour has passed at once.
@@ -18,7 +18,7 @@ QUIET_TURNS: Final = 20
 """Turns of the event loop without a request under way after which nothing more comes of what fell due."""
 
 
-class TravelClock:
+class VirtualClock:
     """Belongs to one event loop, in which one timer waits for the alarm that is due next."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class TravelClock:
         self._set_timer()
 
 
-async def advance_clock(clock: TravelClock, seconds: float, is_busy: Callable[[], bool]) -> None:
+async def advance_clock(clock: VirtualClock, seconds: float, is_busy: Callable[[], bool]) -> None:
     """Let so many seconds pass at once, stride by stride; after each, all is waited for that comes of it."""
     await _wait_until_idle(is_busy)
     while seconds > 0:

@@ -35,7 +35,7 @@ _METADATA: Final = (
     "selfLink",
     "uid",
 )
-"""Owners have other uids here, and are said when these are known."""
+"""Owners have other uids here, and are set when these are known."""
 
 _DROPPED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
     POD: (("spec", "ephemeralContainers"),),
@@ -49,7 +49,7 @@ _DROPPED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
         ("metadata", "annotations", "pv.kubernetes.io/bound-by-controller"),
     ),
 }
-"""A volume without the uid of its claim, and a claim that nobody has called bound, are bound to each other again."""
+"""A volume without the uid of its claim, and a claim that is not marked as bound, are bound to each other again."""
 
 _ASSIGNED: Final[Mapping[GroupKind, Sequence[Sequence[str]]]] = {
     SERVICE: (("spec", "clusterIP"), ("spec", "clusterIPs"), ("spec", "healthCheckNodePort")),
@@ -62,7 +62,7 @@ _JOB_LABELS: Final = (
     LABEL_JOB_NAME_LEGACY,
 )
 STATUS_IS_OURS: Final = frozenset({NAMESPACE, DEFINITION, GroupKind("apiregistration.k8s.io", "APIService")})
-"""What their status tells is true of the server that serves them."""
+"""Their status is about the server that served them."""
 
 
 def kind_of(tree: ReadOnlyTree) -> GroupKind:
@@ -105,7 +105,7 @@ def spec_of(tree: ReadOnlyTree) -> Mapping[str, Any]:
 
 
 def status_of(tree: ReadOnlyTree, nodes: Collection[str]) -> Mapping[str, Any] | None:
-    """What is to be told of it; None if nothing is."""
+    """The message about it; None if there is none."""
     kind = kind_of(tree)
     if kind in STATUS_IS_OURS or (kind == POD and not _has_path(tree, nodes)):
         return None
@@ -193,7 +193,7 @@ _ROOT_CA: Final = "kube-root-ca.crt"
 
 
 def reason_to_skip(tree: ReadOnlyTree) -> str:
-    """Why it is not made; "" if nothing speaks against it."""
+    """Return why the object is not created; "" if it is."""
     kind = kind_of(tree)
     if meta.is_deleting(tree):
         return "it was being deleted"

@@ -1,4 +1,4 @@
-"""What a file holds: YAML or JSON, of many documents, with lists in them. Each object knows where it stands.
+"""Read a file: YAML or JSON, of many documents, with lists in them. Each object has its position.
 
 A list as kubectl prints it is read item by item, so that one that cannot be read does not keep the others away, and
 that its length does not matter. Pure.
@@ -134,7 +134,7 @@ def _load(text: bytes) -> Any:
         try:
             return orjson.loads(text)
         except orjson.JSONDecodeError:
-            pass  # YAML has braces as well, and tells better what is wrong
+            pass  # YAML has braces as well, and its errors are clearer
     return load(text).tree
 
 

@@ -1,6 +1,6 @@
 """Make objects exist that another cluster printed: in an order in which they can be made, many at a time, each by itself.
 
-What fails is told, and the rest goes on. What is there already is left as it is, or replaced.
+Failures are reported, and the import continues. Existing objects are kept, or replaced.
 """
 
 import asyncio
@@ -231,4 +231,4 @@ class Importer:
                 ):
                     await self.clock.sleep(_LOOK_AGAIN_SECONDS)
         except TimeoutError:
-            item.reason = "but its kind is not served: its names may be taken"
+            item.reason = "but its kind is not served: its names may be in use"

@@ -67,7 +67,7 @@ class Owners:
             self._uids[there] = here
 
     async def references(self, tree: ReadOnlyTree, kinds: Kinds) -> tuple[list[ReadOnlyTree], list[str]]:
-        """An object's, as they are to be; and the names of owners that are not here, who are left out."""
+        """Return the owner references for the new object, and the names of owners that do not exist, which are omitted."""
         found: list[ReadOnlyTree] = []
         absent: list[str] = []
         for reference in meta.owner_references(tree):

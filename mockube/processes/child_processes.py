@@ -66,14 +66,14 @@ class Processes:
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Not by the methods of `Process`, which take the exit code away from who waits for it."""
+    """Not by the methods of `Process`, which take the exit code away from the waiting caller."""
     if process.returncode is None:
         with suppress(ProcessLookupError):  # it has just ended by itself
             os.kill(process.pid, number)
 
 
 def shell_code(code: int) -> int:
-    """As shells tell it: 128 and more if a signal has ended the process."""
+    """The exit code in shells: 128 and more if a signal has ended the process."""
     return code if code >= 0 else 128 - code
 
 

@@ -19,11 +19,11 @@ from mockube.processes.child_processes import Processes, Program, shell_code, wa
 from mockube.processes.supervised_process import Report, SupervisedProcess
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What says stop; the last is sent when the terminal is closed."""
+"""The signals that stop the run; the last is sent when the terminal is closed."""
 
 
 class NotReady(Exception):
-    """One of the two has ended, or a signal has said stop, before the API server was ready."""
+    """One of the two has ended, or a signal was received, before the API server was ready."""
 
 
 class ControlPlane:
@@ -36,7 +36,7 @@ class ControlPlane:
         self.processes = Processes()
         self.manager = SupervisedProcess(manager, self.processes, clock=clock, report=report)
         self.stopped_by = 0
-        """The signal that said stop, if one has."""
+        """The signal that stopped the run, if any."""
         self.failed: Program | None = None
         """Which of the two has ended all by ending, if one has."""
 
@@ -56,7 +56,7 @@ class ControlPlane:
                 yield
 
     async def wait_over(self) -> None:
-        """Until somebody says stop, or the server has ended, or the manager is left alone."""
+        """Wait until a signal is received, or the server has ended, or the manager is not restarted."""
         await wait_first(self._stopping.wait(), self._server.wait(), self.manager.wait_given_up())
         server, manager = self._programs
         if not self._stopping.is_set():
@@ -71,7 +71,7 @@ class ControlPlane:
         return self._server.pid
 
     def code(self, *, stopped: int) -> int:
-        """`stopped`, if somebody said stop and all went well. Whoever ends without being asked has failed."""
+        """`stopped`, if a signal was received and nothing failed. A process that ends by itself has failed."""
         if self._killed:
             return 128 + signal.SIGKILL
         server = self._server.returncode or 0
@@ -89,7 +89,7 @@ class ControlPlane:
         self._stopping.set()
 
     def _stop(self, number: int) -> None:
-        """At the second signal nobody is waited for any more."""
+        """The second signal kills both processes at once."""
         if self.stopped_by:
             self._killed = True
             self.processes.kill()

@@ -1,4 +1,4 @@
-"""What a cluster consists of where nobody says otherwise."""
+"""The defaults of a cluster."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the two processes of a control plane are started with: the one place that knows both command lines."""
+"""The command lines of the two processes of a control plane."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ AUTHORITY: Final = ("ca.crt", "ca.key")
 CLUSTER_SIGNING: Final = "--cluster-signing-"
 """In the server's folder of certificates."""
 PYTHON: Final = (sys.executable, "-P")
-"""What lies in the folder where somebody types a command is none of ours to import."""
+"""Modules in the current folder must not be imported."""
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     packs: str = KRUISE
     """Kinds to serve besides Kubernetes' own."""
     flags: Sequence[str] = ()
-    """More flags of the API server. Of two that say different things the last is heard."""
+    """More flags of the API server. Of two values of one flag the last counts."""
     manager_flags: Sequence[str] = ()
 
     @property
@@ -81,7 +81,7 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
 
 
 def plugin_flags(flags: Sequence[str]) -> Sequence[str]:
-    """The admission plugins that kubeadm turns on, unless somebody names them."""
+    """The admission plugins that kubeadm turns on, unless the flag names others."""
     return (
         ()
         if any(NODE_RESTRICTION in flag for flag in flags)

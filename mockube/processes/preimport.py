@@ -1,6 +1,6 @@
-"""Import one of our programs, and run it when told to: what takes long is done while others still make ready.
+"""Import one of our programs, and run it on command: the import happens while other processes start.
 
-Run as a module, with the program's name and arguments. A byte on stdin says go; its end says that nobody will.
+Run as a module, with the program's name and arguments. A byte on stdin starts it; the end of stdin ends it.
 """
 
 import gc

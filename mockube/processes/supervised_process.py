@@ -18,7 +18,7 @@ from mockube.processes.preimport import GO
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 30.0
 STEADY: Final = 60.0
-"""Seconds after which what went wrong before is forgotten."""
+"""Seconds of health after which the backoff is reset."""
 
 USAGE: Final = 2
 """The exit code of a program that does not understand its command line."""
@@ -44,7 +44,7 @@ class SupervisedProcess:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """It is started at once, and waits to be told to `begin`."""
+        """The process is started at once, and waits for `begin`."""
         task = asyncio.create_task(self._keep())
         try:
             yield

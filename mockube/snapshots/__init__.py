@@ -1,1 +1,1 @@
-"""Snapshots as people keep them. A file belongs here if it writes one to a file, or knows where one can be taken from or put."""
+"""Snapshots as files. A module belongs here if it reads or writes one, or has the sources and targets of snapshots."""

@@ -151,7 +151,7 @@ async def write(path: Path, pieces: AsyncGenerator[bytes, None]) -> Archive:
                 file.write(piece, size)
                 size += len(piece)
         with file.path.open("rb") as written:
-            found = check(written, f"what came for {path}")
+            found = check(written, f"the snapshot for {path}")
         file.publish()
     finally:
         file.discard()

@@ -226,6 +226,9 @@ def test_public_names(code, expected):
     [
         pytest.param("def _told(): ...\ndef f():\n    async def given(): ...", [1, 3], id="functions"),
         pytest.param("class Pod:\n    def _asked(self): ...", [2], id="a method"),
+        pytest.param(
+            "class _Told: ...\ndef f():\n    class World: ...", [1, 3], id="private and inner classes"
+        ),
         pytest.param("def f(taken, *what, made_=1): ...\nkey = lambda it: it", [1, 1, 1, 2], id="parameters"),
         pytest.param("class Pod:\n    kept: int\n    shown = 1", [2, 3], id="fields"),
         pytest.param("def _tell(world): ...\nself._fleet = home = 1", [1, 1, 2, 2], id="houses and theatres"),
@@ -276,3 +279,17 @@ def test_names_of_functions(code, expected):
 )
 def test_testing(code, expected):
     assert lines(testing.check, "tests/test_planted.py", code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("def test_who_is_told(): ...", [1], id="persons"),
+        pytest.param("class TestPod:\n    async def test_pod_asks_nobody(self): ...", [2], id="a method"),
+        pytest.param("def test_it_is_ready(): ...\ndef test_what_is_left(): ...", [1, 2], id="pronouns"),
+        pytest.param("def test_pod_is_ready(): ...\ndef test_pod_after_it(): ...", [], id="a subject"),
+        pytest.param("def told(): ...\ndef testing_who(): ...", [], id="other functions"),
+    ],
+)
+def test_names_of_tests(code, expected):
+    assert lines(testing.check_names, "tests/test_planted.py", code) == expected

@@ -48,6 +48,7 @@ RULES = (
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
+    Rule(name="tests are named by behaviour", check=testing.check_names, folders=TESTS),
 )
 
 

@@ -182,7 +182,7 @@ def test_manager_without_server_address_fails_with_message():
     answer = run("mockube.controller_manager")
     assert answer.returncode == 2
     assert answer.stdout == ""
-    assert "where is the API server?" in answer.stderr
+    assert "no API server" in answer.stderr
 
 
 @pytest.mark.parametrize("arguments", [["up", "--help"], ["help", "up"]])

@@ -65,4 +65,4 @@ def test_detached_cluster_not_ready_in_time_is_stopped(mockube):
 def test_detached_start_failure_is_reported_to_caller(mockube):
     answer = mockube.run(*DETACHED, "--packs=nothing-known")
     assert (answer.returncode, answer.stdout) == (2, "")
-    assert '"nothing-known" is no pack' in answer.stderr
+    assert 'unknown pack "nothing-known"' in answer.stderr

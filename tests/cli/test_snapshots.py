@@ -73,7 +73,7 @@ def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path,
         pytest.param(
             ["restore", "{}/text", "--data-dir", "{}/d"],
             1,
-            "text is no snapshot of mockube, or is damaged",
+            "text is not a mockube snapshot, or is damaged",
             id="another file",
         ),
         pytest.param(

@@ -112,8 +112,10 @@ def test_non_resource_call_is_found_by_path(cluster):
 @pytest.mark.parametrize(
     ("criteria", "problem"),
     [
-        pytest.param({"verb": "apply"}, '"apply" is no verb: get, list', id="a verb that is none"),
-        pytest.param({"resource": "Pod"}, '"Pod" is no resource', id="a kind"),
+        pytest.param(
+            {"verb": "apply"}, '"apply" is not a verb, must be one of get, list', id="a verb that is none"
+        ),
+        pytest.param({"resource": "Pod"}, '"Pod" is not a resource', id="a kind"),
         pytest.param({"pod": "a"}, "pod", id="what nobody can ask for"),
     ],
 )

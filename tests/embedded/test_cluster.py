@@ -266,7 +266,7 @@ def test_cluster_without_nodes_runs_controllers():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        pytest.param({"packs": "unicorns"}, '"unicorns" is no pack', id="a pack that is none"),
+        pytest.param({"packs": "unicorns"}, 'unknown pack "unicorns"', id="a pack that is none"),
         pytest.param(
             {"flags": ["--secure-port", "1", "--bind-address", "192.0.2.1"]}, "assign", id="no address"
         ),

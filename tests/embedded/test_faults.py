@@ -206,11 +206,11 @@ async def test_controllers_recover_from_faults_of_their_watches(harm):
     ("harm", "problem"),
     [
         pytest.param({}, "a fault needs status, delay or cut", id="nothing"),
-        pytest.param({"status": 200}, "200 is no status of an error", id="no error"),
+        pytest.param({"status": 200}, "status must be from 400 to 599, not 200", id="no error"),
         pytest.param({"cut": "now"}, '"before" or "after"', id="a wrong cut"),
-        pytest.param({"delay": -1}, "delay is in seconds", id="before its time"),
-        pytest.param({"status": 500, "times": 0}, "0 is never", id="never"),
-        pytest.param({"status": 500, "verb": "put"}, '"put" is no verb', id="a verb that is none"),
+        pytest.param({"delay": -1}, "delay must not be negative", id="before its time"),
+        pytest.param({"status": 500, "times": 0}, "times must be at least 1, not 0", id="never"),
+        pytest.param({"status": 500, "verb": "put"}, '"put" is not a verb', id="a verb that is none"),
     ],
 )
 def test_fault_without_effect_is_an_error(cluster, harm, problem):

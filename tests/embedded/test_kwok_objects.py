@@ -128,7 +128,9 @@ def test_host_access_objects_are_refused_without_flag(tmp_path):
         pods = run_pods(cluster, "p")
         kwok(cluster, "ClusterLogs", "all", f"{{logs: [{{logsFile: {tmp_path}/secret}}]}}")
         kwok(cluster, "ClusterExec", "all", "{execs: [{local: {}}]}")
-        problem = "'all' says what is on the machine of the simulated kubelet: see --allow-host-access"
+        problem = (
+            "'all' uses files, commands or ports of the kubelet's machine, which needs --allow-host-access"
+        )
         with pytest.raises(official.ApiException, match=problem):
             pods.read_namespaced_pod_log("p", "default")
         with pytest.raises(official.ApiException, match="403"):

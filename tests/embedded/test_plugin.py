@@ -95,12 +95,10 @@ def test_a_value_without_its_name(mockube):
     ("settings", "problems"),
     [
         pytest.param([], [f"{OPTIONS} 'nodess'", f"{OPTIONS} 4"], id="markers"),
-        pytest.param(
-            ["-o", "mockube_nodes=few"], ["mockube_nodes is a number, and 'few' is none"], id="words"
-        ),
+        pytest.param(["-o", "mockube_nodes=few"], ["mockube_nodes must be a number, not 'few'"], id="words"),
         pytest.param(
             ["-o", "mockube_scope=module"],
-            ["mockube_scope is module: put it at the module, as pytestmark"],
+            ["mockube_scope is module: set it on the module, as pytestmark"],
             id="a marker at one of several",
         ),
     ],
@@ -172,7 +170,7 @@ def test_mine(mockube):
 def test_forgotten(mockube):
     from mockube.embedded.recorder import Recorder
 
-    mockube._plane.recorder.forgotten = 7
+    mockube._plane.recorder.dropped_count = 7
     assert False
 
 def test_after_its_end(mockube):

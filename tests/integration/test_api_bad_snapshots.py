@@ -66,17 +66,15 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
         pytest.param(
             packed(line(b"/other/a", text())), "not of the store that it names", id="another prefix"
         ),
-        pytest.param(packed(GOOD, prefix=b""), "it names no prefix", id="no prefix"),
-        pytest.param(packed(GOOD, revision=-1), "no store is at revision -1", id="a revision below 0"),
-        pytest.param(
-            packed(GOOD, revision=1 << 63), "no store is at revision", id="a revision beyond 63 bits"
-        ),
+        pytest.param(packed(GOOD, prefix=b""), "its prefix of keys is missing", id="no prefix"),
+        pytest.param(packed(GOOD, revision=-1), "revision -1 is invalid", id="a revision below 0"),
+        pytest.param(packed(GOOD, revision=1 << 63), "is damaged: revision", id="a revision beyond 63 bits"),
         pytest.param(
             packed(line(BAD, text(data={"a": "x" * Limits().request_bytes}))), "bytes", id="a value too large"
         ),
-        pytest.param(packed(line(BAD, text(), ttl=-5)), "would last for -5 seconds", id="a time below 0"),
-        pytest.param(packed(line(BAD, text(), ttl=1 << 40)), "would last for", id="a time beyond all leases"),
-        pytest.param(packed(GOOD)[:-20], "cut off", id="cut off"),
+        pytest.param(packed(line(BAD, text(), ttl=-5)), "has a TTL of -5 seconds", id="a time below 0"),
+        pytest.param(packed(line(BAD, text(), ttl=1 << 40)), "has a TTL of", id="a time beyond all leases"),
+        pytest.param(packed(GOOD)[:-20], "is truncated", id="cut off"),
         pytest.param(
             packed(line(b"/registry/example.com/widgets/default/a", b"[1]")),
             "it is no object",

@@ -244,7 +244,7 @@ async def test_a_message_shows_no_empty_list_of_a_field_that_is_dropped(client):
         ("0.5", False),
     ],
 )
-async def test_the_low_64_bits_of_an_amount_tell_whether_it_is_an_integer(client, amount, is_whole):
+async def test_integer_check_of_quantity_uses_low_64_bits(client, amount, is_whole):
     answer = await client.post(
         f"{NS}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": amount}}}
     )

@@ -174,11 +174,11 @@ async def test_restore_without_replace_refuses_non_empty_store(client):
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        pytest.param(lambda data: data[:-20], "a.gz ends too early: it was cut off", id="cut off"),
+        pytest.param(lambda data: data[:-20], "a.gz is truncated", id="cut off"),
         pytest.param(
-            lambda _: b"apiVersion: v1", "a.gz is no snapshot of mockube, or is damaged", id="another file"
+            lambda _: b"apiVersion: v1", "a.gz is not a mockube snapshot, or is damaged", id="another file"
         ),
-        pytest.param(lambda _: b"", "a.gz is no snapshot of mockube", id="nothing"),
+        pytest.param(lambda _: b"", "a.gz is not a mockube snapshot", id="nothing"),
     ],
 )
 async def test_damaged_snapshot_changes_nothing(client, harm, message):

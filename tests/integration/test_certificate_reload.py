@@ -87,7 +87,7 @@ async def eventually(probe, expected):
             pass  # the probe waits for a response
 
 
-async def test_clients_of_a_new_authority_are_known_and_those_of_the_old_one_are_not(site):
+async def test_changed_client_ca_applies_to_new_and_existing_connections(site):
     second = authority("second")
 
     async def user_of(signer):
@@ -105,7 +105,7 @@ async def test_clients_of_a_new_authority_are_known_and_those_of_the_old_one_are
         assert (await review(old, site.url))[0] == 401  # on the connection that was made before
 
 
-async def test_the_config_map_follows(site):
+async def test_config_map_has_changed_client_ca(site):
     second = authority("second")
     headers = {"Authorization": f"Bearer {site.token}"}
     async with site.session() as session:
@@ -119,7 +119,7 @@ async def test_the_config_map_follows(site):
         await eventually(published, site.clients.certificate + second.certificate)
 
 
-async def test_a_new_serving_certificate_is_shown_and_its_names_are_those_of_the_server(site):
+async def test_changed_serving_certificate_and_its_names_apply(site):
     headers = {"Authorization": f"Bearer {site.token}", "Host": "new.example.com"}
 
     async def code():

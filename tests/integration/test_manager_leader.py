@@ -187,7 +187,7 @@ async def test_no_write_arrives_after_deadline(server, client, clock, candidates
         first.line.is_cut = True
         await pass_time(clock, 11, candidates)
         assert not second.works
-        with pytest.raises(Unreachable, match="not held any more"):
+        with pytest.raises(Unreachable, match="the lease is lost"):
             await worker.create(SECRETS, secret("too-late"))
         found = (await worker.list(SECRETS, "default")).items
     assert [item["metadata"]["name"] for item in found] == ["in-time"]

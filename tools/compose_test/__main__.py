@@ -2,7 +2,7 @@
 
 Where an engine answers, it is used, and images come from registries if those answer too. Where there is none and this
 is root on a Debian, one is started in namespaces of its own, out of Debian's packages and with images made of them; the
-machine's own network is left as it is. The last line says whether it ran.
+machine's own network is left as it is. The last line reports whether it ran.
 """
 
 import os

@@ -109,5 +109,5 @@ def _wait_answering(daemon: subprocess.Popen[bytes], environment: Mapping[str, s
         if answers(environment):
             return
         pause.wait(0.2)
-    last = (log.read_text().strip() or "it says nothing").splitlines()[-1]
+    last = (log.read_text().strip() or "no output").splitlines()[-1]
     raise Impossible(f"no Docker engine: dockerd does not start: {last}")

@@ -1,6 +1,6 @@
 """The images of compose.yaml: from registries where those answer, else made of Debian's packages.
 
-Answers with the variables by which compose.yaml is told of them.
+Answers with the variables that pass them to compose.yaml.
 """
 
 import os
@@ -57,7 +57,7 @@ def from_stock(stock: Stock, environment: Mapping[str, str]) -> Mapping[str, str
 
 
 def _images_to_pull() -> list[str]:
-    """What compose.yaml names where no variable names another, and says nothing of how it is built."""
+    """The default images of compose.yaml that are not built."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"].values()
     return sorted(
         service["image"].partition(":-")[2].rstrip("}") for service in services if "build" not in service

@@ -17,7 +17,7 @@ PYTHON = "3.11"
 """The one that the suite has."""
 PROGRAMS = ("docker.io", "docker-compose", "debootstrap")
 SERVERS = ("etcd-server", "etcd-client", "haproxy", "prometheus", "wget")
-"""What compose.yaml has images of, besides ours, and what they are asked for their health with."""
+"""The other images of compose.yaml, and their health commands."""
 REQUIREMENTS = Path(__file__).parents[2] / "deploy" / "requirements"
 
 

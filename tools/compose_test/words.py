@@ -1,4 +1,4 @@
-"""How this program speaks: what it does goes to stderr, and what stands in its way has a name."""
+"""Output of this program: progress goes to stderr, and obstacles are an exception."""
 
 import subprocess
 import sys

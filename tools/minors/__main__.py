@@ -1,11 +1,11 @@
 """Derive `apimachinery/schema/data/minors.json.gz`: in what each older minor release differs from the next one.
 
 What a minor's types, resources, gates and roles are stands in Kubernetes' Go modules, which are downloaded into Go's
-module cache; `RELEASES` says of which patch. Needs a Go toolchain, and takes some minutes:
+module cache; `RELEASES` has the patch releases. Needs a Go toolchain, and takes some minutes:
 
     .venv/bin/python -m tools.minors
 
-`apimachinery/schema/data/README.md` says what the file contains.
+`apimachinery/schema/data/README.md` describes the file.
 """
 
 import gzip

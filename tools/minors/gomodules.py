@@ -50,7 +50,7 @@ def go(*arguments: str, folder: Path) -> bytes:
 
 
 def go_types(release: Release) -> dict[str, Any]:
-    """What `tools/gotypes` says of a release."""
+    """The output of `tools/gotypes` for a release."""
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for path in (TOOLS / "gotypes").glob("*.go"):
@@ -61,7 +61,7 @@ def go_types(release: Release) -> dict[str, Any]:
 
 
 def additions(release: Release) -> dict[str, Any]:
-    """What `tools/openapi` says of a release.
+    """The output of `tools/openapi` for a release.
 
     All but the file of definitions is left behind: most of what k8s.io/kubernetes needs is not needed for it.
     """

@@ -160,7 +160,7 @@ MEASURED_ARGUMENTS: Final[dict[CallCost, tuple[int, str]]] = {
     _sorted_by: (1, "*types.Err is not traits.Lister: missing method Add"),
     _flatten_cost: (1, "ref.Val is *types.Err, not types.Int"),
 }
-"""Arguments that are measured even if they are errors, which upstream does not expect, and what it says then."""
+"""Arguments that are measured even if they are errors, which upstream does not expect, and its message for them."""
 BY_OVERLOAD: Final[dict[str, CallCost]] = {
     **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _output),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten_cost),

@@ -91,7 +91,7 @@ def _problem(text: str, reason: str, at: str = "") -> CelError:
 
 
 def _parse_address(text: str) -> tuple[Address, str]:
-    """Return the address and its zone, or raise what Go's `netip.ParseAddr` says."""
+    """Return the address and its zone, or raise the error of Go's `netip.ParseAddr`."""
     for char in text:
         if char == ".":
             return IPv4Address(_octets(text, text)), ""

@@ -34,7 +34,7 @@ DECLARED: Final = declare(
 
 
 class Question(Struct, frozen=True):
-    """What an expression asks: about a path, or about a resource."""
+    """The subject of an authorization check in an expression: a path, or a resource."""
 
     verb: str = ""
     path: str = ""

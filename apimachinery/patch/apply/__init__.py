@@ -1,4 +1,4 @@
-"""Server-side apply: who owns which field, and what an object becomes when an owner says what it wants.
+"""Server-side apply: which manager owns which field, and the object after a manager applied its configuration.
 
 A module belongs here if it works on sets of fields, on objects by the way their type merges, or on the managers that
 own fields. The meaning is that of structured-merge-diff, with which kube-apiserver does the same.

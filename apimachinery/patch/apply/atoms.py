@@ -16,14 +16,14 @@ from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024
 _LONGEST_NAME: Final = 100
-"""Steps remembered for each list whose elements have names."""
+"""Steps cached for each list whose elements have names."""
 
 RAW_EXTENSION: Final = "runtime.RawExtension"
 """Free JSON that has one owner as a whole; all other free JSON is owned member by member."""
 
 
 class TypedError(ValueError):
-    """A value is not what its type says. The message is the library's, of one or several errors with their paths."""
+    """A value does not conform to its type. The message is the library's, of one or several errors with their paths."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         lines = [f"{path}: {message}" if path else message for path, message in errors]
@@ -64,7 +64,7 @@ class MapAtom:
             return self._known[name]
         if name not in self._fields:
             return self._element
-        # Not before it is asked for, as types may contain themselves.
+        # On first use, as types may contain themselves.
         return self._known.setdefault(name, atom_of(self._fields[name].type))
 
 
@@ -173,7 +173,7 @@ def atom_of(kind: Type | None) -> Atom:
     """The atom of a type; of an object without a type, everything is deduced."""
     if kind is None:
         return DEDUCED
-    if kind.shape in (Shape.ANY, Shape.INT_OR_STRING):  # OpenAPI tells no type of either
+    if kind.shape in (Shape.ANY, Shape.INT_OR_STRING):  # OpenAPI has no type for either
         return RAW if kind.go == RAW_EXTENSION else DEDUCED
     if kind.shape in (Shape.STRUCT, Shape.MAP):
         return MapAtom(kind)
@@ -181,7 +181,7 @@ def atom_of(kind: Type | None) -> Atom:
 
 
 def child_atom(atom: Atom | None, element: Element) -> Atom | None:
-    """The atom of what a step leads to, None if the type knows of none."""
+    """The atom of what a step leads to, None if the type has none."""
     if isinstance(atom, MapAtom | Untyped) and element.startswith(FIELD):
         return atom.member(element.removeprefix(FIELD))
     return atom.items if isinstance(atom, ListAtom) else None

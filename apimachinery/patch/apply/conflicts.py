@@ -1,4 +1,4 @@
-"""What is refused because somebody else owns it."""
+"""What is refused because another manager owns it."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from mockube.apimachinery.patch.errors import PatchError
 
 
 class Conflict(NamedTuple):
-    """A place that somebody else owns."""
+    """A field that another manager owns."""
 
     manager: Manager
     path: Path

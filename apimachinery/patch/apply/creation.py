@@ -1,6 +1,6 @@
-"""What whoever creates an object owns: its `fieldsV1`, written in one walk.
+"""What the creator of an object owns: its `fieldsV1`, written in one walk.
 
-The result is that of comparing the object with the empty one, taking away what nobody owns, and encoding the rest.
+The result is that of comparing the object with the empty one, removing what cannot be owned, and encoding the rest.
 Most of an object is nowhere in the empty one: every place of it is owned. The functions that write it are made once
 for each resource, and then cost little.
 """
@@ -128,7 +128,7 @@ def _leaf(_value: Any) -> Fields:
 
 
 class _Members(dict[str, tuple[Element, Write]]):
-    """The step to each member of an object, and what writes it; declared ones are kept once they are asked for."""
+    """The step to each member of an object, and what writes it; declared ones are cached on first use."""
 
     def __init__(self, atom: MapAtom | Untyped) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ def _object(atom: MapAtom | Untyped) -> Write:
         steps = [(name, *members[name]) for name in sorted_in_pieces(names)]
         fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
         new_plan = _Plan(fields, [step for step in steps if step[2] is not _leaf])
-        # Members come in few combinations, but the keys of maps are anybody's.
+        # Members come in few combinations, but the keys of maps are arbitrary.
         if sum(map(len, names)) <= _MAX_NAMES_LENGTH:
             if len(plans) >= _PLANS:
                 plans.clear()

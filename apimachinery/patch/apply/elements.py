@@ -19,7 +19,7 @@ VALUE: Final = "v:"
 INDEX: Final = "i:"
 
 _CACHED: Final = 8192
-"""Steps remembered: clusters name their fields, containers and conditions from a small vocabulary."""
+"""Steps cached: clusters name their fields, containers and conditions from a small vocabulary."""
 _MAX_LENGTH: Final = 300
 
 

@@ -26,7 +26,7 @@ from mockube.apimachinery.patch.errors import PatchError, Undecodable
 Json: TypeAlias = Mapping[str, Any]
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-"""The manager of all that an object had before anybody's fields were tracked."""
+"""The manager of all fields that an object had before field ownership was tracked."""
 
 UNKNOWN: Final = "unknown"
 """A manager without a name."""
@@ -40,7 +40,7 @@ _UNMANAGED: Final = (
 
 
 class Untypable(PatchError):
-    """An object is not what its type says."""
+    """An object does not conform to its type."""
 
 
 class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
@@ -52,9 +52,9 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     """An object with nothing set, as the server would write it."""
     subresource: str = ""
     is_custom: bool = False
-    """An empty list of managers is lost in custom objects before anybody sees it."""
+    """An empty list of managers is lost in custom objects before it is read."""
     untyped: tuple[str, ...] = ()
-    """Members that this way to write drops, and that may be of any type before: of a wrong one, nobody owns anything."""
+    """Members that this way to write drops, and that may be of any type before: nothing is owned of a wrong one."""
 
     def create(self, new: Json, *, manager: str, time: str | None) -> dict[str, Any]:
         """A new object with its managers: as if the empty one became it, but in one walk."""
@@ -125,7 +125,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
     ) -> dict[str, Any]:
         """The live object with what is applied merged into it, and its managers.
 
-        `Conflicts` if somebody else owns what would change, and it is not forced. `live` is the empty object if there
+        `Conflicts` if another manager owns what would change, and it is not forced. `live` is the empty object if there
         is none yet.
         """
         self._check(config)
@@ -144,7 +144,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             raise Untypable(str(error)) from None
         except TypedError as error:
             self._check_typed(_without_managed_fields(live), refusal, duplicates=True)
-            # It is in order in this version, but not in one that another manager speaks.
+            # It is valid in this version, but not in that of another manager.
             raise Untypable(f"failed to convert old object: {error}") from None
         applied = _with_managers(new, managed)
         return last_applied.kept_up(applied, config) if manager == last_applied.KUBECTL else applied
@@ -183,7 +183,7 @@ def _decode_entries(entries: Iterable[Mapping[str, Any]]) -> Managed:
 
 
 def _without_managed_fields(obj: Json) -> Json:
-    """The object without its managers, which are nobody's field."""
+    """The object without its managed fields, which have no owner."""
     metadata = dict(meta.metadata(obj))
     return obj if metadata.pop("managedFields", None) is None else {**obj, "metadata": metadata}
 

@@ -1,6 +1,6 @@
 """Sets of fields: which places in an object, without their values.
 
-A set is a tree of steps. The step `.` in a node says that the place itself is in the set, beside or without places
+A set is a tree of steps. The step `.` in a node means that the place itself is in the set, beside or without places
 below it: {"f:spec": {".": {}, "f:replicas": {".": {}}}} has `.spec` and `.spec.replicas`. No branch is without a
 place, so the empty set is {}. Sets are never changed once they are made; the operations share what they can, and
 give back an operand itself where that is the result, so that "nothing changed" is seen by identity.
@@ -21,7 +21,7 @@ class FieldSet(dict[Element, "FieldSet"]):
     __slots__ = ("tree",)
 
     tree: dict[str, Any]
-    """As `fieldsV1` has it; there once somebody asked for it."""
+    """As `fieldsV1` has it; cached on first use."""
 
 
 Path: TypeAlias = tuple[Element, ...]

@@ -1,6 +1,6 @@
 """Field sets as `fieldsV1` has them: the same tree, in which an empty object is a place with none below it.
 
-Reading and writing are remembered by their text, for managers own the same fields of many objects and for long.
+Decoding and encoding are cached by text, for managers own the same fields of many objects and for long.
 """
 
 from typing import Any, Final, NamedTuple

@@ -1,6 +1,6 @@
 """The annotation in which `kubectl apply` without `--server-side` keeps what was applied last.
 
-`kubectl apply --server-side` takes over from it: what the annotation says and the object still has counts as the
+`kubectl apply --server-side` takes over from it: what is in the annotation and still in the object counts as the
 manager's own, and the annotation is kept up to date for a way back.
 """
 
@@ -26,7 +26,7 @@ MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 
 
 def last_applied_fields(atom: Atom, live: Json) -> FieldSet:
-    """What the annotation says and the live object still has: nothing, if the annotation says nothing of use."""
+    """What is in the annotation and still in the live object: nothing, if the annotation is unusable."""
     config = _config(meta.annotations(live).get(ANNOTATION_LAST_APPLIED, ""))
     if not meta.kind(config) or meta.api_version(config) != meta.api_version(live):
         return EMPTY

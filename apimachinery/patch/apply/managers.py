@@ -1,7 +1,7 @@
 """Managers and what each of them owns: `metadata.managedFields`, read and written.
 
-A manager is told apart by its name, by whether it applied or updated, through which subresource, and for updates in
-which API version: whoever applies keeps one entry for all versions.
+A manager is identified by its name, by whether it applied or updated, through which subresource, and for updates in
+which API version: an applier has one entry for all versions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,7 +87,7 @@ def _decode(number: int, entry: Mapping[str, Any]) -> tuple[Manager, OwnedFields
 
 
 def encode(managed: Managed) -> list[dict[str, Any]]:
-    """The entries: who applied before who updated, then by time, then by name."""
+    """The entries: appliers before updaters, then by time, then by name."""
     return [
         entry(owner, owned.api_version, owned.time, fieldsv1.encode(owned.fields))
         for owner, owned in sorted(managed.items(), key=_sort_key)

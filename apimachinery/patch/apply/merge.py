@@ -1,4 +1,4 @@
-"""An object with what somebody applies merged into it. Nothing is ever removed by this.
+"""Merge an applied configuration into an object. This never removes anything.
 
 What the applied object does not change is the very same value before and after, so that comparing the two is cheap.
 """
@@ -30,7 +30,7 @@ def _merge_whole(live: Any, applied: Any) -> Any:
 
 
 def _merge_maps(atom: MapAtom | Untyped, live: Any, applied: Mapping[str, Any] | None) -> Any:
-    """Null says nothing about an object that has members."""
+    """Null has no effect on an object that has members."""
     if not isinstance(live, dict) or not live:
         return _merge_whole(live, applied)
     changed = {}
@@ -43,7 +43,7 @@ def _merge_maps(atom: MapAtom | Untyped, live: Any, applied: Mapping[str, Any] |
 
 
 def _merge_lists(atom: ListAtom, live: Any, applied: Any) -> Any:
-    """Null says nothing about a list that has items."""
+    """Null has no effect on a list that has items."""
     old: Sequence[Any] = live if isinstance(live, list) else ()
     new: Sequence[Any] = applied if isinstance(applied, list) else ()
     if not old or not new:

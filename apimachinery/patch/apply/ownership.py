@@ -40,7 +40,7 @@ NEVER_OWNED: Final = of_fields(
     "metadata.managedFields",
     "metadata.resourceVersion",
 )
-"""What every object has, and the server's own: nobody gets to own it."""
+"""Fields of every object, and the server's own: no manager can own them."""
 
 
 def with_api_version(value: Json, version: str) -> Json:
@@ -49,7 +49,7 @@ def with_api_version(value: Json, version: str) -> Json:
 
 
 class Unconvertible(ValueError):
-    """An object cannot be shown in a version that a manager speaks."""
+    """An object cannot be converted to the version of a manager."""
 
 
 class Versions(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSe
 
 
 def applied_fields(atom: Atom, value: Any) -> FieldSet:
-    """What somebody owns who applies this.
+    """The fields that an applier of this configuration owns.
 
     Every primitive and atomic value, every item of other lists, every key of other maps, and what is empty or null.
     """
@@ -51,7 +51,7 @@ def _items(atom: ListAtom, items: Sequence[Any]) -> FieldSet:
 
 
 def all_fields(atom: Atom, value: Any) -> FieldSet:
-    """What somebody owns who adds this: what is mentioned, and every object and list around it."""
+    """The fields that a manager who adds this value owns: those in it, and every object and list around them."""
     if isinstance(atom, Scalar) or atom.atomic or not value:
         return LEAF
     fields = FieldSet(LEAF)

@@ -1,4 +1,4 @@
-"""What becomes of managers, and of the object, when somebody updates or applies."""
+"""The managers, and the object, after an update or an apply."""
 
 from msgspec import Struct
 
@@ -44,9 +44,9 @@ def update(
 def apply(
     versions: Versions, managed: Managed, live: Json, config: Json, write: Write
 ) -> tuple[Json, dict[Manager, OwnedFields]]:
-    """The object and its managers after somebody said what it should be.
+    """The object and its managers after a configuration was applied.
 
-    What the applier said last time and does not say any more goes, unless somebody else owns it. `Conflicts` if what
+    What the applier applied last time and no longer does is removed, unless it has another owner. `Conflicts` if what
     would change has another owner, and it is not forced. An object that does not change is the very same.
     """
     managed = known_managers(versions, managed, live)

@@ -1,4 +1,4 @@
-"""Whether a value is what its type says, in the library's words."""
+"""Whether a value conforms to its type, with the library's errors."""
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias

@@ -33,7 +33,7 @@ def create_two_way(original: Json, modified: Json, kind: Type) -> dict[str, Any]
 
 
 def _diff(original: Json, modified: Json, parent: Type, *, retaining: bool) -> dict[str, Any]:
-    """`retaining`: the patch names the members to keep, so that members nobody knew of go."""
+    """`retaining`: the patch names the members to keep, so that unknown members are removed."""
     patch: dict[str, Any] = {name: None for name in original if name not in modified}
     for name, value in modified.items():
         current = original.get(name)

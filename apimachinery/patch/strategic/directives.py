@@ -44,5 +44,5 @@ def without_nulls(value: Any) -> Any:
 
 
 def is_deletion(item: Any) -> bool:
-    """Whether an object in a list says that the element of its key is to go."""
+    """Whether an object in a list is a directive to delete the element of its key."""
     return isinstance(item, dict) and item.get(DIRECTIVE) == DELETE

@@ -1,6 +1,6 @@
 """Carrying out a strategic merge patch.
 
-The type says of each list whether it is merged or replaced, and by which key its objects are matched; the patch may
+The type of a list determines whether it is merged or replaced, and by which key its objects are matched; the patch may
 overrule that with directives. What a patch does not reach is shared with the object before.
 """
 

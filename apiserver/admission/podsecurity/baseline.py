@@ -1,4 +1,4 @@
-"""The checks of the level baseline: nothing that is known to let a pod out of its container."""
+"""The checks of the level baseline: they prevent known ways to escalate privileges."""
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""The checks that the level restricted adds: what hardens a pod, although nothing is known to go wrong without it."""
+"""The checks that the level restricted adds: they harden a pod beyond the known ways to escalate privileges."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -31,7 +31,7 @@ class BadSignature(Exception):
 class PublicKey(Struct, frozen=True):
     id: str
     algorithm: str
-    """The only one that is taken for this key, whatever a token says of itself."""
+    """The only algorithm that is accepted for this key, whatever a token's header names."""
     key: Public
 
     def verify(self, signature: bytes, text: bytes) -> None:

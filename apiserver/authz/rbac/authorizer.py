@@ -1,4 +1,4 @@
-"""Decide by roles and bindings. What was found out is remembered until a role or a binding changes."""
+"""Decide by roles and bindings. Results are cached until a role or a binding changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ from mockube.apiserver.storage.resource_cache import Change, ChangeKind, Resourc
 from mockube.apiserver.user import User
 
 MAX_USERS: Final = 4096
-"""Users in namespaces whose rights are remembered; all are forgotten when there are more."""
+"""Users in namespaces whose rights are cached; with more of them the cache is cleared."""
 MAX_DECISIONS: Final = 1024
 """The same for the decisions about one user in one namespace."""
 

@@ -1,7 +1,7 @@
 """Read values for table cells from an object, and the cells that several kinds print.
 
 Any part of an object may be missing: then a text is empty, a number 0, and a list has no items. `text` takes a default
-because Go tells an absent pointer from an empty string.
+because Go distinguishes an absent pointer from an empty string.
 """
 
 from collections.abc import Mapping, Sequence

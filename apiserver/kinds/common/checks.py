@@ -1,6 +1,6 @@
 """The elements of rules: checks of one value, and combinators of checks, so that a rule is a line.
 
-A check takes a value and its path and tells what is wrong. Those of a struct take the tree of one; which of the ways
+A check takes a value and its path and returns the errors. Those of a struct take the tree of one; which of the ways
 into a field is right depends on the field in Go:
 
     optional    the check runs if the value is not empty         `if len(x) > 0`

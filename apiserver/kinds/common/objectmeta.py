@@ -1,6 +1,6 @@
 """Metadata, whatever the kind: names by the kind's rule, and the rest by rules that are the same for all.
 
-Whoever asks knows the rule of names and whether there is a namespace; kinds are not known here.
+The caller passes the rule of names and whether there is a namespace; the module has no kinds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -150,7 +150,7 @@ _CHECK_OWNER: Final = all_of(
 
 
 def _check_owners(owners: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    """Upstream never says which of them it means."""
+    """Upstream's message does not name the invalid one."""
     first = ""
     for owner in owners or ():
         yield from _CHECK_OWNER(owner, path)

@@ -1,7 +1,7 @@
 """Rules of whole objects, composed of rules of their parts, for the `Validation`s of families of types.
 
-Metadata is told of by the registry. Those kinds of which upstream says at an update all that it says at a creation say
-it with `as_created`, metadata included.
+The registry reports errors of metadata. Kinds for which upstream reports at an update all that it does at a creation
+report it with `as_created`, metadata included.
 """
 
 from collections.abc import Iterable, Iterator

@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, fiel
 
 _KEYS: Final = 4096
 _LONGEST_KEY: Final = 128
-"""Keys of labels that are remembered: objects share a few."""
+"""Keys of labels that are cached: objects share a few."""
 
 check_label_name: Final = report(memoize(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
 _check_label_value: Final = report(names.check_label_value)

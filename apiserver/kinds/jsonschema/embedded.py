@@ -27,7 +27,7 @@ class EmbeddedError(DecodeError):
 
 
 ReadMetadata: TypeAlias = Callable[[Any, Path], Any]
-"""Reads an object's metadata as its type says; raises `DecodeError` where a field has another type."""
+"""Reads an object's metadata by its type; raises `DecodeError` where a field has another type."""
 
 Coerce: TypeAlias = Callable[[Any, Path, ReadMetadata], Any]
 """A new value, which may share with the old one what is kept whole."""

@@ -42,7 +42,7 @@ def _has_same_elements(schema: Schema, value: Sequence[Any], old: Sequence[Any])
 
 
 def map_keys(schema: Schema) -> Sequence[str]:
-    """By which members the elements of a list are told apart, if it is of the type map."""
+    """The members that identify the elements of a list, if it is of the type map."""
     return tuple(schema.get(MAP_KEYS) or ()) if schema.get(LIST_TYPE) == "map" else ()
 
 

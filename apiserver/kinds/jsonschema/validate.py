@@ -152,7 +152,7 @@ def is_known_format(kind: str, form: str) -> bool:
 
 
 def _format(schema: Schema) -> str:
-    """The format, if upstream knows it for the type."""
+    """The format, if upstream has it for the type."""
     form, allowed = schema.get("format", ""), types(schema)
     if not form or (len(allowed) == 1 and allowed[0] != "string"):
         return form if form in _NUMBER_FORMATS.get("".join(allowed), ()) else ""

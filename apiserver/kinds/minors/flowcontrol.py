@@ -1,6 +1,6 @@
 """flowcontrol.apiserver.k8s.io/v1beta3, which is served until 1.31: objects as in v1, but for shares of zero.
 
-A number of shares cannot be left out there, so an annotation says of a zero that it is meant.
+A number of shares cannot be left out there, so an annotation marks an explicit zero.
 """
 
 from typing import Final

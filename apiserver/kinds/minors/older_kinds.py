@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
 BETAS: Final[Mapping[str, tuple[Kind, ...]]] = {"flowcontrol.apiserver.k8s.io": V1BETA3}
 """By group, the kinds of beta versions that were served by default, and are no more."""
 OWN: Final = (ip_address.KIND.resource, service_cidr.KIND.resource)
-"""Resources by which the server knows the addresses of Services, whether they are served or not."""
+"""Resources in which the server stores the addresses of Services, whether they are served or not."""
 _SINCE: Final = re.compile(r"deprecated in v(1\.\d+)\+")
 
 
@@ -52,7 +52,7 @@ def _group(group: Group, minor: str) -> Group:
 def _is_served(row: Resource, minor: str, subresource: str = "") -> bool:
     changes = minors.changes(minor, "resources")
     key = f"{row.api_version} {row.name}{subresource and f'/{subresource}'}"
-    # What the newest does not have is served where the table says so.
+    # What the newest does not have is served by the table.
     return changes.get(key, True if key in _NEWEST else None) is not None
 
 

@@ -1,7 +1,7 @@
 """Rules of validation that older minors have: what they did not check yet, and what they did not allow yet.
 
-A rule says until which minor it holds. `ignored` are fields whose errors an older minor does not know; `check` finds what
-is wrong there besides. What an object had already is not reported again when it changes.
+A rule has the last minor that it applies to. `ignored` are fields whose errors an older minor does not report;
+`check` finds what is wrong there besides. What an object had already is not reported again when it changes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -169,7 +169,7 @@ def _keeps_template(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterable[Fi
 
 
 def _without_scheduling(template: ReadOnlyTree) -> dict[str, object]:
-    """A template without what says where its pods are scheduled, and without labels and annotations."""
+    """A template without the fields of scheduling, and without labels and annotations."""
     spec = template.get("spec") or {}
     affinity = spec.get("affinity") or {}
     return {

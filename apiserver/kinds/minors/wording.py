@@ -1,6 +1,6 @@
 """The messages of older minors that differ from those of the newest.
 
-A function takes an error of the newest, and returns what an older minor says in its place.
+A function takes an error of the newest, and returns that of an older minor in its place.
 """
 
 from collections.abc import Mapping, Sequence

@@ -53,13 +53,13 @@ def _check_label(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldEr
 
 def ignored_selectors(attributes: Mapping[str, Any]) -> str:
     """Return the errors of selectors that cannot be parsed in whole or in part, for the review's status."""
-    judged = (
+    selectors = (
         ("fieldSelector", _field_requirement_is_read, fields.parse),
         ("labelSelector", lambda one: one.get("operator") in _OPERATORS, labels.parse),
     )
     found = (
         _ignored_requirements(attributes.get(name) or {}, name, is_read, parse)
-        for name, is_read, parse in judged
+        for name, is_read, parse in selectors
     )
     return "; ".join(filter(None, found))
 

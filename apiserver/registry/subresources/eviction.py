@@ -124,7 +124,7 @@ def _selects(budget: Tree, pod: Tree) -> bool:
     try:
         selector = labels.from_label_selector(budget.get("spec", {}).get("selector"))
     except labels.SelectorError:
-        return False  # it selects nothing that anybody could tell
+        return False  # it selects nothing that can be determined
     return selector.matches(dict(meta.labels(pod)))
 
 

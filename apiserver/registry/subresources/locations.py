@@ -37,7 +37,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     certificate: str
     """What it shows."""
     node: str
-    """Which of its nodes is meant."""
+    """The requested one of its nodes."""
 
 
 class Location(Struct, frozen=True, kw_only=True):

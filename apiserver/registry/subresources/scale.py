@@ -50,7 +50,7 @@ def scale_view(resource: Resource) -> SubresourceView:
 
 
 def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
-    """The object with its managers after a change of its Scale: who changed that manages the replicas."""
+    """The object with its managers after a change of its Scale: the writer of the Scale manages the replicas."""
     entries, scale = _managed_fields(old), _scale(new, call.resource)
     name = managed.manager_name(call, options)
     written = _field_manager(backend).update(
@@ -64,7 +64,7 @@ def _managed_fields(tree: Tree) -> Sequence[Tree]:
 
 
 def _scale_with_managers(tree: Tree, resource: Resource) -> Tree:
-    """The Scale of an object, with those who manage its replicas."""
+    """The Scale of an object, with the managers of its replicas."""
     return meta.with_metadata(
         _scale(tree, resource),
         managedFields=scale_managers.of_scale(_managed_fields(tree), _path_in(resource)),
@@ -125,7 +125,7 @@ def _scale(tree: Tree, resource: Resource) -> Tree:
 def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
     """The object with the replicas of a Scale, if it is a Scale of this object.
 
-    Custom objects say themselves how many replicas they may have, and are unchanged if nobody says since when.
+    The schema of custom objects bounds their replicas. Their Scale without a resource version is of the current one.
     """
     name, replicas = meta.name(old), _replicas(scale)
     if not resource.custom and (wrong := _check(scale, replicas)):

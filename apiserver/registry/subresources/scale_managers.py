@@ -1,6 +1,6 @@
 """Who manages the replicas of an object, as its Scale shows it, and what becomes of that in the object.
 
-A Scale has one field that anybody can manage, `spec.replicas`; where the object has it, its definition says.
+A Scale has one field that can be managed, `spec.replicas`; its path in the object is in the object's definition.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ Path: TypeAlias = tuple[str, ...]
 PathIn: TypeAlias = Callable[[str], Path | None]
 """Where the replicas are in an API version: () for nowhere, None if there is no such version."""
 _ITSELF: Final = "."
-"""What says of a field with others in it that it is managed as well."""
+"""The element that marks a field with children as managed itself."""
 _OF_SCALE: Final[Path] = ("spec", "replicas")
 
 
@@ -31,12 +31,12 @@ def of_scale(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
 def of_object(
     entries: Sequence[Entry], of_scale: Sequence[Entry], api_version: str, path_in: PathIn
 ) -> list[Entry]:
-    """An object's managers, once its replicas are managed by those of its Scale and nobody else.
+    """An object's managers, once its replicas are managed by those of its Scale only.
 
-    As upstream: who updated the object is another manager than who updated its Scale, even if it is the same program
-    through the same endpoint, for the API versions differ. The replicas then have an entry of their own, without a
-    time; of entries that only their fields tell apart the last one counts at the next change; and an entry of a
-    version that is not there any more goes.
+    As upstream: the updater of the object is another manager than the updater of its Scale, even if it is the same
+    program through the same endpoint, for the API versions differ. The replicas then have an entry of their own,
+    without a time; of entries that only their fields tell apart the last one counts at the next change; and an entry
+    of a version that is not there any more goes.
     """
     mine = {_identity(one): one for one in of_scale if _owns(one, _OF_SCALE)}
     found = []

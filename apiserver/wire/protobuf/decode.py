@@ -39,7 +39,7 @@ _KEY, _VALUE = 1, 2
 """The fields of a map's entry."""
 
 _SHORT = 32
-"""Bytes. Whoever sends more cannot have it remembered."""
+"""Bytes. Longer messages are not cached."""
 
 
 @cache

@@ -90,7 +90,7 @@ def watch_frame(event_type: str, encoded: bytes) -> bytes:
 
 @contextmanager
 def _named_errors() -> Iterator[None]:
-    """Nothing below counts the bytes that are left or looks at each letter: Python does, and says so in its own words."""
+    """Nothing below counts the bytes that are left or looks at each letter: Python does, and raises its own errors."""
     try:
         yield
     except IndexError as error:

@@ -1,7 +1,7 @@
 """Messages that JSON does not write as an object of their fields.
 
 A form is two pure functions between a message's plain tree (its fields by name) and what JSON shows. Knows nothing of
-bytes or tables. `from_json(None)` is what Go writes for a value that nobody has set.
+bytes or tables. `from_json(None)` is what Go writes for an unset value.
 """
 
 from collections.abc import Callable, Mapping

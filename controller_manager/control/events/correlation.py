@@ -1,7 +1,7 @@
 """Decide which Event is written when the same thing happens again.
 
-Events of core/v1 raise a count and are aggregated when they are too many, as client-go's EventCorrelator does. Events of
-events.k8s.io/v1 become a series, as client-go's tools/events does. Pure, and of one component.
+Events of core/v1 raise a count and are aggregated when they are too many, as client-go's EventCorrelator does. Events
+of events.k8s.io/v1 become a series, as client-go's tools/events does. Pure, and of one component.
 """
 
 from collections import OrderedDict
@@ -60,14 +60,14 @@ class Shape(Protocol):
     """One of the two kinds of Event, as one component records it."""
 
     def write(self, occurrence: Occurrence) -> EventWrite | None:
-        """What is to be written; None where it has been said often enough."""
+        """What is to be written; None if the rate limit is exceeded."""
 
     def due_writes(self, now: datetime) -> list[EventWrite]:
         """What is to be written as time has passed. Forgets what is over."""
 
 
 def reference(obj: ReadOnlyTree, part: str = "") -> dict[str, str]:
-    """What an Event says of which object it is about, or which part of it, as `spec.containers{web}`."""
+    """The reference of an Event to its object, or to a part of it, as `spec.containers{web}`."""
     fields = {
         "kind": meta.kind(obj),
         "namespace": meta.namespace(obj),
@@ -81,15 +81,15 @@ def reference(obj: ReadOnlyTree, part: str = "") -> dict[str, str]:
 
 
 SIMILAR: Final = 10
-"""Different messages of one reason about one object, from which on they are told as one event."""
+"""Different messages of one reason about one object, from which on they are combined into one event."""
 SIMILAR_WITHIN: Final = timedelta(minutes=10)
 """How long after the last of them a new one is no longer similar."""
 COMBINED: Final = "(combined from similar events): "
 SPAM_BURST: Final = 25
 SPAM_REFILL: Final = timedelta(minutes=5)
-"""Per event about one object, whatever is said."""
+"""Seconds per event about one object, whatever the message."""
 REMEMBERED: Final = 4096
-"""Objects, reasons and events; the longest unused is forgotten first."""
+"""Objects, reasons and events; the least recently used is dropped first."""
 
 V = TypeVar("V")
 
@@ -163,7 +163,7 @@ class CountedEvents:
         return []
 
     def _combine(self, occurrence: Occurrence) -> tuple[Hashable, str]:
-        """Which event this is one more of, and what it says."""
+        """The event that this one repeats, and its message."""
         group = (occurrence.subject, occurrence.type, occurrence.reason)
         similar = self._similar.of(group)
         if similar.last is not None and occurrence.at - similar.last > SIMILAR_WITHIN:
@@ -204,7 +204,7 @@ FINISHED_AFTER: Final = timedelta(minutes=6)
 REFRESHED_AFTER: Final = timedelta(minutes=30)
 """How often a series that goes on is written."""
 LONGEST_NOTE: Final = 1024
-"""Events; beyond that the oldest is forgotten, and is told as new if it comes again."""
+"""Events; beyond that the oldest is dropped, and is a new event if it occurs again."""
 
 
 class _Ongoing(Struct):

@@ -113,7 +113,9 @@ class EventWriter(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield CounterMetricFamily(
-            "mockube_events_dropped", "Events that were not recorded as too many waited.", value=self._dropped
+            "mockube_events_dropped",
+            "Events that were dropped because the queue was full.",
+            value=self._dropped,
         )
 
     async def _empty(self) -> None:
@@ -180,7 +182,7 @@ async def _write(component: _Component, write: EventWrite) -> None:
         try:
             await component.client.patch(resource, key, write.change, kind="strategic")
         except NotFound:
-            LOG.debug("event %s does not exist any more and is created again", key)
+            LOG.debug("event %s no longer exists and is created again", key)
         else:
             return
     await component.client.create(resource, body)

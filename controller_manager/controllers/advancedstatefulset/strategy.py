@@ -20,7 +20,7 @@ class Policy(Enum):
 
 class Strategy(Struct, frozen=True, kw_only=True):
     is_specified: bool
-    """Without it, pods are replaced one by one, and new ones get the revision that the status says."""
+    """Without it, pods are replaced one by one, and new ones get the revision in the status."""
     paused: bool
     policy: Policy
     grace_seconds: int

@@ -129,9 +129,9 @@ def _final_actions(
         for revision in snapshot.history
         if any(_has_revision(pod, revision) for pod in snapshot.pods)
     }
-    forgotten = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
+    deletions = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
     # Both write the set, and the second would conflict: it follows in the next round.
-    return (*(status_actions or _without_names_of_the_gone(snapshot)), *forgotten)
+    return (*(status_actions or _without_names_of_the_gone(snapshot)), *deletions)
 
 
 def _failure(failing: str, updated: Decision, error: ApiError | None) -> Failure | None:

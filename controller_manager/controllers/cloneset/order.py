@@ -23,7 +23,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Something is written: whatever comes next is decided on what it brings."""
     again_after: timedelta | None = None
     problem: str = ""
-    """Why not every action was possible, if no API error says so."""
+    """Why not every action was possible, if there is no API error."""
 
 
 NOTHING_TO_DO: Final = Decision()

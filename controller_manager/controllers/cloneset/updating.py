@@ -31,13 +31,15 @@ def plan(state: CloneSetState) -> Decision:
     """Lifecycle changes of pods are written first, also while the update is paused."""
     steps = [_observe_pod(state, pod) for pod in state.pods]
     started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
-    tended = turn.patches_without_gates((patch for step in steps for patch in step.patches), started.patches)
-    patches = tended or started.patches
+    step_patches = turn.patches_without_gates(
+        (patch for step in steps for patch in step.patches), started.patches
+    )
+    patches = step_patches or started.patches
     return Decision(
         actions=side_by_side(patches),
         changes_pods=bool(patches),
         again_after=earliest(*(step.again_after for step in steps)),
-        problem="" if tended else started.problem,
+        problem="" if step_patches else started.problem,
     )
 
 

@@ -48,14 +48,14 @@ BUCKETS: Final = tuple(2.0**power for power in range(10))
 _LONGEST_WAIT: Final = timedelta(days=30)
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, remembered: Timing | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, memory: Timing | None) -> Plan:
     cron_job = caches.of(CRON_JOBS).get(*key)
     if cron_job is None:
         return Plan(actions=(Remember(None),))
     timing: Timing = (cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone"))
     remember = Remember(timing)
     jobs = caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
-    if remembered is not None and remembered != timing:
+    if memory is not None and memory != timing:
         return _plan_reschedule(cron_job, remember, now)
     surplus = beyond_history(cron_job, jobs)
     actions: tuple[Action, ...] = (deletion(cron_job, map(ObjectRef.of, surplus)),) if surplus else ()

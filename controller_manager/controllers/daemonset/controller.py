@@ -37,7 +37,7 @@ _PATIENCE: Final = timedelta(milliseconds=50)
 """Many pods change at once, and each reconciliation counts all nodes. A change of the spec is reconciled at once."""
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) -> Plan:
     daemon_set = caches.of(DAEMON_SETS).get(*key)
     if daemon_set is None:
         return Plan(actions=(Remember(None),))
@@ -73,7 +73,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
         revision_hash=history.revision_hash,
         now=now,
     )
-    return _plan(state, history, remembered or Failures())
+    return _plan(state, history, memory or Failures())
 
 
 def _plan(state: DaemonState, history: History, failures: Failures) -> Plan:

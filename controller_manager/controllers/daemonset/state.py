@@ -95,7 +95,7 @@ def pods_by_node(pods: Iterable[PodView]) -> Mapping[str, Sequence[PodView]]:
 
 
 def oldest_first(pods: Iterable[PodView]) -> list[PodView]:
-    """Those that are on a node before those that only are meant for one."""
+    """Pods on a node before pods that only have an affinity for one."""
     return sorted(
         pods, key=lambda pod: (not pod.node, meta.creation_timestamp(pod.object) or _NEVER, pod.key.name)
     )

@@ -59,7 +59,7 @@ def sync_new_replica_set(
 
 
 def _annotations(deployment: DeploymentView, replica_set: ReadOnlyTree, revision: int) -> Mapping[str, str]:
-    """The set's annotations with the Deployment's. A revision never falls, and one that is passed is remembered."""
+    """The set's annotations with the Deployment's. A revision number never decreases, and former ones are kept in the history."""
     present = meta.annotations(replica_set)
     passed = present.get(ANNOTATION_REVISION, "")
     if passed and str(revision_of(replica_set)) != passed:

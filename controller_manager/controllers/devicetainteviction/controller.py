@@ -54,8 +54,8 @@ def reconcile(caches: Caches, key: Key, now: datetime, is_pending: object = None
         cancelled = (Remember(None), _event(pod, "Cancelling deletion"))
         return Plan(actions=cancelled) if is_pending else EMPTY_PLAN
     if when > now:
-        remembered = () if is_pending else (Remember(now),)
-        return Plan(actions=remembered, again_after=when - now)
+        memory_actions = () if is_pending else (Remember(now),)
+        return Plan(actions=memory_actions, again_after=when - now)
     actions: list[Action] = [Remember(None), _event(pod, "Marking for deletion")]
     if status := disruption_status(pod.object, *_CONDITION, now):
         body = {"metadata": {"uid": pod.uid}, "status": status}

@@ -34,11 +34,11 @@ LABEL_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 MANAGER: Final = "endpoint-controller"
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, remembered: TriggerTimes | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, memory: TriggerTimes | None) -> Plan:
     service = caches.of(SERVICES).get(*key)
     present = caches.of(ENDPOINTS).get(*key)
     if service is None:
-        return _without_service(present, was_known=remembered is not None)
+        return _without_service(present, was_known=memory is not None)
     if services.selector_of(service) is None:
         return EMPTY_PLAN
     pods = [
@@ -49,13 +49,13 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: TriggerTimes 
     subsets = subsets_of(service, pods)
     if present is not None and _is_right(present, service, subsets):
         return Plan(actions=(remember,))
-    annotation = times.annotation(remembered)
+    annotation = times.annotation(memory)
     desired = meta.with_annotations(_desired_endpoints(service, present, subsets), annotation)
     return Plan(actions=(remember, _write(service, desired, is_new=present is None)))
 
 
 def _without_service(present: ReadOnlyTree | None, *, was_known: bool) -> Plan:
-    """Delete the Endpoints of a deleted service, whoever created them; others stay."""
+    """Delete the Endpoints of a deleted service, even if a user created them; others stay."""
     forget = Remember(None)
     is_ours = was_known or _is_managed(present)
     if present is None or not is_ours or ANNOTATION_LEADER in meta.annotations(present):

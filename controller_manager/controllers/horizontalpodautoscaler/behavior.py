@@ -63,7 +63,7 @@ TimedCounts = tuple[TimedCount, ...]
 
 
 class History(Struct, frozen=True):
-    """What is remembered of one autoscaler."""
+    """The history of one autoscaler."""
 
     recommendations: TimedCounts = ()
     """As they were before anything limited them."""

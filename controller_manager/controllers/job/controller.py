@@ -1,7 +1,7 @@
 """The controller of Jobs: what it watches, and how a reconciliation is put together.
 
-One reconciliation creates or deletes pods, writes ended pods into the status, removes their finalizers, and counts them:
-`tracking` says why in this order. Each step is a plan that follows from the outcome of the one before.
+One reconciliation creates or deletes pods, writes ended pods into the status, removes their finalizers, and counts
+them: `tracking` has the reason for this order. Each step is a plan that follows from the outcome of the one before.
 """
 
 from datetime import datetime, timedelta
@@ -55,7 +55,7 @@ BATCH_PERIOD: Final = timedelta(seconds=1)
 """How long changes of pods and of the status wait for others; a change of the spec is reconciled at once."""
 
 
-def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | None) -> Plan:
+def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) -> Plan:
     job = caches.of(JOBS).get(*key)
     if job is None or is_finished(job):
         return FORGET
@@ -68,7 +68,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, remembered: Failures | No
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     if first := adoption_and_release_actions(claims, PODS, job, JOBS, finalizers=(FINALIZER_JOB_TRACKING,)):
         return Plan(actions=first)
-    return _plan(state_of(job, claims.owned, remembered or Failures()), now)
+    return _plan(state_of(job, claims.owned, memory or Failures()), now)
 
 
 def _plan(state: JobState, now: datetime) -> Plan:

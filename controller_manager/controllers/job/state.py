@@ -124,7 +124,7 @@ def is_failed(job: ReadOnlyTree, pod: PodView) -> bool:
     return pod.deleting and pod.phase != SUCCEEDED and not replaces_failed_only(job)
 
 
-def state_of(job: ReadOnlyTree, pods: Sequence[PodView], remembered: Failures) -> JobState:
+def state_of(job: ReadOnlyTree, pods: Sequence[PodView], memory: Failures) -> JobState:
     status = job.get("status") or {}
     uncounted = status.get("uncountedTerminatedPods") or {}
     active = tuple(pod for pod in pods if pod.is_active)
@@ -152,7 +152,7 @@ def state_of(job: ReadOnlyTree, pods: Sequence[PodView], remembered: Failures) -
         replaceable=ended.replaceable(active, indexes_done, indexes_failed)
         if indexes_failed is not None
         else {},
-        failures=remembered.with_pods(succeeded, failed),
+        failures=memory.with_pods(succeeded, failed),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which of the equal parts of one range of addresses are given away. Pure, but for what it remembers."""
+"""Which of the equal parts of one range of addresses are given away. Pure, but for this state."""
 
 from ipaddress import IPv4Network, IPv6Network
 

@@ -1,4 +1,4 @@
-"""Whether a node is heard of: by heartbeats in its status or by its Lease; and what its silence makes of its conditions.
+"""Whether a node sends heartbeats, in its status or by its Lease; and the conditions of a node that does not.
 
 Pure. Times of the node's own clock are only compared with each other, never with this one's.
 """
@@ -22,7 +22,7 @@ TOLD_BY_KUBELET: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PI
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """What was last heard of a node, and when on this clock."""
+    """The last heartbeat of a node, and its time on this clock."""
 
     heard_at: datetime
     heartbeat: str | None

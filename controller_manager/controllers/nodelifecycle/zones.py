@@ -1,6 +1,6 @@
 """How many nodes of a zone may be given up at a time: fewer where so many are ill that the illness may be ours.
 
-Pure but for what a `Zone` remembers.
+Pure but for the state of a `Zone`.
 """
 
 from collections.abc import Mapping, Sequence

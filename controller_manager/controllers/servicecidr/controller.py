@@ -28,7 +28,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 NAME: Final = "service-cidr-controller"
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 GRACE: Final = timedelta(seconds=10)
-"""Until every API server knows that no address is to be given out of a range that is deleted."""
+"""Until no API server allocates addresses of a range that is deleted."""
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 ALLOCATOR: Final = "ipallocator.k8s.io"
 _READY: Final = {

@@ -128,10 +128,10 @@ def reserve_new_pods(subset_condition: SubsetCondition, now: datetime) -> Subset
 def _marks(
     pods: Sequence[PodView], outcomes: Sequence[ReschedulingDecision]
 ) -> tuple[tuple[PodView, bool], ...]:
-    judged = zip(pods, outcomes, strict=True)
+    pairs = zip(pods, outcomes, strict=True)
     return tuple(
         (pod, reserved)
-        for pod, (reserved, _, _) in judged
+        for pod, (reserved, _, _) in pairs
         if pod.labels.get(LABEL_RESERVED_POD) != ("true" if reserved else "false")
     )
 

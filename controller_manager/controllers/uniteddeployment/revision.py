@@ -36,11 +36,11 @@ def settle(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -
     synced = revisions.settle(desired, ordered, view.status.get("collisionCount") or 0, named)
     expected = meta.name(synced.revision)
     current = view.status.get("currentRevision") or expected
-    forgotten = _delete_oldest(view, ordered, {expected, current})
+    deletions = _delete_oldest(view, ordered, {expected, current})
     return History(
         expected=expected,
         current=current if any(meta.name(revision) == current for revision in ordered) else expected,
-        actions=(*forgotten, *(_with_failure_event(view, action) for action in synced.actions)),
+        actions=(*deletions, *(_with_failure_event(view, action) for action in synced.actions)),
     )
 
 

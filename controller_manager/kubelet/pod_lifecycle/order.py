@@ -171,7 +171,7 @@ def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree, script: Scri
 
 
 def _ends(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:
-    """Whether an unknown command ends: yes in a pod that is meant to complete, else it is a service."""
+    """Whether an unknown command ends: yes in a pod that runs to completion, else it is a service."""
     if role is Role.MAIN:
         has_command = bool(container.get("command") or container.get("args"))
         is_job = LABEL_JOB_NAME in meta.labels(pod)
@@ -242,7 +242,7 @@ def stop(members: Members, now: datetime, *, code: int | None = None) -> PodCont
 
 
 def grace_seconds(pod: ReadOnlyTree) -> float:
-    """Return how long the pod's containers have to end: as its deletion says, or else its specification."""
+    """Return how long the pod's containers have to end: the grace period of its deletion, or else of its specification."""
     seconds = meta.deletion_grace_period_seconds(pod) if meta.is_deleting(pod) else None
     if seconds is None:
         seconds = pod["spec"].get("terminationGracePeriodSeconds")

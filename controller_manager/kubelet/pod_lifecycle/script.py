@@ -99,7 +99,7 @@ _PLAIN: Final = Script()
 
 
 def _refuse_annotation(_: str) -> None:
-    raise ValueError("no such annotation is known")
+    raise ValueError("unknown annotation")
 
 
 def _span(text: str) -> float:

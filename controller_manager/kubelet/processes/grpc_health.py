@@ -39,7 +39,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         head = await reader.readexactly(9)
         length, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
         if length > MAX_FRAME:
-            raise GrpcError("the answer is no HTTP/2")
+            raise GrpcError("the response is not HTTP/2")
         payload = await reader.readexactly(length)
         if kind == _SETTINGS and not flags & _ACK:
             writer.write(_frame(_SETTINGS, _ACK, 0, b""))
@@ -58,7 +58,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 def _status(body: bytes) -> str:
     if len(body) < 5:
-        raise GrpcError("the server does not implement the health protocol, or does not know the service")
+        raise GrpcError("the server does not implement the health protocol, or has no such service")
     message = body[5:]
     number = message[1] if len(message) > 1 and message[0] == 8 else 0
     return _STATUSES[number] if number < len(_STATUSES) else str(number)

@@ -75,21 +75,21 @@ def load_images(path: Path) -> ImageMap:
 def _images_and_folder(tree: Any) -> tuple[Any, str]:
     """Return what a file names: `images:` with the map below it, or the map alone."""
     if not isinstance(tree, dict):
-        raise ImageMapError("write a map of names of images, also below `images:`")
+        raise ImageMapError("the file must be a map of image names, or have one below `images:`")
     if not tree.keys() & {"images", "folder"}:
         return tree, "."
     others = sorted(str(name) for name in tree.keys() - {"images", "folder"})
     if others:
-        raise ImageMapError(f"write {', '.join(others)} below `images:`, which stands beside `folder:` alone")
+        raise ImageMapError(f"{', '.join(others)} must be below `images:`; only `folder:` may be beside it")
     folder = tree.get("folder") or "."
     if not isinstance(folder, str):
-        raise ImageMapError("folder is the path of a folder")
+        raise ImageMapError("folder must be the path of a folder")
     return tree.get("images"), folder
 
 
 def image_map(images: Any, folder: Path) -> ImageMap:
     if not isinstance(images, Mapping) or not images:
-        raise ImageMapError("no images: name one at least, and what it starts")
+        raise ImageMapError("no images: add at least one, with its command")
     read = {str(name): _image(str(name), one, folder) for name, one in images.items()}
     patterns = [(_literal(name), one) for name, one in read.items() if "*" in name]
     return ImageMap({name: one for name, one in read.items() if "*" not in name}, patterns)

@@ -1,8 +1,8 @@
-"""Become a command that cannot outlive who starts it, or watch over groups of processes. Run as a script, by its path.
+"""Become a command that cannot outlive its parent, or watch over groups of processes. Run as a script, by its path.
 
-`launcher.py run PARENT USER GROUP TERMINAL COMMAND...` becomes the command. On Linux the kernel kills it when its parent
-dies. `launcher.py watch` reads a line `+GROUP` or `-GROUP` for each group of processes, and kills those that are left when
-its input ends, which it does however the writer ends.
+`launcher.py run PARENT USER GROUP TERMINAL COMMAND...` becomes the command. On Linux the kernel kills it when its
+parent dies. `launcher.py watch` reads a line `+GROUP` or `-GROUP` for each group of processes, and kills those that
+are left when its input ends, which it does however the writer ends.
 """
 
 import ctypes
@@ -55,7 +55,7 @@ def _become(parent: int, user: str, group: str, terminal: str, command: list[str
     try:
         os.execvp(command[0], command)  # noqa: S606 - nothing here is for a shell
     except OSError as error:
-        print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - it speaks for the command
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - it is the command's output
         sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTED)
 
 

@@ -144,7 +144,7 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
         tls.check_hostname, tls.verify_mode = (
             False,
             ssl.CERT_NONE,
-        )  # as a kubelet, which knows no names of pods
+        )  # as a kubelet, which resolves no names of pods
     port = parts.port or (443 if tls else 80)
     reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=tls, limit=MAX_HEAD)
     try:

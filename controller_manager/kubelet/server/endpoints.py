@@ -108,7 +108,9 @@ class KubeletEndpoints:
         except HttpError as error:
             return web.Response(status=error.code, text=str(error))
         except (ApiError, NoAnswer) as error:
-            return web.Response(status=500, text=f"the API server could not be asked: {error}")
+            return web.Response(
+                status=500, text=f"could not authenticate or authorize the request at the API server: {error}"
+            )
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         parts = request.path.strip("/").split("/")
@@ -162,7 +164,7 @@ class KubeletEndpoints:
         if is_silent(node):
             if request.transport is not None:
                 request.transport.abort()
-            raise HttpError(503, "the node is cut off")
+            raise HttpError(503, "the node is disconnected")
 
     def _list_pods(self, node: str) -> web.Response:
         items = [pod.object for pod in self._pods.by_index(BY_NODE, node)]

@@ -54,7 +54,7 @@ def _starts(containers: Iterable[tuple[Labels, ReadOnlyTree, str]]) -> Iterator[
 
 
 def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
-    """`/metrics/cadvisor`: of the node, of each pod and of each container, what the simulation knows."""
+    """`/metrics/cadvisor`: the simulated metrics of the node, of each pod and of each container."""
     yield from _machine_metrics(measured)
     containers = list(measured.running())
     of_containers = [(_of_group(_container_group(*one), *one), *one) for one in containers]

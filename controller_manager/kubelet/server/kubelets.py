@@ -4,7 +4,7 @@ kind: ConfigMap
 metadata: {name: mockube-kubelets, namespace: kube-system}
 data:
   address: 127.0.0.1:41235     where the kubelets of all simulated nodes are found
-  certificate: …               what they show there: nobody else is taken for them
+  certificate: …               the server certificate of the kubelets, the only one that is accepted
 """
 
 import asyncio

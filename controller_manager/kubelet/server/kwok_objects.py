@@ -64,7 +64,8 @@ class KwokObjects:
                 if not self._allowed:
                     name = f"{source.get('kind') or kind.value} {meta.name(source)!r}"
                     raise HttpError(
-                        403, f"{name} says what is on the machine of the simulated kubelet: see {FLAG}"
+                        403,
+                        f"{name} uses files, commands or ports of the kubelet's machine, which needs {FLAG}",
                     )
                 return found
         return None

@@ -106,7 +106,7 @@ class PodFiles:
 
 async def _catch_up(replay: LogReplay, files: FileSystem, until: datetime) -> None:
     while replay.is_behind(until):
-        files.is_partial = True  # to the container's command, which knows its image
+        files.is_partial = True  # to the container's command, which depends on its image
         for _ in replay.advance(until):
             pass
         files.is_partial = False

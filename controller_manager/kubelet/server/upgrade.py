@@ -61,7 +61,7 @@ def upgrade(request: web.BaseRequest, headers: dict[str, str]) -> UpgradedConnec
     """Answer 101 with these headers, and take the connection."""
     loop, transport = asyncio.get_running_loop(), request.transport
     if transport is None or transport.is_closing():
-        raise ConnectionResetError("the client is gone")
+        raise ConnectionResetError("the client has disconnected")
     lines = ["HTTP/1.1 101 Switching Protocols", "Connection: Upgrade"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     transport.write("\r\n".join([*lines, "", ""]).encode())

@@ -49,7 +49,7 @@ def _write(step: PatchStep, obj: ReadOnlyTree, environment: Environment) -> Sequ
         return []
     if step.kind == "json":
         if not isinstance(rendered, list) or not all(_is_operation(one) for one in rendered):
-            raise TemplateError("what was rendered is no list of JSON patch operations")
+            raise TemplateError("the rendered template is not a list of JSON patch operations")
         operations = [
             {**operation, "path": _join_path(step.root, operation["path"])} for operation in rendered
         ]
@@ -62,7 +62,7 @@ def _load(text: str) -> Any:
     try:
         return load(text.encode()).tree
     except YamlError as error:
-        raise TemplateError(f"what was rendered is no YAML: {error}") from error
+        raise TemplateError(f"the rendered template is not valid YAML: {error}") from error
 
 
 def _is_operation(tree: Any) -> bool:

@@ -181,7 +181,7 @@ def _call(name: str, arguments: Sequence[Expression]) -> Expression:
     def call(scope: Scope) -> Any:
         chosen = function or scope.environment.get(name)
         if chosen is None:
-            raise TemplateError(f"function {name!r} cannot be asked here")
+            raise TemplateError(f"function {name!r} is not available here")
         try:
             return chosen(*(argument(scope) for argument in arguments))
         except (TypeError, LookupError, ValueError, ArithmeticError) as error:

@@ -1,6 +1,6 @@
 """A template: text with actions in double braces, compiled once and rendered as often as needed.
 
-Pure. It knows `if`, `range`, `with`, `define` and `template`, `break` and `continue`, assignments and values.
+Pure. It supports `if`, `range`, `with`, `define` and `template`, `break` and `continue`, assignments and values.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the scheduler knows of devices: claims, classes and slices, and which devices are given away."""
+"""The scheduler's state of devices: claims, classes and slices, and which devices are allocated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -37,10 +37,12 @@ def change_pod(
     return update.begin(pod, order, now, event)
 
 
-def patches_without_gates(tended: Iterable[Patch], update_patches: Iterable[Patch]) -> tuple[Patch, ...]:
+def patches_without_gates(
+    step_patches: Iterable[Patch], update_patches: Iterable[Patch]
+) -> tuple[Patch, ...]:
     """Return the pods' patches without the gate patches of pods whose update starts now.
 
     A gate that was closed for a change that failed stays closed: else it would open and close for ever.
     """
     changing = {patch.key for patch in update_patches}
-    return tuple(patch for patch in tended if not (patch.subresource and patch.key in changing))
+    return tuple(patch for patch in step_patches if not (patch.subresource and patch.key in changing))

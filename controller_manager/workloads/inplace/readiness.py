@@ -81,7 +81,7 @@ def open_new_gate(pod: PodView, now: datetime) -> tuple[Patch, ...]:
 
 
 def gate_patches(pod: PodView, hooks: Lifecycle, state: str, now: datetime) -> tuple[Patch, ...]:
-    """Close the gate in a state whose hook says so, and open it when no reason is left."""
+    """Close the gate in a state whose hook requires it, and open it when no reason is left."""
     present = _reasons(pod)
     reasons = _reasons_in(state, present, hooks)
     if not has_gate(pod.object, GATE) or reasons == present:

@@ -31,7 +31,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
     change: Change
     labels: Mapping[str, str]
-    """By which the workload knows the pod's revision from now on."""
+    """The label with the pod's revision from now on."""
     grace_seconds: int
     """How long the pod is out of service before it changes."""
 

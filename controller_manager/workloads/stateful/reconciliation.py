@@ -96,8 +96,8 @@ def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Pla
         account = Account(synced.collision_count)
         # A revision that the garbage collector has deleted is not created anew.
         return Plan(last=partial(_final_actions, kind, snapshot, synced, account))
-    tended = [snapshot.customs.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
-    patches = tuple(patch for one in tended for patch in one.patches)
+    steps = [snapshot.customs.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
+    patches = tuple(patch for one in steps for patch in one.patches)
     scaling = scale(snapshot)
     # Pods that change their lifecycle state are reconciled again afterwards.
     is_moving = any(not patch.subresource for patch in patches)
@@ -108,7 +108,7 @@ def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Pla
     return Plan(
         actions=(*synced.actions, *patches_without_gates(patches, update_patches), *actions),
         last=partial(_final_actions, kind, snapshot, synced, account),
-        again_after=_next_check(snapshot, tended),
+        again_after=_next_check(snapshot, steps),
     )
 
 
@@ -161,8 +161,8 @@ def _final_actions(
     if error is not None and synced.actions:
         return ()
     live = {snapshot.current_name, snapshot.update_name, *map(identity.revision_of, snapshot.pods)}
-    forgotten = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
-    return (*_status_update(snapshot.owner, kind.status(snapshot, account._replace(error=error))), *forgotten)
+    deletions = revisions.truncate_history(snapshot.history, live, snapshot.owner.revision_history_limit)
+    return (*_status_update(snapshot.owner, kind.status(snapshot, account._replace(error=error))), *deletions)
 
 
 def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
@@ -174,7 +174,7 @@ def _status_update(owner: SetView, new: dict[str, Any]) -> tuple[Action, ...]:
     return (Update(resource=owner.resource, body=body, subresource="status"),)
 
 
-def _next_check(snapshot: StatefulSetState, tended: Sequence[Step]) -> timedelta | None:
+def _next_check(snapshot: StatefulSetState, steps: Sequence[Step]) -> timedelta | None:
     """When the next pod that is ready will have been so for long enough, or what waits falls due."""
     enough = span_of(snapshot.owner.min_ready_seconds)
     waiting = [
@@ -182,5 +182,5 @@ def _next_check(snapshot: StatefulSetState, tended: Sequence[Step]) -> timedelta
         for pod in snapshot.pods
         if pod.ready_since is not None and not snapshot.is_available(pod) and not pod.deleting
     ]
-    due = [one.again_after for one in tended if one.again_after is not None]
+    due = [one.again_after for one in steps if one.again_after is not None]
     return min((delay for delay in (*waiting, *due) if delay > timedelta()), default=None)

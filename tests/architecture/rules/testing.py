@@ -1,5 +1,10 @@
-"""A test waits for a condition or steps a clock, and uses fakes."""
+"""A test waits for a condition or steps a clock, uses fakes, and has a name that a maintainer understands.
 
+A name gives subject, condition and outcome, as `test_update_without_resource_version_is_conflict`. It fails in a list of
+others: persons, and pronouns without what they stand for, do not say which part broke.
+"""
+
+import ast
 from collections.abc import Iterator, Mapping
 
 from tests.architecture.rules.names import forbidden_among, uses
@@ -13,5 +18,22 @@ FORBIDDEN: Mapping[str, str] = {
 }
 
 
+_PERSONS = "anybody everybody nobody somebody who whoever whom"
+_SPEECH = "asked asks believed believes heard hears speaks tell tells told"
+PERSONS = frozenset(f"{_PERSONS} {_SPEECH}".split())
+PRONOUNS = frozenset(["and", "but", "it", "or", "they", "what"])
+"""They begin no name of a test: the name stands alone where it fails."""
+
+
 def check(module: Module) -> Iterator[Finding]:
     yield from forbidden_among(uses(module.tree), FORBIDDEN)
+
+
+def check_names(module: Module) -> Iterator[Finding]:
+    """The names of tests."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        prefix, *words = node.name.split("_")
+        if prefix == "test" and words and (words[0] in PRONOUNS or PERSONS.intersection(words)):
+            yield Finding(node.lineno, f"'{node.name}' does not give the subject, condition and outcome")

@@ -91,13 +91,13 @@ async def test_store_in_use_is_refused(snapshot, tmp_path, caplog):
         await kv.put(Put(key=ROOT + b"pods/a", value=b"mine"))
     async with open_store(settings, SteppedClock()) as kv:
         assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].value == b"mine"
-    assert "a.gz is not used, because the store is not new: the store holds 2 objects" in caplog.text
+    assert "a.gz is ignored, because the store is not new: the store holds 2 objects" in caplog.text
 
 
 async def test_invalid_snapshot_is_refused_before_store_is_created(tmp_path):
     file = tmp_path / "a.gz"
     file.write_text("words")
-    with pytest.raises(BadArchive, match=r"a\.gz is no snapshot"):
+    with pytest.raises(BadArchive, match=r"a\.gz is not a mockube snapshot"):
         async with open_store(Store(snapshot=file, data_dir=tmp_path / "data"), SteppedClock()):
             pass
     assert not (tmp_path / "data").exists()
@@ -107,6 +107,8 @@ async def test_partially_restored_store_is_refused(tmp_path):
     kv = await DurableStore.open(tmp_path / STORE_FOLDER, clock=SteppedClock(), disk=Disk(fsync=False))
     await kv.put(Put(key=mark_of(ROOT), value=b"a.gz"))
     await kv.close()
-    with pytest.raises(HalfRestored, match=r"from a\.gz: restore it again, with --replace"):
+    with pytest.raises(
+        HalfRestored, match=r"the restore of a\.gz was interrupted: restore it again, with --replace"
+    ):
         async with open_store(Store(data_dir=tmp_path, fsync=False), SteppedClock()):
             pass

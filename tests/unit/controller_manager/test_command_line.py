@@ -124,8 +124,8 @@ def test_every_controller_has_a_concurrency_flag():
             ["--legacy-service-account-token-clean-up-period=0s"], "0s is no time at all", id="no time"
         ),
         pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="a slip of the finger"),
-        pytest.param(["--bind-address=0.0.0.0"], "--client-ca-file says whom", id="for everybody"),
-        pytest.param(["--tls-cert-file=x"], "go together", id="half a pair"),
+        pytest.param(["--bind-address=0.0.0.0"], "loopback require --client-ca-file", id="for everybody"),
+        pytest.param(["--tls-cert-file=x"], "must be set together", id="half a pair"),
         pytest.param(["--simulate-nodes=9999"], "no more than 2303 have addresses", id="too many nodes"),
         pytest.param(
             ["--cluster-signing-legacy-unknown-key-file=k"],
@@ -158,7 +158,7 @@ def test_invalid_flags_are_refused(arguments, says, capsys):
 def test_missing_server_address_is_refused(capsys):
     with pytest.raises(SystemExit):
         parse([], {}, KNOWN)
-    assert "Give --kubeconfig or --master" in capsys.readouterr().err
+    assert "set --kubeconfig or --master" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Convert HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-v1 knows one metric, the CPU's utilization. The rest of a v2 object is kept in annotations, as JSON, so that nothing
+v1 has one metric, the CPU's utilization. The rest of a v2 object is kept in annotations, as JSON, so that nothing
 is lost on the way through v1.
 """
 
@@ -78,7 +78,7 @@ def without_annotations(autoscaler: Tree) -> Tree:
 
 
 def _current_metrics(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
-    """The annotation knows more than the field, and takes its place."""
+    """The annotation has more than the field, and takes its place."""
     if annotated is not None:
         return [metrics.status_to_v2(_without_zero(metric)) for metric in annotated] or None
     percentage = status.get("currentCPUUtilizationPercentage")

@@ -1,6 +1,6 @@
 """The validation of a Job's status, which other controllers than Kubernetes' own can write.
 
-A rule bears on a status only if what it is about has changed, so that what was wrong before stops nobody.
+A rule bears on a status only if what it is about has changed, so that an old error does not block later updates.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -23,7 +23,7 @@ _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def is_deletion_cost(annotations: Mapping[str, str]) -> bool:
-    """Whether the cost of the pod's deletion is a number, if it says one."""
+    """Whether the pod's deletion cost is a number, if there is one."""
     cost = annotations.get(_DELETION_COST)
     if cost is None:
         return True

@@ -175,7 +175,7 @@ def _containers_reason(pod: Tree, statuses: Sequence[Any], own: str) -> str:
 
 
 def _container_reason(status: Any) -> str:
-    """Why a container does not run, if anybody says why."""
+    """Return why a container does not run, if its status has a reason."""
     waiting = text(status, "state", "waiting", "reason")
     terminated = part(status, "state", "terminated")
     return waiting or ("" if terminated is None else _termination_reason(terminated))

@@ -1,7 +1,7 @@
 """The context of the rules for a part of a pod's spec: the pod around it, and the options of the old pod.
 
-Also the key by which the result for a spec is cached. Most pods are like the one before, but for their metadata. In each,
-admission names one volume at random, which holds the pod's token; the key has a fixed name in its place.
+Also the key by which the result for a spec is cached. Most pods are like the one before, but for their metadata. In
+each, admission names one volume at random, which holds the pod's token; the key has a fixed name in its place.
 """
 
 import re
@@ -17,7 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class PodValidationOptions(Struct, frozen=True, kw_only=True):
-    """Each is true if the old one did what the name says, which is wrong."""
+    """Each is true if the old pod already has the fault of that name."""
 
     deletion_cost: bool = False
     """Had a cost of its deletion that is no number."""

@@ -32,7 +32,7 @@ def _prepare_create(pod: Tree, request: Request) -> None:
 
 
 def _prepare_status(new: Tree, old: Tree, _request: Request) -> None:
-    """Keep what an older kubelet does not know of, and would otherwise drop."""
+    """Keep fields that an older kubelet does not have, and would otherwise drop."""
     status, before = dict(new.get("status") or {}), old.get("status") or {}
     for field in ("qosClass", "observedGeneration"):
         if field in before:
@@ -141,7 +141,7 @@ def take_apparmor_annotations(pod: Tree, request: Request) -> None:
 
 
 def _with_profile(container: Tree, annotated: dict[str, str], of_pod: Tree | None, request: Request) -> Tree:
-    """A container with the profile that an annotation names for it; one that says what the pod says is not needed."""
+    """A container with the profile that an annotation names for it; one that equals the pod's is omitted."""
     name = container.get("name", "")
     context = container.get("securityContext") or {}
     if name not in annotated or "appArmorProfile" in context:

@@ -1,6 +1,6 @@
 """The addresses of a Service inside the cluster, of one family or of two, and how these may change.
 
-What is said of several addresses depends on each of them being one.
+The rules for several addresses apply only if each of them is valid.
 """
 
 from collections.abc import Iterator, Sequence

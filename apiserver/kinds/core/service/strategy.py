@@ -1,7 +1,7 @@
 """Services: fields that belong together are kept together, and what was allocated is kept across updates.
 
 `type` decides which fields mean anything. A client that changes it need not clear what then means nothing, if the
-server may have filled it in. What is allocated, `apiserver/allocation/` knows.
+server may have filled it in. Allocations are made in `apiserver/allocation/`.
 """
 
 from collections.abc import Callable, Mapping

@@ -143,7 +143,7 @@ def _check_affinity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _check_client_ip(config: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
-    """The way to the time that clients are remembered, which must be there."""
+    """The path of the session affinity timeout, which is required."""
     value: Any = config
     for step in ("clientIP", "timeoutSeconds"):
         if value is None:

@@ -205,7 +205,7 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
 _CREATE: Final = from_root(field("spec", _spec(check_node_selector), absent={}))
 _RECREATE: Final = from_root(field("spec", _spec(check_node_selector_leniently), absent={}))
 _AS_CREATED: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
-"""Upstream says it twice of an update."""
+"""Upstream reports it twice for an update."""
 
 
 # --- strategy and defaults

@@ -82,7 +82,7 @@ def _check_same_class_annotation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterab
 
 
 def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
-    """The spec with the storage that was asked for before."""
+    """The spec with the storage that was requested before."""
     resources, storage = (
         get_struct(spec, "resources"),
         get_struct(before, "resources", "requests").get(STORAGE),

@@ -65,14 +65,14 @@ async def test_new_authorities_are_added(site):
     await until(lambda: site.authorities() == (first + site.client_ca).decode())
 
 
-async def test_it_is_created_again(site):
+async def test_deleted_config_map_is_recreated(site):
     uid = site.stored().tree()["metadata"]["uid"]
     await site.client.delete(f"{PATH}/{NAME}")
     await until(lambda: site.stored() is not None and site.stored().tree()["metadata"]["uid"] != uid)
     assert site.authorities() == site.client_ca.decode()
 
 
-async def test_what_it_lacks_is_added_and_labels_stay(site):
+async def test_missing_data_is_restored_and_labels_are_kept(site):
     tree = site.stored().tree()
     changed = {**tree, "data": {}, "metadata": {**tree["metadata"], "labels": {"a": "b"}}}
     answer = await site.client.put(f"{PATH}/{NAME}", changed)

@@ -9,7 +9,7 @@ def test_default_server_has_no_exposure_warning():
 
 def test_always_allow_has_exposure_warning():
     (line,) = warnings(["AlwaysAllow"], [])
-    assert line.startswith("--authorization-mode=AlwaysAllow: every user who is known may do everything")
+    assert line.startswith("--authorization-mode=AlwaysAllow: every authenticated user may do everything")
 
 
 def test_any_host_has_exposure_warning():

@@ -78,7 +78,7 @@ async def test_compaction_runs_periodically_despite_store_errors(store, running,
     await store.close()
     clock.advance(INTERVAL)
     await turns(4)
-    assert "it is tried again in 300 s" in caplog.text
+    assert "retrying in 300 s" in caplog.text
 
 
 async def test_zero_compaction_interval_disables_it(store):

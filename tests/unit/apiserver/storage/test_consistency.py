@@ -128,7 +128,7 @@ async def test_difference_is_logged_counted_and_repaired(checked, caplog, lose):
     assert checked.shown() == {kv.key.removeprefix(MAPS).decode(): kv.mod_revision for kv in held} != before
     assert checked.counts == {(PREFIX, "failure"): 1}
     assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == [
-        "The watch cache is not what the store holds and is made anew: 1 keys differ: /registry/configmaps/ns/lost"
+        "The watch cache differs from the store and is rebuilt: 1 keys differ: /registry/configmaps/ns/lost"
     ]
 
 

@@ -327,7 +327,7 @@ async def test_unserved_kind_is_logged_once(transport, caplog):
             await rest(scene, 0.8)
             await rest(scene, 1.6)
             await scene.informer.wait_synced()
-    assert caplog.messages == ["the server does not serve configmaps, and is asked again"]
+    assert caplog.messages == ["the server does not serve configmaps; retrying"]
 
 
 async def test_failed_handler_does_not_end_reflector(transport):

@@ -126,7 +126,7 @@ async def test_malformed_response_closes_connection():
         writer.write(b"SSH-2.0\r\n\r\n")
 
     async with serving(talk) as server, reaching(server) as connections:
-        with pytest.raises(ConnectionBroken, match="the answer begins with b'SSH"):
+        with pytest.raises(ConnectionBroken, match="the response begins with b'SSH"):
             await ask(connections)
 
 

@@ -26,7 +26,7 @@ async def test_fenced_transport_sends_no_writes(method):
     line, allowed = Line(), [True, False]
     fenced = FencedTransport(line, lambda: allowed.pop(0))
     await fenced.send(request(method), {})
-    with pytest.raises(Unreachable, match="the lease is not held any more"):
+    with pytest.raises(Unreachable, match="the lease is lost"):
         await fenced.send(request(method), {})
     assert line.sent == [method]
 

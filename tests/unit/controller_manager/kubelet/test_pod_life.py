@@ -347,7 +347,7 @@ def test_invalid_annotations_are_named_in_events():
     assert simulated.ready
     assert [told.message for told in simulated.events] == [
         "mockube.dev/crash-times: '-1': must be a whole number",
-        "mockube.dev/dance: '1': no such annotation is known",
+        "mockube.dev/dance: '1': unknown annotation",
         """mockube.dev/ready-after: 'soon': time: invalid duration "soon\"""",
     ]
     simulated.after(60)

@@ -128,7 +128,7 @@ def test_invalid_template_is_refused(text, problem):
         ("{{ range .metadata.name }}{{ end }}", "cannot range over p"),
         ("{{ template `x` }}", "template 'x' is not defined"),
         ("{{ index .spec.containers 7 }}", "error calling index"),
-        ("{{ NodeIP }}", "function 'NodeIP' cannot be asked here"),
+        ("{{ NodeIP }}", "function 'NodeIP' is not available here"),
     ],
 )
 def test_unrenderable_template_is_refused(text, problem):

@@ -111,7 +111,7 @@ async def test_interrupted_restore_leaves_marker():
     )
     with pytest.raises(Unavailable):
         await restore(Breaking(store, last=1), opened(data), PLACE, replace=False)
-    with pytest.raises(HalfRestored, match=r"from saved\.gz"):
+    with pytest.raises(HalfRestored, match=r"restore of saved\.gz was interrupted"):
         await saved(store)
     await restore(Breaking(store, last=10**6), opened(data), PLACE, replace=True)
     assert entries(await saved(store)) == entries(data)

@@ -114,7 +114,7 @@ def test_log_is_replayed_onto_newest_snapshot(tmp_path):
             [[Commit(2, [PUT_A])], [Commit(2, [PUT_A])]], "revision 2 after 2", id="a revision twice"
         ),
         pytest.param(
-            [[Commit(2, [(b"a", None, 0)])]], "deletes b'a', which is not there", id="a key not there"
+            [[Commit(2, [(b"a", None, 0)])]], "deletes b'a', which does not exist", id="a key not there"
         ),
         pytest.param([[Compaction(2)]], "compaction at 2", id="a compaction of the future"),
     ],
@@ -129,7 +129,7 @@ def test_undecodable_record_is_damage(tmp_path):
     opened = open_directory(tmp_path, Disk(), segment_bytes=1 << 20)
     opened.log.append(b"not msgpack", 2)
     opened.log.close()
-    with pytest.raises(Corrupt, match=r"00000001\.log: corrupt at byte \d+: a record that makes no sense"):
+    with pytest.raises(Corrupt, match=r"00000001\.log: corrupt at byte \d+: an invalid record"):
         recover(tmp_path)
 
 

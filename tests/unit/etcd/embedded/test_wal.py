@@ -173,7 +173,7 @@ def test_missing_segment_is_named(tmp_path):
 def test_segment_with_other_number_is_damage(tmp_path):
     write(begin(tmp_path))
     segment_path(tmp_path, 1).rename(segment_path(tmp_path, 2))
-    with pytest.raises(Corrupt, match="says that it is segment 1"):
+    with pytest.raises(Corrupt, match="has the header of segment 1"):
         list(read_segments(tmp_path, 2))
 
 
@@ -212,7 +212,7 @@ def test_failed_write_that_cannot_be_truncated_has_unknown_outcome(tmp_path, dis
     log = begin(tmp_path, disk)
     disk.leave_room(3)
     disk.cut_error = 5
-    with pytest.raises(Interrupted, match="could not be taken back"):
+    with pytest.raises(Interrupted, match="could not be undone"):
         log.append(b"x", 2)
 
 

@@ -73,8 +73,8 @@ def test_image_map_file_may_be_plain_map(tmp_path):
     assert (image.command, image.directory) == (("run",), tmp_path / "src")
 
 
-NO_MAP = "write a map of names of images, also below `images:`"
-NONE = "no images: name one at least, and what it starts"
+NO_MAP = "the file must be a map of image names, or have one below `images:`"
+NONE = "no images: add at least one, with its command"
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ NONE = "no images: name one at least, and what it starts"
         ("{}", NONE),
         ("images: {}", NONE),
         ("folder: src", NONE),
-        ("{images: {a: }, folder: 1}", "folder is the path of a folder"),
+        ("{images: {a: }, folder: 1}", "folder must be the path of a folder"),
         ("images: [", ""),
-        ("{images: {a: }, other: 1}", "write other below `images:`, which stands beside `folder:` alone"),
-        ("{folder: src, app: {}}", "write app below `images:`, which stands beside `folder:` alone"),
+        ("{images: {a: }, other: 1}", "other must be below `images:`; only `folder:` may be beside it"),
+        ("{folder: src, app: {}}", "app must be below `images:`; only `folder:` may be beside it"),
         ("app: run", "app: a map of command, args, env, ports, ready and directory"),
     ],
 )

@@ -105,7 +105,7 @@ def frame(kind, flags, payload):
         (
             (frame(1, 5, b""),),
             False,
-            "error: health rpc failed: the server does not implement the health protocol, or does not know the service",
+            "error: health rpc failed: the server does not implement the health protocol, or has no such service",
         ),
         ((frame(3, 0, b"\x00\x00\x00\x08"),), False, "error: health rpc failed: the server ended the call"),
     ],

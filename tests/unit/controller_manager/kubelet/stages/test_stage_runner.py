@@ -125,7 +125,7 @@ async def test_failing_template_leaves_object_unchanged(clock, caplog):
     broken = stage("a", "A", statusTemplate="a: {{ index .spec 1 2 }}: {")
     assert await runner(server, clock, broken).run(KEY, server.pod) is None
     assert server.done == []
-    assert "stage a: ns/p: what was rendered is no YAML" in caplog.text
+    assert "stage a: ns/p: the rendered template is not valid YAML" in caplog.text
 
 
 async def test_object_matching_no_stage_rests(clock):

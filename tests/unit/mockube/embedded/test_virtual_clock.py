@@ -3,15 +3,15 @@
 import asyncio
 
 from mockube.apimachinery.alarms import CANCELLED
-from mockube.embedded import virtual_clock as travel
-from mockube.embedded.virtual_clock import TravelClock
+from mockube.embedded import virtual_clock
+from mockube.embedded.virtual_clock import VirtualClock
 from tests.support.turns import until
 
 HOUR = 3600.0
 
 
 async def test_virtual_clock_runs_in_real_time():
-    clock, rung = TravelClock(), asyncio.Event()
+    clock, rung = VirtualClock(), asyncio.Event()
     before = clock.now(), clock.monotonic()
     clock.call_later(0.001, rung.set)
     await until(rung.is_set)
@@ -21,7 +21,7 @@ async def test_virtual_clock_runs_in_real_time():
 
 
 async def test_alarms_run_in_order_at_their_time():
-    clock, rung = TravelClock(), []
+    clock, rung = VirtualClock(), []
     began = clock.monotonic()
 
     def alarm(name, then=None):
@@ -35,28 +35,28 @@ async def test_alarms_run_in_order_at_their_time():
     clock.call_later(3 * HOUR, alarm("third"))
     clock.call_later(1 * HOUR, alarm("first", then="second"))
     clock.call_later(1.5 * HOUR, alarm("cancelled")).cancel()
-    await travel.advance_clock(clock, 10 * HOUR, lambda: False)
+    await virtual_clock.advance_clock(clock, 10 * HOUR, lambda: False)
     assert rung == [("first", 1), ("second", 2), ("third", 3)]
     assert round((clock.monotonic() - began) / HOUR, 2) == 10
 
 
 async def test_advance_waits_for_pending_work():
-    clock, done = TravelClock(), []
+    clock, done = VirtualClock(), []
     answered = asyncio.get_running_loop().create_future()
     clock.call_later(HOUR, lambda: done.append("asked"))
     clock.call_later(2 * HOUR, lambda: done.append("later"))
-    travelling = asyncio.create_task(
-        travel.advance_clock(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
+    advancing = asyncio.create_task(
+        virtual_clock.advance_clock(clock, 3 * HOUR, lambda: "asked" in done and not answered.done())
     )
     await until(lambda: done)
     assert done == ["asked"]
     answered.set_result(None)
-    await travelling
+    await advancing
     assert done == ["asked", "later"]
 
 
 async def test_cancelled_alarms_are_dropped():
-    clock = TravelClock()
+    clock = VirtualClock()
     for _ in range(3 * CANCELLED):
         clock.call_later(HOUR, print).cancel()
     assert len(clock._alarms) <= CANCELLED + 1
