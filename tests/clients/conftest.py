@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import gopher, kubectls
-from tests.support.processes.kubectls import Kubectl
+from tests.support.processes import go_programs, kubectl_binaries
+from tests.support.processes.kubectl_binaries import Kubectl
 from tests.support.processes.process import ApiServerProcess
 
 _numbers = itertools.count()
@@ -21,7 +21,7 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="session")
 def go_program(tmp_path_factory):
     """The program in `go/`, built."""
-    return gopher.build(Path(__file__).parent / "go", tmp_path_factory.mktemp("go") / "clients")
+    return go_programs.build(Path(__file__).parent / "go", tmp_path_factory.mktemp("go") / "clients")
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def namespace():
     return f"test-{next(_numbers)}"
 
 
-@pytest.fixture(params=kubectls.binaries())
+@pytest.fixture(params=kubectl_binaries.binaries())
 def kubectl(request, server, namespace, tmp_path):
     """Each version that there is, in the namespace."""
-    run = Kubectl(kubectls.present(request.param), server.kubeconfig, tmp_path)
+    run = Kubectl(kubectl_binaries.present(request.param), server.kubeconfig, tmp_path)
     run("create", "namespace", namespace)
 
     def inside(*arguments, **options):

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from mockube.apimachinery.clock import RealClock
-from tests.support.processes import gopher, kubectls
-from tests.support.processes.kubectls import Kubectl
+from tests.support.processes import go_programs, kubectl_binaries
+from tests.support.processes.kubectl_binaries import Kubectl
 from tests.support.processes.process import ApiServerProcess, ManagerProcess
 
 HERE = Path(__file__).parent
@@ -23,7 +23,7 @@ CLOCK = RealClock()
 PATIENCE = 60.0
 """Seconds. On an idle machine each client is right again within 10; one that waits for ever fails on a busy one too."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(gopher.BUILD_SECONDS + 4 * PATIENCE)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(go_programs.BUILD_SECONDS + 4 * PATIENCE)]
 
 
 class Restartable:
@@ -34,7 +34,9 @@ class Restartable:
         self._arguments = (f"--cert-dir={folder / 'pki'}",)
         self._server = ApiServerProcess(folder, *self._arguments).start()
         self.kubeconfig = self._server.kubeconfig
-        self.kubectl = Kubectl(kubectls.present(kubectls.binaries()[0].values[0]), self.kubeconfig, folder)
+        self.kubectl = Kubectl(
+            kubectl_binaries.present(kubectl_binaries.binaries()[0].values[0]), self.kubeconfig, folder
+        )
 
     def replace(self):
         port = self._server.url.rpartition(":")[2]

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import gopher
+from tests.support.processes import go_programs
 
-pytestmark = pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+pytestmark = pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
 
 SUITE = Path(__file__).parent / "go" / "envtest"
 
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
-    return gopher.build(SUITE.parent, tmp_path_factory.mktemp("envtest") / "suite", "./envtest")
+    return go_programs.build(SUITE.parent, tmp_path_factory.mktemp("envtest") / "suite", "./envtest")
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
-from tests.support.processes import gopher
+from tests.support.processes import go_programs
 from tests.support.processes.process import ApiServerProcess
 
-pytestmark = pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+pytestmark = pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
 
 CHECKS = (
     "configmaps",

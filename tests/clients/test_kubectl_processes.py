@@ -8,12 +8,12 @@ import pytest
 
 from mockube import Cluster
 from tests.support.process_pods import IMAGES
-from tests.support.processes import kubectls
-from tests.support.processes.acknowledged import until
-from tests.support.processes.kubectls import Kubectl
+from tests.support.processes import kubectl_binaries
+from tests.support.processes.acknowledged_writes import until
+from tests.support.processes.kubectl_binaries import Kubectl
 
 pytestmark = pytest.mark.timeout(120)
-VERSIONS = [one for one in kubectls.binaries() if one.id in ("none", "kubectl.1.27", "kubectl.1.33")]
+VERSIONS = [one for one in kubectl_binaries.binaries() if one.id in ("none", "kubectl.1.27", "kubectl.1.33")]
 POD = """
 apiVersion: v1
 kind: Pod
@@ -32,7 +32,7 @@ def cluster():
 
 @pytest.mark.parametrize("binary", VERSIONS)
 def test_kubectl_logs_exec_and_port_forward_reach_process(cluster, binary, tmp_path):
-    kubectl = Kubectl(kubectls.present(binary), cluster.kubeconfig, tmp_path)
+    kubectl = Kubectl(kubectl_binaries.present(binary), cluster.kubeconfig, tmp_path)
     until(lambda: kubectl("logs", "web") == "serving\n", "its log")  # it is ready before it has written
     assert kubectl("exec", "-i", "web", "--", "sh", "-c", "echo $WORD; cat", stdin="typed") == "hello\ntyped"
     failed = kubectl.attempt("exec", "web", "--", "sh", "-c", "exit 7")

@@ -8,7 +8,7 @@ import pytest
 
 from mockube import Cluster
 from mockube.apimachinery.schema import minors
-from tests.support.processes.kubectls import Kubectl, binaries
+from tests.support.processes.kubectl_binaries import Kubectl, binaries
 
 WEB = """
 apiVersion: apps/v1

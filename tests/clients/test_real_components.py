@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from tests.support.processes.kubectls import NO_KUBECTL, Kubectl, binaries
+from tests.support.processes.kubectl_binaries import NO_KUBECTL, Kubectl, binaries
 from tests.support.processes.process import ApiServerProcess, ManagerProcess
 from tests.support.processes.real_kubernetes import (
     RealApiServer,

@@ -9,7 +9,7 @@ import sys
 import orjson
 import pytest
 
-from tests.support.processes.kubectls import NO_KUBECTL, binaries
+from tests.support.processes.kubectl_binaries import NO_KUBECTL, binaries
 from tests.support.recorded.recordings import FOLDER, cases, reasons
 
 RUNNER = FOLDER / "kubectl_golden.py"

@@ -1,4 +1,4 @@
-"""How many writes each controller makes in a story, beside what the real ones made.
+"""How many writes each controller makes in a scenario, beside what the real ones made.
 
 The recordings hold the least and the most over several runs of a real cluster: creations and deletions must be exact,
 and updates no more than ever seen. Time is stepped, so that how fast this machine is makes no difference.
@@ -9,8 +9,8 @@ import pytest
 from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from tests.conformance.golden import golden
-from tests.support.controllers.attributed import Attributing, tally
 from tests.support.controllers.running_manager import running_cluster
+from tests.support.controllers.writes_by_controller import WriteRecorder, tally
 from tests.support.recorded.recordings import cases
 
 CALLED = {
@@ -39,16 +39,16 @@ async def cluster():
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
     left_out = (catalog.OFFERED_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
     runnables = [one for one in catalog.RUNNABLES if one not in left_out]
-    used = {"controllers": controllers, "runnables": runnables, "config": config, "counting": Attributing}
+    used = {"controllers": controllers, "runnables": runnables, "config": config, "counting": WriteRecorder}
     async with running_cluster(namespaces=("kube-node-lease", NAMESPACE), **used) as (server, manager):
         await manager.step(QUIET)
         yield server, manager
 
 
-@pytest.mark.parametrize("story", cases("trails/*.jsonl"))
-async def test_controllers_write_no_more_than_recorded(story, cluster):
+@pytest.mark.parametrize("scenario", cases("trails/*.jsonl"))
+async def test_controllers_write_no_more_than_recorded(scenario, cluster):
     server, manager = cluster
-    for number, step in enumerate(story["steps"]):
+    for number, step in enumerate(scenario["steps"]):
         manager.transport.done.clear()
         await carry_out(server, step["request"])
         await manager.step(QUIET)

@@ -10,7 +10,7 @@ from contextlib import closing
 import orjson
 import pytest
 
-from tests.support.processes.acknowledged import Asker, Load, until
+from tests.support.processes.acknowledged_writes import Load, RequestSender, until
 from tests.support.processes.compose import COMPOSE, PROMETHEUS, URL, Project
 
 if not COMPOSE:
@@ -27,7 +27,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def asker(project):
-    with closing(Asker(project.kubeconfig, [URL])) as asker:
+    with closing(RequestSender(project.kubeconfig, [URL])) as asker:
         yield asker
 
 
@@ -58,7 +58,7 @@ def test_restarted_project_is_same_cluster(project):
     kubeconfig.write_bytes(project.kubeconfig.read_bytes())
     project("down", "--timeout=20")
     project.start()
-    with closing(Asker(kubeconfig, [URL])) as asker:
+    with closing(RequestSender(kubeconfig, [URL])) as asker:
         assert asker.get("/api/v1/namespaces/default/configmaps/old")["data"] == {"a": "b"}
     project.kubectl("delete", "configmap", "old")
 

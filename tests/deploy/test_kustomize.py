@@ -8,7 +8,7 @@ import yaml
 from mockube.apiserver.config import command_line
 from mockube.controller_manager import catalog
 from mockube.controller_manager import command_line as manager
-from tests.support.processes.kubectls import NO_KUBECTL, Kubectl
+from tests.support.processes.kubectl_binaries import NO_KUBECTL, Kubectl
 from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProcess
 
 VARIANTS = ("base", "etcd")

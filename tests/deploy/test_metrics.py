@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.processes import promql
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.process import ApiServerProcess, ManagerProcess, tls
 
 TARGET_LABELS = {"job", "instance"}

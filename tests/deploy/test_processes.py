@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.processes.acknowledged import Load, until
+from tests.support.processes.acknowledged_writes import Load, until
 from tests.support.processes.compose_processes import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.etcd]

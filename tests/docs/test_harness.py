@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.documents.alike import alike
+from tests.support.documents.output_comparison import alike
 from tests.support.documents.pages import Command, File, Program, blocks, steps
 from tests.support.documents.terminal import NotAsShown, Terminal
 

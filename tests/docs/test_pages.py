@@ -8,7 +8,7 @@ import pytest
 from tests.architecture.source import ROOT
 from tests.support.documents.pages import SHELLS, Command, File, Program, blocks, steps
 from tests.support.documents.terminal import NotAsShown, Terminal
-from tests.support.processes import gopher, helms, kubectls
+from tests.support.processes import go_programs, helm_binary, kubectl_binaries
 from tests.support.stores.etcd_server import etcd_binary
 
 FOLDERS = (path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -32,7 +32,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relativ
 
 @pytest.fixture(scope="session")
 def helm(tmp_path_factory):
-    return helms.helm(tmp_path_factory)
+    return helm_binary.helm(tmp_path_factory)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def terminal(tmp_path):
     opened.close()
 
 
-@pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
 @each_page
 def test_page_shows_real_output(page, terminal, record_property, request):
     text = page.read_text()
@@ -71,7 +71,7 @@ def lay_out(page, folder):
 
 def _see_to_tools(command, terminal, request):
     if "kubectl" in command:
-        kubectls.present(shutil.which("kubectl"))
+        kubectl_binaries.present(shutil.which("kubectl"))
     if "helm" in command.split():
         terminal.have(request.getfixturevalue("helm"))
     if command.startswith("etcd"):

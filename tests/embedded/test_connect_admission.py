@@ -6,7 +6,7 @@ import pytest
 from kubernetes import client as official
 from kubernetes.stream import stream
 
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

@@ -10,7 +10,7 @@ from kubernetes import watch
 from websocket import ABNF, WebSocket, WebSocketBadStatusException
 
 from mockube.controller_manager.kubelet.server.container_logs import LogStream
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

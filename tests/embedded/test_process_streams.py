@@ -10,7 +10,7 @@ from kubernetes.stream import portforward, stream
 
 from mockube import Cluster
 from tests.support.process_pods import IMAGES, create, python
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 from tests.support.server.webhook_server import credentials
 
 pytestmark = [

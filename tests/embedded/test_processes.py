@@ -15,7 +15,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.embedded.handle import NotStarted
 from tests.support.process_pods import IMAGES, assert_gone, create, events, is_over, python, status_of
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

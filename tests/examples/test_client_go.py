@@ -6,14 +6,14 @@ import sys
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support.processes import gopher
+from tests.support.processes import go_programs
 
 EXAMPLE = ROOT / "examples/client-go"
 
 
-@pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
 def test_go_example_passes(tmp_path):
-    program = gopher.build_test(EXAMPLE, tmp_path / "heal.test")
+    program = go_programs.build_test(EXAMPLE, tmp_path / "heal.test")
     done = subprocess.run(
         [sys.executable, "-m", "mockube", "run", "--", program, "-test.v"],
         cwd=EXAMPLE,

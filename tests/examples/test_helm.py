@@ -5,15 +5,15 @@ import subprocess
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support.processes import gopher, helms
+from tests.support.processes import go_programs, helm_binary
 
 EXAMPLE = ROOT / "examples/helm"
 
 
-@pytest.mark.timeout(gopher.BUILD_SECONDS + 120)
+@pytest.mark.timeout(go_programs.BUILD_SECONDS + 120)
 def test_committed_manifest_is_rendered_by_helm(tmp_path_factory):
     rendered = subprocess.run(
-        [helms.helm(tmp_path_factory), "template", "shop", "chart"],
+        [helm_binary.helm(tmp_path_factory), "template", "shop", "chart"],
         cwd=EXAMPLE,
         capture_output=True,
         text=True,

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support.documents.alike import alike, difference
+from tests.support.documents.output_comparison import alike, difference
 
 NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
 

@@ -11,7 +11,7 @@ from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import Response
 from tests.support.server import apiserver
-from tests.support.server.served import served
+from tests.support.server.http_server import served
 from tests.support.turns import turns, until
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -1,4 +1,4 @@
-"""Stories of HorizontalPodAutoscalers, and what a real kube-controller-manager 1.36.3 told of each.
+"""Scenarios of HorizontalPodAutoscalers, and what a real kube-controller-manager 1.36.3 told of each.
 
 It looked at autoscalers every 4 s, and the answers are from 17 s after the last was made. Ambiguous selectors are not among
 them, because their messages are in no order.
@@ -17,7 +17,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 )
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
-from tests.support.controllers.autoscaling_stories import (
+from tests.support.controllers.autoscaling_scenarios import (
     autoscaler_report,
     definitions,
     first_requests,
@@ -28,15 +28,15 @@ from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
 
-STORIES = [
+SCENARIOS = [
     orjson.loads(line)
     for line in Path(__file__).with_name("autoscaling_answers.jsonl").read_bytes().splitlines()
 ]
 CONFIG = Config(controllers=Controllers(horizontal_pod_autoscaler_sync_period=4.0))
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story["id"])
-async def test_autoscaler_decisions_match_recording(story):
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["id"])
+async def test_autoscaler_decisions_match_recording(scenario):
     clock = SteppedClock()
     controllers, runnables = [SERVICE_ACCOUNT, DEPLOYMENT, REPLICA_SET], [HORIZONTAL_POD_AUTOSCALER]
     async with (
@@ -47,20 +47,20 @@ async def test_autoscaler_decisions_match_recording(story):
     ):
         for definition in definitions():
             await define(server, definition)
-        await server.post("/api/v1/namespaces", {"metadata": {"name": story["id"]}})
+        await server.post("/api/v1/namespaces", {"metadata": {"name": scenario["id"]}})
         await manager.settle()
-        await play(story, server, manager)
-        assert await answer(story, server) == {"status": story["status"], "events": story["events"]}
+        await play(scenario, server, manager)
+        assert await answer(scenario, server) == {"status": scenario["status"], "events": scenario["events"]}
 
 
-async def play(story, server, manager):
-    await post_all(server, first_requests(story))
+async def play(scenario, server, manager):
+    await post_all(server, first_requests(scenario))
     await manager.step(3)
-    pods = await pod_names(story, server)
-    for path, body in statuses(story, pods):
+    pods = await pod_names(scenario, server)
+    for path, body in statuses(scenario, pods):
         found = await server.patch(path, body)
         assert found.status == 200, found.body
-    await post_all(server, last_requests(story, pods))
+    await post_all(server, last_requests(scenario, pods))
     await manager.step(17)
 
 
@@ -70,14 +70,14 @@ async def post_all(server, requests):
         assert found.status == 201, found.body
 
 
-async def pod_names(story, server):
-    items = (await server.get(f"/api/v1/namespaces/{story['id']}/pods")).body["items"]
+async def pod_names(scenario, server):
+    items = (await server.get(f"/api/v1/namespaces/{scenario['id']}/pods")).body["items"]
     return sorted(pod["metadata"]["name"] for pod in items)
 
 
-async def answer(story, server):
-    namespace = story["id"]
+async def answer(scenario, server):
+    namespace = scenario["id"]
     path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/h"
     autoscaler = (await server.get(path)).body
     events = (await server.get(f"/api/v1/namespaces/{namespace}/events")).body["items"]
-    return autoscaler_report(autoscaler, events, await pod_names(story, server))
+    return autoscaler_report(autoscaler, events, await pod_names(scenario, server))

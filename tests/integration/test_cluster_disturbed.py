@@ -1,6 +1,6 @@
-"""Everything that the manager runs, disturbed in each way that a cluster may be: what comes of a story is the same.
+"""Everything that the manager runs, disturbed in each way that a cluster may be: what comes of a scenario is the same.
 
-The end is that of the undisturbed story, nothing was created or deleted more often, and then nothing is written any more.
+The end is that of the undisturbed scenario, nothing was created or deleted more often, and then nothing is written any more.
 """
 
 import os
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.controllers.cluster_stories import STORIES
+from tests.support.controllers.cluster_scenarios import SCENARIOS
 from tests.support.controllers.disturbances import Cut, Disturbance, Dumb, Killed, Late, Lost, Refused, Robbed
-from tests.support.controllers.kruise_stories import KRUISE_STORIES
-from tests.support.controllers.united_stories import KRUISE
+from tests.support.controllers.kruise_scenarios import KRUISE_SCENARIOS
+from tests.support.controllers.united_scenarios import KRUISE
 from tests.support.controllers.whole_cluster import cluster_of
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
-"""Otherwise every eighth disturbance of each story, or every twelfth, and only some deaths."""
+"""Otherwise every eighth disturbance of each scenario, or every twelfth, and only some deaths."""
 DEATHS = range(1, 261) if EVERYTHING else (2, 9, 23, 41, 64, 97)
 """After how many writes a manager is killed."""
 DISTURBANCES = {
@@ -47,37 +47,37 @@ class End:
 
 
 _ends = {}
-"""Of the undisturbed stories, told once each."""
+"""Of the undisturbed scenarios, told once each."""
 
 
-async def tell(story, disturbance_of):
-    settings = KRUISE if story in KRUISE_STORIES else None
+async def run_scenario(scenario, disturbance_of):
+    settings = KRUISE if scenario in KRUISE_SCENARIOS else None
     async with cluster_of(disturbance_of, settings=settings) as cluster:
-        await story(cluster)
+        await scenario(cluster)
         written = await cluster.rest()
         assert not written, "it does not rest"
         census = cluster.census
         return End(census.state(), dict(census.came), dict(census.went))
 
 
-async def undisturbed(story):
-    if story not in _ends:
-        _ends[story] = await tell(story, lambda *_: Disturbance())
-    return _ends[story]
+async def undisturbed(scenario):
+    if scenario not in _ends:
+        _ends[scenario] = await run_scenario(scenario, lambda *_: Disturbance())
+    return _ends[scenario]
 
 
 def cases():
-    for row, story in enumerate((*STORIES, *KRUISE_STORIES)):
-        every = 1 if EVERYTHING else 12 if story in KRUISE_STORIES else 8
+    for row, scenario in enumerate((*SCENARIOS, *KRUISE_SCENARIOS)):
+        every = 1 if EVERYTHING else 12 if scenario in KRUISE_SCENARIOS else 8
         for column, disturbance in enumerate(DISTURBANCES):
             if (row + column) % every == 0:
-                yield pytest.param(story, disturbance, id=f"{story.__name__}-{disturbance}")
+                yield pytest.param(scenario, disturbance, id=f"{scenario.__name__}-{disturbance}")
 
 
-@pytest.mark.parametrize(("story", "disturbance"), [*cases()])
-async def test_disturbed_cluster_reaches_same_state(story, disturbance):
-    expected = await undisturbed(story)
-    end = await tell(story, DISTURBANCES[disturbance])
+@pytest.mark.parametrize(("scenario", "disturbance"), [*cases()])
+async def test_disturbed_cluster_reaches_same_state(scenario, disturbance):
+    expected = await undisturbed(scenario)
+    end = await run_scenario(scenario, DISTURBANCES[disturbance])
     assert end.came == expected.came
     assert end.went == expected.went
     assert end.state == expected.state

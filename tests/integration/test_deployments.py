@@ -30,7 +30,7 @@ RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 
 
 @pytest.fixture
-async def story():
+async def scenario():
     clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=3))
     async with (
@@ -39,12 +39,12 @@ async def story():
             server, clock, controllers=CONTROLLERS, runnables=RUNNABLES, config=config
         ) as manager,
     ):
-        story = Story(server, manager)
-        await story.open_nodes()
-        yield story
+        scenario = Scenario(server, manager)
+        await scenario.open_nodes()
+        yield scenario
 
 
-class Story:
+class Scenario:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -113,146 +113,146 @@ class Story:
         return seen and counts == {wanted} and status.get("terminatingReplicas") == 0
 
 
-async def test_rolling_update_replaces_pods(story):
-    await story.deploy()
-    await story.release("a:2")
-    assert await story.sizes() == {"a:1": 0, "a:2": 3}
-    assert {image_of(pod) for pod in await story.pods()} == {"a:2"}
-    assert await story.conditions() == {
+async def test_rolling_update_replaces_pods(scenario):
+    await scenario.deploy()
+    await scenario.release("a:2")
+    assert await scenario.sizes() == {"a:1": 0, "a:2": 3}
+    assert {image_of(pod) for pod in await scenario.pods()} == {"a:2"}
+    assert await scenario.conditions() == {
         "Available": "MinimumReplicasAvailable",
         "Progressing": "NewReplicaSetAvailable",
     }
-    found = await story.read(WEB)
+    found = await scenario.read(WEB)
     assert found["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
 
 
-async def test_first_rollout_records_events_and_status(story):
-    await story.deploy()
-    (made,) = await story.items(f"{APPS}/replicasets")
-    (scaled,) = await story.events("Deployment")
+async def test_first_rollout_records_events_and_status(scenario):
+    await scenario.deploy()
+    (made,) = await scenario.items(f"{APPS}/replicasets")
+    (scaled,) = await scenario.events("Deployment")
     assert (scaled["reason"], scaled["type"]) == ("ScalingReplicaSet", "Normal")
     assert scaled["message"] == f"Scaled up replica set {made['metadata']['name']} from 0 to 3"
     assert scaled["source"]["component"] == "deployment-controller"
-    created = await story.events("ReplicaSet")
-    names = {pod["metadata"]["name"] for pod in await story.pods()}
+    created = await scenario.events("ReplicaSet")
+    names = {pod["metadata"]["name"] for pod in await scenario.pods()}
     assert {it["message"] for it in created} == {f"Created pod: {name}" for name in names}
     assert {it["source"]["component"] for it in created} == {"replicaset-controller"}
 
 
 @pytest.mark.parametrize("strategy", [rolling(1, 0), rolling(0, 1), rolling("100%", "50%"), RECREATE])
-async def test_rollout_strategies(story, strategy):
-    await story.deploy(replicas=4, strategy=strategy)
-    await story.release("a:2")
-    await story.release("a:1")
-    assert await story.sizes() == {"a:1": 4, "a:2": 0}
+async def test_rollout_strategies(scenario, strategy):
+    await scenario.deploy(replicas=4, strategy=strategy)
+    await scenario.release("a:2")
+    await scenario.release("a:1")
+    assert await scenario.sizes() == {"a:1": 4, "a:2": 0}
 
 
-async def test_scaling_at_rest_and_while_paused(story):
-    await story.deploy(replicas=2)
-    await story.patch(replicas=5)
-    await story.until(story.is_rolled_out)
-    assert len(await story.pods()) == 5
-    await story.patch(paused=True, replicas=1, template=template("a:2"))
-    await story.manager.step(30)
-    assert await story.sizes() == {"a:1": 1}
-    assert (await story.conditions())["Progressing"] == "DeploymentPaused"
-    await story.patch(paused=False)
-    await story.until(story.is_rolled_out)
-    assert await story.sizes() == {"a:1": 0, "a:2": 1}
+async def test_scaling_at_rest_and_while_paused(scenario):
+    await scenario.deploy(replicas=2)
+    await scenario.patch(replicas=5)
+    await scenario.until(scenario.is_rolled_out)
+    assert len(await scenario.pods()) == 5
+    await scenario.patch(paused=True, replicas=1, template=template("a:2"))
+    await scenario.manager.step(30)
+    assert await scenario.sizes() == {"a:1": 1}
+    assert (await scenario.conditions())["Progressing"] == "DeploymentPaused"
+    await scenario.patch(paused=False)
+    await scenario.until(scenario.is_rolled_out)
+    assert await scenario.sizes() == {"a:1": 0, "a:2": 1}
 
 
-async def test_stalled_rollout_exceeds_deadline_and_can_be_rolled_back(story):
-    await story.deploy()
+async def test_stalled_rollout_exceeds_deadline_and_can_be_rolled_back(scenario):
+    await scenario.deploy()
     spec = {**template("a:2")["spec"], "nodeSelector": {"none": "such"}}
-    await story.patch(progressDeadlineSeconds=4, template={**template("a:2"), "spec": spec})
-    await story.manager.step(30)
-    assert await story.conditions() == {
+    await scenario.patch(progressDeadlineSeconds=4, template={**template("a:2"), "spec": spec})
+    await scenario.manager.step(30)
+    assert await scenario.conditions() == {
         "Available": "MinimumReplicasAvailable",
         "Progressing": "ProgressDeadlineExceeded",
     }
-    assert (await story.read(WEB))["status"]["updatedReplicas"] == 1
-    answer = await story.server.patch(
+    assert (await scenario.read(WEB))["status"]["updatedReplicas"] == 1
+    answer = await scenario.server.patch(
         WEB, [{"op": "replace", "path": "/spec/template", "value": template()}], kind="json-patch+json"
     )
     assert answer.status == 200, answer.body
-    await story.until(story.is_rolled_out)
-    assert (await story.conditions())["Progressing"] == "NewReplicaSetAvailable"
+    await scenario.until(scenario.is_rolled_out)
+    assert (await scenario.conditions())["Progressing"] == "NewReplicaSetAvailable"
 
 
-async def test_min_ready_seconds_delay_availability(story):
-    await story.deploy(replicas=2, minReadySeconds=20)
-    await story.patch(template=template("a:2"))
-    await story.manager.step(10)
-    assert (await story.sizes())["a:1"] > 0
-    await story.until(story.is_rolled_out)
-    assert await story.sizes() == {"a:1": 0, "a:2": 2}
+async def test_min_ready_seconds_delay_availability(scenario):
+    await scenario.deploy(replicas=2, minReadySeconds=20)
+    await scenario.patch(template=template("a:2"))
+    await scenario.manager.step(10)
+    assert (await scenario.sizes())["a:1"] > 0
+    await scenario.until(scenario.is_rolled_out)
+    assert await scenario.sizes() == {"a:1": 0, "a:2": 2}
 
 
-async def test_revision_history_is_limited(story):
-    await story.deploy(replicas=1, revisionHistoryLimit=1)
+async def test_revision_history_is_limited(scenario):
+    await scenario.deploy(replicas=1, revisionHistoryLimit=1)
     for image in ("a:2", "a:3", "a:4"):
-        await story.release(image)
-    await story.manager.settle()
-    assert await story.sizes() == {"a:3": 0, "a:4": 1}
+        await scenario.release(image)
+    await scenario.manager.settle()
+    assert await scenario.sizes() == {"a:3": 0, "a:4": 1}
 
 
-async def test_deletion_removes_sets_and_pods(story):
-    await story.deploy()
-    await story.server.delete(WEB, {"propagationPolicy": "Background"})
-    await story.manager.step(40)
-    assert await story.items(f"{APPS}/replicasets") == []
-    assert await story.items(f"{NAMESPACE}/pods") == []
+async def test_deletion_removes_sets_and_pods(scenario):
+    await scenario.deploy()
+    await scenario.server.delete(WEB, {"propagationPolicy": "Background"})
+    await scenario.manager.step(40)
+    assert await scenario.items(f"{APPS}/replicasets") == []
+    assert await scenario.items(f"{NAMESPACE}/pods") == []
 
 
-async def test_orphaned_sets_are_adopted_again(story):
-    await story.deploy()
-    before = {pod["metadata"]["uid"] for pod in await story.pods()}
-    await story.server.delete(WEB, {"propagationPolicy": "Orphan"})
-    await story.manager.step(5)
-    await story.deploy()
-    assert {pod["metadata"]["uid"] for pod in await story.pods()} == before
-    assert await story.sizes() == {"a:1": 3}
+async def test_orphaned_sets_are_adopted_again(scenario):
+    await scenario.deploy()
+    before = {pod["metadata"]["uid"] for pod in await scenario.pods()}
+    await scenario.server.delete(WEB, {"propagationPolicy": "Orphan"})
+    await scenario.manager.step(5)
+    await scenario.deploy()
+    assert {pod["metadata"]["uid"] for pod in await scenario.pods()} == before
+    assert await scenario.sizes() == {"a:1": 3}
 
 
-async def test_replica_set_adopts_orphan_and_releases_relabelled_pod(story):
+async def test_replica_set_adopts_orphan_and_releases_relabelled_pod(scenario):
     stray = {"metadata": {"name": "stray", "labels": {"app": "web"}}, "spec": template()["spec"]}
-    await story.post(f"{NAMESPACE}/pods", stray)
-    await story.post(f"{APPS}/replicasets", replicaset(replicas=2))
-    await story.manager.step(5)
-    owner = (await story.read(f"{NAMESPACE}/pods/stray"))["metadata"]["ownerReferences"][0]
+    await scenario.post(f"{NAMESPACE}/pods", stray)
+    await scenario.post(f"{APPS}/replicasets", replicaset(replicas=2))
+    await scenario.manager.step(5)
+    owner = (await scenario.read(f"{NAMESPACE}/pods/stray"))["metadata"]["ownerReferences"][0]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("ReplicaSet", "web", True)
-    assert len(await story.pods()) == 2
+    assert len(await scenario.pods()) == 2
     patch = {"metadata": {"labels": {"app": "free"}}}
-    assert (await story.server.patch(f"{NAMESPACE}/pods/stray", patch)).status == 200
-    await story.manager.step(5)
-    assert "ownerReferences" not in (await story.read(f"{NAMESPACE}/pods/stray"))["metadata"]
-    assert len(await story.pods()) == 3
+    assert (await scenario.server.patch(f"{NAMESPACE}/pods/stray", patch)).status == 200
+    await scenario.manager.step(5)
+    assert "ownerReferences" not in (await scenario.read(f"{NAMESPACE}/pods/stray"))["metadata"]
+    assert len(await scenario.pods()) == 3
 
 
-async def test_replication_controller_manages_pods(story):
+async def test_replication_controller_manages_pods(scenario):
     spec = {"replicas": 2, "template": template()}
-    await story.post(f"{NAMESPACE}/replicationcontrollers", {"metadata": {"name": "rc"}, "spec": spec})
-    await story.manager.step(5)
-    status = (await story.read(f"{NAMESPACE}/replicationcontrollers/rc"))["status"]
+    await scenario.post(f"{NAMESPACE}/replicationcontrollers", {"metadata": {"name": "rc"}, "spec": spec})
+    await scenario.manager.step(5)
+    status = (await scenario.read(f"{NAMESPACE}/replicationcontrollers/rc"))["status"]
     assert (status["replicas"], status["readyReplicas"], status["availableReplicas"]) == (2, 2, 2)
 
 
-async def test_annotation_change_costs_two_writes(story):
-    await story.deploy()
-    await story.manager.step(5)
-    story.manager.transport.writes.clear()
+async def test_annotation_change_costs_two_writes(scenario):
+    await scenario.deploy()
+    await scenario.manager.step(5)
+    scenario.manager.transport.writes.clear()
     patch = {"metadata": {"annotations": {"note": "1"}}}
-    assert (await story.server.patch(WEB, patch)).status == 200
-    await story.manager.settle()
-    written = [target.rpartition("/")[2] for _, target in story.manager.transport.writes]
+    assert (await scenario.server.patch(WEB, patch)).status == 200
+    await scenario.manager.settle()
+    written = [target.rpartition("/")[2] for _, target in scenario.manager.transport.writes]
     assert len(written) == 2
     assert written[1] == "status"
 
 
-async def test_unchanged_deployment_causes_no_writes(story):
-    await story.deploy()
-    await story.manager.step(5)
-    story.manager.transport.writes.clear()
-    await story.manager.step(30)
-    kinds = {target for _, target in story.manager.transport.writes}
+async def test_unchanged_deployment_causes_no_writes(scenario):
+    await scenario.deploy()
+    await scenario.manager.step(5)
+    scenario.manager.transport.writes.clear()
+    await scenario.manager.step(30)
+    kinds = {target for _, target in scenario.manager.transport.writes}
     assert not [target for target in kinds if "/deployments" in target or "/replicasets" in target]

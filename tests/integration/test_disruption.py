@@ -14,14 +14,14 @@ READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]
 
 
 @pytest.fixture
-async def story():
+async def scenario():
     clock = SteppedClock()
     controllers = [SERVICE_ACCOUNT, DISRUPTION, STALE_POD_DISRUPTION]
     async with running_cluster(clock=clock, controllers=controllers) as (server, manager):
-        yield Story(server, manager)
+        yield Scenario(server, manager)
 
 
-class Story:
+class Scenario:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -51,34 +51,34 @@ class Story:
         return (await self.server.get(f"{BUDGETS}/guard")).body["status"]
 
 
-async def test_evictions_respect_budget(story):
-    await story.pods("a", "b", "c")
-    await story.budget(minAvailable=2)
-    assert (await story.status())["disruptionsAllowed"] == 1
-    assert await story.evict("a") == 201
-    status = await story.status()
+async def test_evictions_respect_budget(scenario):
+    await scenario.pods("a", "b", "c")
+    await scenario.budget(minAvailable=2)
+    assert (await scenario.status())["disruptionsAllowed"] == 1
+    assert await scenario.evict("a") == 201
+    status = await scenario.status()
     assert (status["disruptionsAllowed"], status["currentHealthy"]) == (0, 2)
     assert "disruptedPods" not in status  # the pod is seen deleting
-    assert await story.evict("b") == 429
+    assert await scenario.evict("b") == 429
 
 
-async def test_budget_status_follows_pods(story):
-    await story.budget(minAvailable=1)
-    await story.pods("a", "b")
-    status = await story.status()
+async def test_budget_status_follows_pods(scenario):
+    await scenario.budget(minAvailable=1)
+    await scenario.pods("a", "b")
+    status = await scenario.status()
     assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (2, 2, 1)
     assert [(one["type"], one["status"]) for one in status["conditions"]] == [("DisruptionAllowed", "True")]
-    await story.server.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
-    await story.manager.settle()
-    assert (await story.status())["disruptionsAllowed"] == 0
+    await scenario.server.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})
+    await scenario.manager.settle()
+    assert (await scenario.status())["disruptionsAllowed"] == 0
 
 
-async def test_stale_disruption_condition_is_cleared(story):
-    await story.pods("a")
+async def test_stale_disruption_condition_is_cleared(scenario):
+    await scenario.pods("a")
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "Test", "message": "m"}
     since = {"lastTransitionTime": "2030-01-01T00:00:00Z"}
-    await story.server.patch(f"{PODS}/a/status", {"status": {"conditions": [{**condition, **since}]}})
-    await story.manager.step(121)
-    pod = (await story.server.get(f"{PODS}/a")).body
+    await scenario.server.patch(f"{PODS}/a/status", {"status": {"conditions": [{**condition, **since}]}})
+    await scenario.manager.step(121)
+    pod = (await scenario.server.get(f"{PODS}/a")).body
     (found,) = [one for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget"]
     assert found["status"] == "False"

@@ -19,10 +19,10 @@ KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
 async def cluster():
     clock = SteppedClock()
     async with running_cluster(clock=clock, runnables=[GARBAGE_COLLECTOR]) as (server, manager):
-        yield Story(server, manager)
+        yield Scenario(server, manager)
 
 
-class Story:
+class Scenario:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -159,8 +159,8 @@ async def test_garbage_from_before_start_is_collected():
         manager = await stack.enter_async_context(
             running_manager(server, clock, runnables=[GARBAGE_COLLECTOR])
         )
-        story = Story(server, manager)
-        assert await story.names() == []
+        scenario = Scenario(server, manager)
+        assert await scenario.names() == []
 
 
 async def test_dependents_of_new_custom_kind_are_deleted(cluster):

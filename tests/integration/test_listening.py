@@ -74,9 +74,9 @@ def abort(writer):
     writer.transport.abort()
 
 
-def run(story):
+def run(scenario):
     with asyncio.Runner(loop_factory=Loop) as runner:
-        runner.run(story())
+        runner.run(scenario())
 
 
 async def ended(reader):
@@ -86,7 +86,7 @@ async def ended(reader):
 
 @pytest.mark.parametrize("sent", [b"", BEGINNING_OF_A_HANDSHAKE], ids=["nothing", "its beginning"])
 def test_stalled_handshake_is_closed(sent):
-    async def story():
+    async def scenario():
         async with Site(tls=certificates()) as site:
             reader, writer = await site.connect()
             writer.write(sent)
@@ -98,11 +98,11 @@ def test_stalled_handshake_is_closed(sent):
             assert await ended(reader) == b""
             assert len(site.server.unauthenticated) == 0
 
-    run(story)
+    run(scenario)
 
 
 def test_idle_connection_is_closed():
-    async def story():
+    async def scenario():
         async with Site() as site:
             reader, writer = await site.connect()
             for _ in range(2):  # its time begins anew with each request
@@ -115,12 +115,12 @@ def test_idle_connection_is_closed():
             site.loop.ahead += IDLE_SECONDS
             assert await ended(reader) == b""
 
-    run(story)
+    run(scenario)
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM])
 def test_exhausted_file_descriptors_close_one_connection_and_resume(number, caplog):
-    async def story():
+    async def scenario():
         clock = SteppedClock()
         async with Site(clock=clock) as site:
             waiting, _ = await site.connect()
@@ -136,7 +136,7 @@ def test_exhausted_file_descriptors_close_one_connection_and_resume(number, capl
             async with asyncio.timeout(PATIENCE):
                 assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
 
-    run(story)
+    run(scenario)
     levels = [
         record.levelno for record in caplog.records if "no connection can be accepted" in record.message
     ]
@@ -144,7 +144,7 @@ def test_exhausted_file_descriptors_close_one_connection_and_resume(number, capl
 
 
 def test_client_gone_before_accept_changes_nothing(caplog):
-    async def story():
+    async def scenario():
         async with Site() as site:
             site.loop.failures.append(OSError(errno.ECONNABORTED, "gone"))
             for _ in range(2):
@@ -153,18 +153,18 @@ def test_client_gone_before_accept_changes_nothing(caplog):
                 async with asyncio.timeout(PATIENCE):
                     assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
 
-    run(story)
+    run(scenario)
     assert not caplog.records
 
 
 def test_connection_evicted_before_start_is_closed():
     """All that wait are accepted in one turn of the loop."""
 
-    async def story():
+    async def scenario():
         async with Site() as site:
             site.server.unauthenticated.maximum = 1
             found = await asyncio.gather(*(site.connect() for _ in range(5)))
             for reader, _ in found[:-1]:
                 assert await ended(reader) == b""
 
-    run(story)
+    run(scenario)

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key, Resource, whole_tree
-from tests.support.controllers.informed import Told, informers_of
+from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
 from tests.support.turns import until
@@ -56,7 +56,7 @@ async def test_synced_informer_has_existing_objects(client):
 async def test_each_change_is_cached_and_delivered(client):
     async with informers_of(client, CONFIG_MAPS) as informers:
         informer = informers.of(CONFIG_MAPS)
-        told = Told(informer)
+        told = RecordedChanges(informer)
         made = await client.create(CONFIG_MAPS, config_map("a", x="1"))
         changed = await client.update(CONFIG_MAPS, {**made, "data": {"x": "2"}})
         await informer.when_reached(int(meta.resource_version(changed)))

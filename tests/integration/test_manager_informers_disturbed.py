@@ -12,9 +12,9 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.resources import Key
 from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.controllers.informed import Told, informers_of
+from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of
-from tests.support.impatient import Impatient
+from tests.support.instant_clock import InstantClock
 from tests.support.processes.relay import relayed
 from tests.support.server.apiserver import running
 from tests.support.turns import until
@@ -31,7 +31,7 @@ async def watched(server):
         client_of(server.url) as direct,
         relayed(server.url) as relay,
         client_of(relay.url) as client,
-        informers_of(client, CONFIG_MAPS, clock=Impatient()) as informers,
+        informers_of(client, CONFIG_MAPS, clock=InstantClock()) as informers,
     ):
         yield direct, relay, informers.of(CONFIG_MAPS)
 
@@ -53,7 +53,7 @@ async def server():
 
 async def test_informer_survives_cut_connections(server):
     async with watched(server) as (direct, relay, informer):
-        told = Told(informer)
+        told = RecordedChanges(informer)
         for name in "abcde":
             relay.cut()
             await direct.create(CONFIG_MAPS, config_map(name))
@@ -64,7 +64,7 @@ async def test_informer_survives_cut_connections(server):
 @pytest.mark.parametrize("count", [1, 700, 5000])
 async def test_informer_survives_connection_cut_within_a_line(server, count):
     async with watched(server) as (direct, relay, informer):
-        told = Told(informer)
+        told = RecordedChanges(informer)
         relay.cut_after(count)
         await direct.create(CONFIG_MAPS, config_map("large", text="x" * 9000))
         await direct.create(CONFIG_MAPS, config_map("small"))
@@ -85,7 +85,7 @@ async def test_informer_survives_absent_server(server):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await direct.create(CONFIG_MAPS, config_map("stays"))
         await agree(informer, direct)
-        told = Told(informer)
+        told = RecordedChanges(informer)
         told.words.clear()
         relay.refuse()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
@@ -107,7 +107,7 @@ async def test_informer_survives_server_with_other_history(server):
         await agree(informer, direct)
         before = informer.revision
         waits = informer.when_reached(int(meta.resource_version(made)) + 1000)
-        told = Told(informer)
+        told = RecordedChanges(informer)
         told.words.clear()
         relay.refuse()
         await elsewhere.create(CONFIG_MAPS, config_map("there-too"))
@@ -125,7 +125,7 @@ async def test_informer_relists_after_expired_history():
     async with running(kv=store) as server, watched(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await agree(informer, direct)
-        told = Told(informer)
+        told = RecordedChanges(informer)
         told.words.clear()
         relay.hold()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
@@ -155,7 +155,7 @@ async def stored(count):
 async def test_informer_follows_many_objects_and_changes():
     """Ten thousand, most of them there before, while connections are cut."""
     async with running(kv=await stored(9_000)) as server, watched(server) as (direct, relay, informer):
-        told = Told(informer)
+        told = RecordedChanges(informer)
         for turn in range(10):
             await asyncio.gather(
                 *(direct.create(CONFIG_MAPS, config_map(f"after-{turn}-{n}")) for n in range(100))

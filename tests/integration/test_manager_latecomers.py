@@ -11,7 +11,7 @@ from mockube.controller_manager.controllers.deployment.controller import DEPLOYM
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support.controllers.running_manager import running_cluster
-from tests.support.controllers.united_stories import UNITED
+from tests.support.controllers.united_scenarios import UNITED
 from tests.support.controllers.uniteddeployments import united
 from tests.support.turns import PATIENCE
 

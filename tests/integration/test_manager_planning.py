@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, EVENTS, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import OutcomeUnknown
-from tests.support.controllers.copies import COPIES, parent
+from tests.support.controllers.example_controller import COPIES, parent
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 from tests.support.turns import turns, until

@@ -13,7 +13,7 @@ from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
 from mockube.controller_manager.metrics.queues import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
-from tests.support.controllers.informed import Told
+from tests.support.controllers.informers import RecordedChanges
 from tests.support.controllers.manager_client import client_of
 from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, until
@@ -24,7 +24,7 @@ class Recorded:
 
     def __init__(self, context):
         self.client = context.client
-        self.told = Told(context.informers.of(CONFIG_MAPS))
+        self.told = RecordedChanges(context.informers.of(CONFIG_MAPS))
         self.fails = asyncio.Event()
         self.began = False
 
@@ -163,7 +163,7 @@ async def test_failed_handler_is_skipped_for_that_object(client, work, caplog):
     work.running.clear()
     informer = work.informers.of(CONFIG_MAPS)
     informer.add_handler(fail)
-    told = Told(informer)
+    told = RecordedChanges(informer)
     await client.create(CONFIG_MAPS, config_map("first"))
     task = asyncio.create_task(work.run())
     try:

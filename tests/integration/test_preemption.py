@@ -9,7 +9,7 @@ from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.scheduler.preemption_executor import PARALLELISM
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
-from tests.integration.test_scheduler import PODS, Story
+from tests.integration.test_scheduler import PODS, Scenario
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, turn
@@ -61,7 +61,7 @@ async def cluster(evictions):
         running(clock=clock) as server,
         running_manager(server, clock, controllers=[SERVICE_ACCOUNT], runnables=[KUBE_SCHEDULER]) as manager,
     ):
-        cluster = Story(server, manager)
+        cluster = Scenario(server, manager)
         for name, value in (("middle", 5), ("high", 10)):
             path = "/apis/scheduling.k8s.io/v1/priorityclasses"
             await cluster.post(path, {"metadata": {"name": name}, "value": value})

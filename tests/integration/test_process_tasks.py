@@ -16,7 +16,7 @@ def failing(process, task):
 
     class Failing(process):
         def _program(self):
-            return [sys.executable, "-m", "tests.support.processes.fallible", task, process.MODULE]
+            return [sys.executable, "-m", "tests.support.processes.failing_program", task, process.MODULE]
 
     return Failing
 

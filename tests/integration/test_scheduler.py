@@ -18,7 +18,7 @@ NODES = "/api/v1/nodes"
 NO_HELP = "no new claims to deallocate, preemption: 0/{0} nodes are available: {0} Preemption is not helpful for scheduling."
 
 
-class Story:
+class Scenario:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -73,7 +73,7 @@ async def cluster():
             server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager,
     ):
-        yield Story(server, manager)
+        yield Scenario(server, manager)
 
 
 async def test_pods_are_spread_over_equal_nodes(cluster):
@@ -344,13 +344,13 @@ async def test_restarted_scheduler_knows_running_pods():
         async with running_manager(
             server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager:
-            story = Story(server, manager)
-            await story.node("a", cpu="1")
-            assert await story.pod("first", cpu="600m") == "a"
+            scenario = Scenario(server, manager)
+            await scenario.node("a", cpu="1")
+            assert await scenario.pod("first", cpu="600m") == "a"
         async with running_manager(
             server, clock, controllers=[SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER], runnables=[KUBE_SCHEDULER]
         ) as manager:
-            assert await Story(server, manager).pod("second", cpu="600m") is None
+            assert await Scenario(server, manager).pod("second", cpu="600m") is None
 
 
 async def test_failed_binding_is_logged_and_retried(cluster, caplog):

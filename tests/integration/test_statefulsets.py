@@ -3,71 +3,74 @@
 import pytest
 
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from tests.support.controllers.set_stories import NAMESPACE, REVISIONS, telling
+from tests.support.controllers.set_scenarios import NAMESPACE, REVISIONS, running_scenario
 from tests.support.controllers.statefulsets import claim_template, statefulset
 
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 
 
 @pytest.fixture
-async def story():
-    async with telling(STATEFUL_SET, SETS, statefulset) as story:
-        yield story
+async def scenario():
+    async with running_scenario(STATEFUL_SET, SETS, statefulset) as scenario:
+        yield scenario
 
 
-async def test_stateful_set_is_created_scaled_and_updated(story):
-    await story.create(replicas=3)
-    await story.until(story.rolled_out)
-    assert await story.names(f"{NAMESPACE}/pods") == ["web-0", "web-1", "web-2"]
-    assert story.writes(f"{SETS}/web/status") <= 7
-    story.manager.transport.writes.clear()
-    await story.patch({"replicas": 1})
-    await story.until(story.rolled_out)
-    assert await story.names(f"{NAMESPACE}/pods") == ["web-0"]
-    assert story.writes(f"{SETS}/web/status") <= 5
-    await story.server.delete(f"{SETS}/web", {"propagationPolicy": "Background"})
+async def test_stateful_set_is_created_scaled_and_updated(scenario):
+    await scenario.create(replicas=3)
+    await scenario.until(scenario.rolled_out)
+    assert await scenario.names(f"{NAMESPACE}/pods") == ["web-0", "web-1", "web-2"]
+    assert scenario.writes(f"{SETS}/web/status") <= 7
+    scenario.manager.transport.writes.clear()
+    await scenario.patch({"replicas": 1})
+    await scenario.until(scenario.rolled_out)
+    assert await scenario.names(f"{NAMESPACE}/pods") == ["web-0"]
+    assert scenario.writes(f"{SETS}/web/status") <= 5
+    await scenario.server.delete(f"{SETS}/web", {"propagationPolicy": "Background"})
 
     async def is_gone():
-        return not await story.names(f"{NAMESPACE}/pods") + await story.names(REVISIONS)
+        return not await scenario.names(f"{NAMESPACE}/pods") + await scenario.names(REVISIONS)
 
-    await story.until(is_gone)
+    await scenario.until(is_gone)
 
 
-async def test_update_and_rollback(story):
-    await story.create(replicas=2, podManagementPolicy="Parallel")
-    await story.until(story.rolled_out)
-    (first,) = await story.names(REVISIONS)
+async def test_update_and_rollback(scenario):
+    await scenario.create(replicas=2, podManagementPolicy="Parallel")
+    await scenario.until(scenario.rolled_out)
+    (first,) = await scenario.names(REVISIONS)
     for image in ("a:2", "a:1"):
-        await story.patch({"template": {"spec": {"containers": [{"name": "c", "image": image}]}}})
-        await story.until(story.rolled_out)
-        pods = (await story.read(f"{NAMESPACE}/pods"))["items"]
+        await scenario.patch({"template": {"spec": {"containers": [{"name": "c", "image": image}]}}})
+        await scenario.until(scenario.rolled_out)
+        pods = (await scenario.read(f"{NAMESPACE}/pods"))["items"]
         assert {pod["spec"]["containers"][0]["image"] for pod in pods} == {image}
-    assert len(await story.names(REVISIONS)) == 2
-    assert (await story.status())["currentRevision"] == first
+    assert len(await scenario.names(REVISIONS)) == 2
+    assert (await scenario.status())["currentRevision"] == first
 
 
-async def test_each_pod_has_own_storage(story):
+async def test_each_pod_has_own_storage(scenario):
     storage_class = {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"}
-    await story.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
+    await scenario.post("/apis/storage.k8s.io/v1/storageclasses", storage_class)
     template = claim_template()
     template["spec"]["storageClassName"] = "fast"
     retention = {"whenScaled": "Delete", "whenDeleted": "Retain"}
-    await story.create(
+    await scenario.create(
         replicas=2, volumeClaimTemplates=[template], persistentVolumeClaimRetentionPolicy=retention
     )
-    await story.until(story.rolled_out)
-    claims = (await story.read(f"{NAMESPACE}/persistentvolumeclaims"))["items"]
+    await scenario.until(scenario.rolled_out)
+    claims = (await scenario.read(f"{NAMESPACE}/persistentvolumeclaims"))["items"]
     assert [claim["status"]["phase"] for claim in claims] == ["Bound", "Bound"]
-    volumes = (await story.read("/api/v1/persistentvolumes"))["items"]
+    volumes = (await scenario.read("/api/v1/persistentvolumes"))["items"]
     assert {volume["status"]["phase"] for volume in volumes} == {"Bound"}
-    await story.patch({"replicas": 1})
+    await scenario.patch({"replicas": 1})
 
     async def is_alone():
-        volumes = await story.names("/api/v1/persistentvolumes")
-        return (await story.names(f"{NAMESPACE}/persistentvolumeclaims"), len(volumes)) == (["data-web-0"], 1)
+        volumes = await scenario.names("/api/v1/persistentvolumes")
+        return (await scenario.names(f"{NAMESPACE}/persistentvolumeclaims"), len(volumes)) == (
+            ["data-web-0"],
+            1,
+        )
 
-    await story.until(is_alone)
-    assert await story.messages() == {
+    await scenario.until(is_alone)
+    assert await scenario.messages() == {
         "Create Claim data-web-0 Pod web-0 in StatefulSet web success",
         "Create Claim data-web-1 Pod web-1 in StatefulSet web success",
         "Create Pod web-0 in StatefulSet web successful",
@@ -76,26 +79,26 @@ async def test_each_pod_has_own_storage(story):
     }
 
 
-async def test_unchanged_set_causes_no_writes(story):
-    await story.create(replicas=2)
-    await story.until(story.rolled_out)
-    await story.manager.step(30)
-    story.manager.transport.writes.clear()
-    await story.manager.step(60)
-    assert [path for _, path in story.manager.transport.writes if "/leases/" not in path] == []
+async def test_unchanged_set_causes_no_writes(scenario):
+    await scenario.create(replicas=2)
+    await scenario.until(scenario.rolled_out)
+    await scenario.manager.step(30)
+    scenario.manager.transport.writes.clear()
+    await scenario.manager.step(60)
+    assert [path for _, path in scenario.manager.transport.writes if "/leases/" not in path] == []
 
 
-async def test_rejected_pod_is_recreated(story):
+async def test_rejected_pod_is_recreated(scenario):
     container = {"name": "c", "image": "a:1", "ports": [{"containerPort": 80, "hostPort": 80}]}
     here = {"nodeName": "node-1", "containers": [container]}
-    await story.post(f"{NAMESPACE}/pods", {"metadata": {"name": "first"}, "spec": here})
+    await scenario.post(f"{NAMESPACE}/pods", {"metadata": {"name": "first"}, "spec": here})
     template = {"metadata": {"labels": {"app": "web"}}, "spec": here}
-    await story.create(replicas=1, template=template)
+    await scenario.create(replicas=1, template=template)
 
     async def is_made_again():
-        return story.writes(f"{NAMESPACE}/pods") > 2
+        return scenario.writes(f"{NAMESPACE}/pods") > 2
 
-    await story.until(is_made_again)
-    await story.server.delete(f"{NAMESPACE}/pods/first")
-    await story.until(story.rolled_out)
-    assert await story.names(f"{NAMESPACE}/pods") == ["web-0"]
+    await scenario.until(is_made_again)
+    await scenario.server.delete(f"{NAMESPACE}/pods/first")
+    await scenario.until(scenario.rolled_out)
+    assert await scenario.names(f"{NAMESPACE}/pods") == ["web-0"]

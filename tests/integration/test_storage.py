@@ -23,7 +23,7 @@ CONTROLLERS = [SERVICE_ACCOUNT, PERSISTENT_VOLUME_BINDER, CLAIM_PROTECTION, VOLU
 
 
 @pytest.fixture
-async def story():
+async def scenario():
     clock = SteppedClock()
     async with (
         running(clock=clock) as server,
@@ -35,10 +35,10 @@ async def story():
             config=Config(simulation=Simulation(simulate_nodes=1)),
         ) as manager,
     ):
-        yield Story(server, manager)
+        yield Scenario(server, manager)
 
 
-class Story:
+class Scenario:
     def __init__(self, server, manager):
         self.server = server
         self.manager = manager
@@ -88,82 +88,89 @@ class Story:
         return [event["reason"] for event in (await self.read(f"{NAMESPACE}/events"))["items"]]
 
 
-async def test_manual_volume_is_bound(story):
-    await story.volume(storageClassName="manual")
-    await story.claim(storageClassName="manual")
-    claim = await story.read(f"{CLAIMS}/data")
+async def test_manual_volume_is_bound(scenario):
+    await scenario.volume(storageClassName="manual")
+    await scenario.claim(storageClassName="manual")
+    claim = await scenario.read(f"{CLAIMS}/data")
     assert (claim["status"]["phase"], claim["status"]["capacity"]) == ("Bound", {"storage": "5Gi"})
-    assert await story.phase(f"{VOLUMES}/vol") == "Bound"
-    await story.delete(f"{CLAIMS}/data")
-    assert await story.phase(f"{VOLUMES}/vol") == "Released"
-    await story.delete(f"{VOLUMES}/vol")
-    assert (await story.server.get(f"{VOLUMES}/vol")).status == 404
+    assert await scenario.phase(f"{VOLUMES}/vol") == "Bound"
+    await scenario.delete(f"{CLAIMS}/data")
+    assert await scenario.phase(f"{VOLUMES}/vol") == "Released"
+    await scenario.delete(f"{VOLUMES}/vol")
+    assert (await scenario.server.get(f"{VOLUMES}/vol")).status == 404
 
 
-async def test_waiting_claim_is_bound_to_later_volume(story):
-    await story.claim(storageClassName="")
-    assert await story.phase(f"{CLAIMS}/data") == "Pending"
-    await story.volume()
-    assert await story.phase(f"{CLAIMS}/data") == "Bound"
+async def test_waiting_claim_is_bound_to_later_volume(scenario):
+    await scenario.claim(storageClassName="")
+    assert await scenario.phase(f"{CLAIMS}/data") == "Pending"
+    await scenario.volume()
+    assert await scenario.phase(f"{CLAIMS}/data") == "Bound"
 
 
-async def test_provisioned_volume_is_deleted_with_claim(story):
-    await story.make(CLASSES, "fast", provisioner="rancher.io/local-path")
-    await story.claim(storageClassName="fast")
-    assert await story.phase(f"{CLAIMS}/data") == "Bound"
-    await story.delete(f"{CLAIMS}/data")
-    assert (await story.read(VOLUMES))["items"] == []
+async def test_provisioned_volume_is_deleted_with_claim(scenario):
+    await scenario.make(CLASSES, "fast", provisioner="rancher.io/local-path")
+    await scenario.claim(storageClassName="fast")
+    assert await scenario.phase(f"{CLAIMS}/data") == "Bound"
+    await scenario.delete(f"{CLAIMS}/data")
+    assert (await scenario.read(VOLUMES))["items"] == []
 
 
-async def test_claim_waits_for_scheduled_pod(story):
-    await story.make(CLASSES, "late", provisioner="ebs.csi.aws.com", volumeBindingMode="WaitForFirstConsumer")
-    await story.claim(storageClassName="late")
-    assert await story.reasons() == ["WaitForFirstConsumer"]
-    await story.pod()
-    assert await story.phase(f"{CLAIMS}/data") == "Pending"
-    await story.node()
-    await story.manager.step(60)
-    claim = await story.read(f"{CLAIMS}/data")
+async def test_claim_waits_for_scheduled_pod(scenario):
+    await scenario.make(
+        CLASSES, "late", provisioner="ebs.csi.aws.com", volumeBindingMode="WaitForFirstConsumer"
+    )
+    await scenario.claim(storageClassName="late")
+    assert await scenario.reasons() == ["WaitForFirstConsumer"]
+    await scenario.pod()
+    assert await scenario.phase(f"{CLAIMS}/data") == "Pending"
+    await scenario.node()
+    await scenario.manager.step(60)
+    claim = await scenario.read(f"{CLAIMS}/data")
     assert claim["status"]["phase"] == "Bound"
     assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "node-1"
-    assert (await story.read(f"{NAMESPACE}/pods/app"))["spec"]["nodeName"] == "node-1"
-    assert {"WaitForPodScheduled", "ExternalProvisioning", "ProvisioningSucceeded"} < {*await story.reasons()}
+    assert (await scenario.read(f"{NAMESPACE}/pods/app"))["spec"]["nodeName"] == "node-1"
+    assert {"WaitForPodScheduled", "ExternalProvisioning", "ProvisioningSucceeded"} < {
+        *await scenario.reasons()
+    }
 
 
-async def test_manual_volume_waits_for_scheduled_pod(story):
-    await story.make(
+async def test_manual_volume_waits_for_scheduled_pod(scenario):
+    await scenario.make(
         CLASSES, "local", provisioner="kubernetes.io/no-provisioner", volumeBindingMode="WaitForFirstConsumer"
     )
-    await story.volume(storageClassName="local")
-    await story.claim(storageClassName="local")
-    assert (await story.phase(f"{CLAIMS}/data"), await story.phase(f"{VOLUMES}/vol")) == (
+    await scenario.volume(storageClassName="local")
+    await scenario.claim(storageClassName="local")
+    assert (await scenario.phase(f"{CLAIMS}/data"), await scenario.phase(f"{VOLUMES}/vol")) == (
         "Pending",
         "Available",
     )
-    await story.node()
-    await story.pod()
-    await story.manager.step(10)
-    assert (await story.phase(f"{CLAIMS}/data"), await story.phase(f"{VOLUMES}/vol")) == ("Bound", "Bound")
+    await scenario.node()
+    await scenario.pod()
+    await scenario.manager.step(10)
+    assert (await scenario.phase(f"{CLAIMS}/data"), await scenario.phase(f"{VOLUMES}/vol")) == (
+        "Bound",
+        "Bound",
+    )
 
 
-async def test_claim_in_use_survives_deletion(story):
-    await story.volume()
-    await story.claim(storageClassName="")
-    await story.node()
-    await story.pod()
-    await story.delete(f"{CLAIMS}/data")
-    assert (await story.read(f"{CLAIMS}/data"))["metadata"]["deletionTimestamp"]
-    await story.delete(f"{NAMESPACE}/pods/app", gracePeriodSeconds=0)
-    assert (await story.server.get(f"{CLAIMS}/data")).status == 404
+async def test_claim_in_use_survives_deletion(scenario):
+    await scenario.volume()
+    await scenario.claim(storageClassName="")
+    await scenario.node()
+    await scenario.pod()
+    await scenario.delete(f"{CLAIMS}/data")
+    assert (await scenario.read(f"{CLAIMS}/data"))["metadata"]["deletionTimestamp"]
+    await scenario.delete(f"{NAMESPACE}/pods/app", gracePeriodSeconds=0)
+    assert (await scenario.server.get(f"{CLAIMS}/data")).status == 404
 
 
-async def test_bound_volume_survives_deletion(story):
-    await story.volume()
-    await story.claim(storageClassName="")
-    await story.delete(f"{VOLUMES}/vol")
-    assert await story.phase(f"{VOLUMES}/vol") == "Bound"
-    await story.delete(f"{CLAIMS}/data")
-    assert (await story.server.get(f"{VOLUMES}/vol")).status == 404
+async def test_bound_volume_survives_deletion(scenario):
+    await scenario.volume()
+    await scenario.claim(storageClassName="")
+    await scenario.delete(f"{VOLUMES}/vol")
+    assert await scenario.phase(f"{VOLUMES}/vol") == "Bound"
+    await scenario.delete(f"{CLAIMS}/data")
+    assert (await scenario.server.get(f"{VOLUMES}/vol")).status == 404
 
 
 @pytest.mark.parametrize("default", [None, "mine"], ids=["the only class", "beside another default"])
@@ -177,17 +184,19 @@ async def test_storage_class_is_offered_by_name(default):
         async with running_manager(
             server, clock, controllers=CONTROLLERS, runnables=[OFFERED_CLASS]
         ) as manager:
-            story = Story(server, manager)
-            await story.claim()
-            assert (await story.read(f"{CLAIMS}/data"))["spec"]["storageClassName"] == (default or "standard")
-            assert await story.phase(f"{CLAIMS}/data") == ("Pending" if default else "Bound")
+            scenario = Scenario(server, manager)
+            await scenario.claim()
+            assert (await scenario.read(f"{CLAIMS}/data"))["spec"]["storageClassName"] == (
+                default or "standard"
+            )
+            assert await scenario.phase(f"{CLAIMS}/data") == ("Pending" if default else "Bound")
 
 
-async def test_unchanged_storage_causes_no_writes(story):
-    await story.make(CLASSES, "fast", provisioner="rancher.io/local-path")
-    await story.claim(storageClassName="fast")
-    await story.volume()
-    await story.manager.step(30)
-    story.manager.transport.writes.clear()
-    await story.manager.step(120)
-    assert story.manager.transport.writes == []
+async def test_unchanged_storage_causes_no_writes(scenario):
+    await scenario.make(CLASSES, "fast", provisioner="rancher.io/local-path")
+    await scenario.claim(storageClassName="fast")
+    await scenario.volume()
+    await scenario.manager.step(30)
+    scenario.manager.transport.writes.clear()
+    await scenario.manager.step(120)
+    assert scenario.manager.transport.writes == []

@@ -37,7 +37,7 @@ def started(program, *arguments) -> Iterator[subprocess.Popen]:
             process.kill()
 
 
-class Told:
+class WriterLog:
     """What a killed writer told of its calls: each key belongs to one writer, which makes one call after another."""
 
     def __init__(self):
@@ -68,7 +68,7 @@ class Told:
 
 
 async def test_store_killed_at_any_moment_keeps_acknowledged_writes(tmp_path):
-    random, told, snapshots = source("kill"), Told(), set()
+    random, told, snapshots = source("kill"), WriterLog(), set()
     for number in range(ROUNDS):
         with started("durable_writer.py", tmp_path, number) as process:
             for _ in range(random.randrange(1, 2000)):

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.support.controllers.united_stories import UNITED, united_story
+from tests.support.controllers.united_scenarios import UNITED, united_story
 from tests.support.controllers.uniteddeployments import KINDS, pods_template, subset, template_of, united
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture
-async def story():
-    async with united_story() as story:
-        yield story
+async def scenario():
+    async with united_story() as scenario:
+        yield scenario
 
 
 @pytest.mark.parametrize(
@@ -30,31 +30,33 @@ async def story():
     ],
 )
 @of_each_kind
-async def test_percentages_follow_total(story, kind, subsets, shares):
+async def test_percentages_follow_total(scenario, kind, subsets, shares):
     first, *_ = shares
-    await story.deploy(united(kind, subsets, replicas=first))
+    await scenario.deploy(united(kind, subsets, replicas=first))
     for total, expected in shares.items():
-        await story.scale(total)
-        await story.until(story.is_rolled_out)
-        assert [size for _, size in sorted((await story.sizes()).items())] == expected
-        pods = [story.subset_of(pod) for pod in await story.pods()]
+        await scenario.scale(total)
+        await scenario.until(scenario.is_rolled_out)
+        assert [size for _, size in sorted((await scenario.sizes()).items())] == expected
+        pods = [scenario.subset_of(pod) for pod in await scenario.pods()]
         assert [pods.count(one["name"]) for one in subsets] == expected
-    assert await story.is_at_rest()
+    assert await scenario.is_at_rest()
 
 
 @of_each_kind
-async def test_unsatisfiable_replicas_change_nothing(story, kind):
-    await story.deploy(united(kind, [subset("a", replicas=6), subset("b", replicas=6)], replicas=12))
-    await story.scale(14)
-    await story.manager.step(30)
-    assert await story.sizes() == {"a": 6, "b": 6}
+async def test_unsatisfiable_replicas_change_nothing(scenario, kind):
+    await scenario.deploy(united(kind, [subset("a", replicas=6), subset("b", replicas=6)], replicas=12))
+    await scenario.scale(14)
+    await scenario.manager.step(30)
+    assert await scenario.sizes() == {"a": 6, "b": 6}
     problem = "specified subsets' replica (12) is less than UnitedDeployment replica (14)"
-    said = {message for reason, message in await story.messages() if reason == "Failed SpecifySubsetReplicas"}
+    said = {
+        message for reason, message in await scenario.messages() if reason == "Failed SpecifySubsetReplicas"
+    }
     assert said == {f"Specified subset replicas is ineffective: {problem}"}
-    foo = await story.foo()
+    foo = await scenario.foo()
     assert foo["status"]["observedGeneration"] < foo["metadata"]["generation"]
-    await story.scale(12)
-    await story.until(story.is_rolled_out)
+    await scenario.scale(12)
+    await scenario.until(scenario.is_rolled_out)
 
 
 # --- where pods may be
@@ -82,13 +84,13 @@ def requiring(*terms):
     ],
 )
 @of_each_kind
-async def test_subset_node_terms_are_required_besides_others(story, kind, affinity, expected):
-    (node,) = await story.items("/api/v1/nodes")
-    await story.patch_node(node, {"metadata": {"labels": {"node-name": "nodeA"}}})
+async def test_subset_node_terms_are_required_besides_others(scenario, kind, affinity, expected):
+    (node,) = await scenario.items("/api/v1/nodes")
+    await scenario.patch_node(node, {"metadata": {"labels": {"node-name": "nodeA"}}})
     template = template_of(kind, pods=pods_template(**affinity))
-    await story.deploy(united(kind, [ON_NODE_A], replicas=1, template=template))
-    (workload,) = await story.workloads(kind)
-    (pod,) = await story.pods()
+    await scenario.deploy(united(kind, [ON_NODE_A], replicas=1, template=template))
+    (workload,) = await scenario.workloads(kind)
+    (pod,) = await scenario.pods()
     assert workload["spec"]["template"]["spec"]["affinity"] == pod["spec"]["affinity"] == expected
 
 
@@ -97,15 +99,15 @@ def tolerated(*keys):
 
 
 @of_each_kind
-async def test_subset_tolerations_are_appended_once(story, kind):
+async def test_subset_tolerations_are_appended_once(scenario, kind):
     template = template_of(kind, pods=pods_template(tolerations=tolerated("t0")))
     subsets = [subset("a", tolerations=tolerated("t1", "t2")), subset("b")]
-    await story.deploy(united(kind, subsets, replicas=2, template=template))
-    found = {story.subset_of(it): it["spec"]["template"]["spec"] for it in await story.workloads(kind)}
+    await scenario.deploy(united(kind, subsets, replicas=2, template=template))
+    found = {scenario.subset_of(it): it["spec"]["template"]["spec"] for it in await scenario.workloads(kind)}
     assert found["a"]["tolerations"] == tolerated("t0", "t1", "t2")
     assert found["b"]["tolerations"] == tolerated("t0")
     changed = {"subsets": [subset("a", tolerations=tolerated("t9", "t2")), subset("b")]}
-    answer = await story.server.patch(f"{UNITED}/foo", {"spec": {"topology": changed}})
+    answer = await scenario.server.patch(f"{UNITED}/foo", {"spec": {"topology": changed}})
     assert answer.status == 422
     assert answer.body["message"] == (
         'admission webhook "vuniteddeployment.kb.io" denied the request: spec.topology.subsets[0].tolerations: '

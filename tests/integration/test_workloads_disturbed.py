@@ -1,6 +1,6 @@
 """Workloads whose manager loses answers and watches, meets others' writes, or is killed: the same comes of it.
 
-No pod and no workload is made that the undisturbed story would not have made.
+No pod and no workload is made that the undisturbed scenario would not have made.
 """
 
 import os
@@ -18,7 +18,7 @@ from tests.support.controllers.disturbances import (
     Refused,
     Unsent,
 )
-from tests.support.controllers.disturbed import tell
+from tests.support.controllers.disturbed_scenarios import run_scenario
 from tests.support.controllers.disturbed_workloads import KINDS
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
@@ -54,12 +54,12 @@ def late_of(plural, _, clock):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_undisturbed_workload_reaches_expected_state(kind):
-    await tell(kind, lambda *_: Disturbance())
+    await run_scenario(kind, lambda *_: Disturbance())
 
 
 @pytest.mark.parametrize(("kind", "disturbance_of"), [*cases()])
 async def test_disturbed_workload_reaches_same_state(kind, disturbance_of):
-    await tell(kind, disturbance_of)
+    await run_scenario(kind, disturbance_of)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,9 +71,9 @@ async def test_restarted_manager_continues(kind):
 
 
 async def _is_killed(kind, after):
-    """After so many writes, unless the story has fewer."""
+    """After so many writes, unless the scenario has fewer."""
     try:
-        return await tell(kind, lambda *_: Killed(after))
+        return await run_scenario(kind, lambda *_: Killed(after))
     except AssertionError as error:
         error.add_note(f"killed after {after} writes")
         raise

@@ -19,7 +19,7 @@ from mockube.etcd.kv import (
     WatchRequest,
 )
 from tests.support.stores.checker import faults_of
-from tests.support.stores.happenings import (
+from tests.support.stores.handwritten_histories import (
     FIRST,
     ONE,
     SECOND,

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.etcd.kv import FROM_KEY, KeyValue, Put, PutResult, Txn, TxnResult, WatchRequest
-from tests.support.stores.happenings import (
+from tests.support.stores.handwritten_histories import (
     FIRST,
     ONE,
     SECOND,

@@ -38,9 +38,9 @@ from mockube.etcd.kv import (
 from tests.support.stores import backends
 from tests.support.stores.backends import Backend
 from tests.support.stores.calls import batches_so_far, events_of, head, read_all
+from tests.support.stores.formatting import words
 from tests.support.stores.model import Model
 from tests.support.stores.replay import same
-from tests.support.stores.words import words
 from tests.support.turns import PATIENCE, turn
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"\xff")

@@ -81,13 +81,13 @@ def recorded(server, case: dict) -> dict:
 
 
 def _trail(case: dict, server, audit: Path) -> dict:
-    """Return a story with how many writes each controller made after each of its steps."""
+    """Return a scenario with how many writes each controller made after each of its steps."""
     found = trails.play(server, str(audit), case, f"trail-{case['id']}")
     return case | {"steps": [step | {"found": one} for step, one in zip(case["steps"], found, strict=True)]}
 
 
 def budgeted(first: dict, second: dict) -> dict:
-    """Return a story with the least and the most of each kind of write over two recordings."""
+    """Return a scenario with the least and the most of each kind of write over two recordings."""
     steps = []
     for step, again in zip(first["steps"], second["steps"], strict=True):
         kinds = sorted({*step["found"], *again["found"]})

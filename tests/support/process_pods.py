@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 
 NAMES = map("process-{}".format, itertools.count())
 RUN = [sys.executable, "-I", "-S", "-u", "-c"]

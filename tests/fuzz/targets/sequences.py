@@ -90,7 +90,7 @@ class Watcher:
         self.ended.set()
 
 
-class Story:
+class RequestSequence:
     """One case under way."""
 
     def __init__(self, server, path):
@@ -195,40 +195,40 @@ async def _check(server, case):
         or not all(map(_is_whole, case["steps"]))
     ):
         return "no case"
-    story = Story(server, case["path"])
-    story.revision = await story.revision_now()
+    sequence = RequestSequence(server, case["path"])
+    sequence.revision = await sequence.revision_now()
     try:
         async with asyncio.TaskGroup() as group:
-            await story.watch(group, "", "start")
+            await sequence.watch(group, "", "start")
             for step in case["steps"]:
-                await story.step(group, step)
+                await sequence.step(group, step)
             marker = {"metadata": {"name": MARKER, "labels": {"l": "1"}}}
-            story.answers.append((await server.send("POST", case["path"], orjson.dumps(marker))).tree)
+            sequence.answers.append((await server.send("POST", case["path"], orjson.dumps(marker))).tree)
             try:
                 async with asyncio.timeout(PATIENCE):
-                    await asyncio.gather(*(watcher.ended.wait() for watcher in story.watchers))
+                    await asyncio.gather(*(watcher.ended.wait() for watcher in sequence.watchers))
             except TimeoutError:
                 raise Fault("a watcher does not see the last write") from None
-        history = _check_history(story)
-        await _check_end(server, story, history)
+        history = _check_history(sequence)
+        await _check_end(server, sequence, history)
     finally:
         await _clear(server, case["path"])
-    return f"seen: {len(history)} {len(story.watchers)}"
+    return f"seen: {len(history)} {len(sequence.watchers)}"
 
 
 def _revision(tree):
     return int(tree["metadata"]["resourceVersion"])
 
 
-def _check_history(story):
+def _check_history(sequence):
     """The first watcher's events, which must be what the writes answered."""
-    first, *others = story.watchers
+    first, *others = sequence.watchers
     history = [(event["type"], event["object"]) for event in first.events]
     revisions = [_revision(tree) for _, tree in history]
     if revisions != sorted(set(revisions)):
         raise Fault("a watcher sees changes out of order, or twice")
     seen = {_revision(tree): (kind, tree) for kind, tree in history}
-    for tree in story.answers:
+    for tree in sequence.answers:
         kind, event = seen.get(_revision(tree), ("", None))
         if event is None:
             raise Fault("a watcher does not see a write")
@@ -279,13 +279,13 @@ def _check_watcher(watcher, history):
         raise Fault(f"a watcher with a selector does not see its changes\n{seen[first:]}\n{due}")
 
 
-async def _check_end(server, story, history):
+async def _check_end(server, sequence, history):
     state = {}
     for kind, tree in history:
         state.pop(tree["metadata"]["name"], None)
         if kind != "DELETED":
             state[tree["metadata"]["name"]] = tree
-    listed = (await server.send("GET", story.path)).tree["items"]
+    listed = (await server.send("GET", sequence.path)).tree["items"]
     if {tree["metadata"]["name"]: _revision(tree) for tree in listed} != {
         name: _revision(tree) for name, tree in state.items()
     }:

@@ -12,7 +12,7 @@ from mockube.controller_manager.controllers.advancedstatefulset.controller impor
 from mockube.controller_manager.controllers.advancedstatefulset.strategy import Strategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
 from tests.support.controllers.advancedsets import AdvancedSets, template
-from tests.support.controllers.lives import NumberedSetLife
+from tests.support.controllers.set_state_machines import OrdinalSetStateMachine
 from tests.support.controllers.statefulsets import WEB, claim_template
 
 RESERVED = st.lists(st.sampled_from([0, 1, 2, 4, "1-2", "3-4", "0-0"]), max_size=2)
@@ -55,7 +55,7 @@ def specs(draw):
     }
 
 
-class Life(NumberedSetLife):
+class Life(OrdinalSetStateMachine):
     @initialize(spec=specs())
     def begin(self, spec):
         self.sets = AdvancedSets(**spec)

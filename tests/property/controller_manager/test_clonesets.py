@@ -12,7 +12,7 @@ from mockube.controller_manager.controllers.cloneset.diffs import Tally, diffs
 from mockube.controller_manager.controllers.cloneset.spec import Limits, SetView
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 from tests.support.controllers.clonesets import WEB, Clones, claim_template
-from tests.support.controllers.lives import SetLife
+from tests.support.controllers.set_state_machines import SetStateMachine
 
 AMOUNTS = st.sampled_from([0, 1, 2, "30%", "50%", "100%"])
 TYPES = st.sampled_from(["ReCreate", "InPlaceIfPossible"])
@@ -47,7 +47,7 @@ def specs(draw):
     }
 
 
-class Life(SetLife):
+class Life(SetStateMachine):
     @initialize(spec=specs())
     def begin(self, spec):
         self.sets = self.clones = Clones(**spec)

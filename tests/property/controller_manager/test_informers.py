@@ -15,7 +15,7 @@ from mockube.controller_manager.client.sender import Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.requests import ClientMetrics
 from tests.support.controllers.forgetful_server import ForgetfulServer
-from tests.support.impatient import Impatient
+from tests.support.instant_clock import InstantClock
 from tests.support.turns import turns, until
 
 NAMES = st.sampled_from("abcdef")
@@ -67,7 +67,7 @@ async def test_informer_cache_converges_to_server_state(there, steps, streams_li
     server = ForgetfulServer(streams_lists=streams_lists)
     for name in sorted(there):
         server.put(name)
-    clock = Impatient()
+    clock = InstantClock()
     sender = Sender(
         transport=server,
         credential=FixedToken(),

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Create, Delete
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.state import by_ordinal
-from tests.support.controllers.lives import NumberedSetLife
+from tests.support.controllers.set_state_machines import OrdinalSetStateMachine
 from tests.support.controllers.statefulsets import WEB, Sets, claim_template
 
 LIMITS = st.sampled_from([None, 1, 2, "50%"])
@@ -35,7 +35,7 @@ def specs(draw):
     }
 
 
-class Life(NumberedSetLife):
+class Life(OrdinalSetStateMachine):
     @initialize(spec=specs())
     def begin(self, spec):
         self.sets = Sets(**spec)

@@ -9,7 +9,7 @@ from mockube.controller_manager.queue.workqueue import WorkQueue
 KEYS = st.sampled_from("abcd")
 
 
-class Told:
+class CheckedMetrics:
     """The metrics' side: what the queue says of each key, checked as it is said."""
 
     def __init__(self):
@@ -41,7 +41,7 @@ def started(taking):
 class Queue(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
-        self.told = Told()
+        self.told = CheckedMetrics()
         self.queue = WorkQueue(self.told)
         self.wanted = set()
         """Added, and not taken since."""

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 WEB = Key("default", "web")
 
@@ -45,7 +45,7 @@ def claim_template(name="data", size="1Gi"):
 IN_PLACE = {"type": "InPlaceIfPossible"}
 
 
-class Clones(World):
+class Clones(FakeApiServer):
     def __init__(self, **spec):
         super().__init__(CLONE_SET, SteppedClock())
         self.add(CLONE_SETS, cloneset(**spec))

@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.daemonset.placement import target_node
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 
 def template(image="a:1", **spec):
@@ -38,7 +38,7 @@ def daemonset(**spec):
     return {"metadata": metadata, "spec": {**defaults, **spec}}
 
 
-class Daemons(World):
+class Daemons(FakeApiServer):
     def __init__(self, *, nodes=3, **spec):
         super().__init__(DAEMON_SET, SteppedClock())
         self.add(DAEMON_SETS, daemonset(**spec))

@@ -8,7 +8,7 @@ from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_S
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 WEB = Key("default", "web")
 
@@ -44,7 +44,7 @@ def replicaset(name="web", **spec):
     return {"metadata": {"name": name, "namespace": "default"}, "spec": {**defaults, **spec}}
 
 
-class Cluster(World):
+class Cluster(FakeApiServer):
     def __init__(self):
         super().__init__(DEPLOYMENT, SteppedClock())
 

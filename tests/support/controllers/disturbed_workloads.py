@@ -1,4 +1,4 @@
-"""What happens to workloads of each kind in stories that are disturbed, and what must have come of it."""
+"""What happens to workloads of each kind in scenarios that are disturbed, and what must have come of it."""
 
 from mockube.apimachinery import meta
 from mockube.apiserver.http.settings import Settings
@@ -19,7 +19,7 @@ from tests.support.controllers import (
     jobs,
     uniteddeployments,
 )
-from tests.support.controllers.disturbed import APPS, CLAIMS, PODS, REVISIONS, Story
+from tests.support.controllers.disturbed_scenarios import APPS, CLAIMS, PODS, REVISIONS, Scenario
 from tests.support.controllers.statefulsets import claim_template, statefulset
 from tests.support.controllers.uniteddeployments import ADAPTER, subset, united
 
@@ -27,7 +27,7 @@ KRUISE = Settings(packs=("kruise",))
 CUSTOM = "/apis/apps.kruise.io/{}/namespaces/default"
 
 
-class Deployment(Story):
+class Deployment(Scenario):
     """Two pods are made, rolled to another version and back."""
 
     path = f"{APPS}/deployments/web"
@@ -62,7 +62,7 @@ class RecreatedDeployment(Deployment):
     strategy = deployments.RECREATE
 
 
-class StatefulSet(Story):
+class StatefulSet(Scenario):
     """Two pods with storage are made and rolled, and one is taken away."""
 
     path = f"{APPS}/statefulsets/web"
@@ -85,7 +85,7 @@ class StatefulSet(Story):
         assert self.most <= 2
 
 
-class AdvancedStatefulSet(Story):
+class AdvancedStatefulSet(Scenario):
     """Three pods are changed where they run, then two of their numbers are reserved, and one of two is taken away."""
 
     path = f"{CUSTOM.format('v1beta1')}/statefulsets/web"
@@ -117,7 +117,7 @@ class AdvancedStatefulSet(Story):
         assert len(self.pods) == 4, "three were made and changed where they ran; one came for those that went"
 
 
-class CloneSet(Story):
+class CloneSet(Scenario):
     """Three pods with storage are updated in place, then made anew, and two are taken away."""
 
     path = f"{CUSTOM.format('v1alpha1')}/clonesets/web"
@@ -161,7 +161,7 @@ def _on_a_node(image, **spec):
     return clonesets.template(image, nodeName="n1", **spec)
 
 
-class Job(Story):
+class Job(Scenario):
     """Of three indexes one fails at first, and all succeed, two at a time."""
 
     path = "/apis/batch/v1/namespaces/default/jobs/j"
@@ -204,7 +204,7 @@ class Job(Story):
         assert not any(meta.finalizers(pod) for pod in found)
 
 
-class DaemonSet(Story):
+class DaemonSet(Scenario):
     """A pod on each of two nodes, rolled to another version."""
 
     path = f"{APPS}/daemonsets/d"
@@ -235,7 +235,7 @@ class DaemonSet(Story):
         assert self.most <= 2
 
 
-class United(Story):
+class United(Scenario):
     """Two subsets are made and rolled to another version, then one makes room for a third."""
 
     path = f"{CUSTOM.format('v1alpha1')}/uniteddeployments/foo"
@@ -261,11 +261,11 @@ class United(Story):
     async def _begin(self):
         await self.create(united(self.kind, "ab", replicas=2, template=self._template("a:1")))
 
-    async def tend(self):
+    async def run_pods(self):
         for workload in await self.items(self.workloads):
             name = meta.labels(workload)["apps.kruise.io/subset-name"]
             self.created_uids.setdefault(name, set()).add(meta.uid(workload))
-        return await self._collect_garbage() or await super().tend()
+        return await self._collect_garbage() or await super().run_pods()
 
     async def _collect_garbage(self):
         """What had an owner that is gone goes too."""
@@ -285,7 +285,7 @@ class United(Story):
         return bool(orphaned)
 
     async def is_settled(self):
-        """Its status may still tell of a workload that has gone."""
+        """Its status may still describe a workload that has gone."""
         return len(await self.items(PODS)) in (0, 2) and await super().is_settled()
 
     async def check_end(self):

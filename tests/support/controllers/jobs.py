@@ -10,7 +10,7 @@ from mockube.controller_manager.client.kinds import JOBS, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 
 def job(name="j", **spec):
@@ -35,7 +35,7 @@ def indexed(**spec):
     return job(completionMode="Indexed", **spec)
 
 
-class Jobs(World):
+class Jobs(FakeApiServer):
     def __init__(self, **spec):
         super().__init__(JOB, SteppedClock())
         self.add(JOBS, job(**spec))

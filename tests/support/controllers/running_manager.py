@@ -137,7 +137,7 @@ class Manager:
         return informer.is_synced and informer.revision >= self._changes[name].revision
 
 
-def outfit(transport, clock, *, config=None, detector=None):
+def dependencies_of(transport, clock, *, config=None, detector=None):
     """What a manager works with that speaks by a transport, and its metrics."""
     sender = Sender(
         transport=transport,
@@ -180,7 +180,7 @@ async def running_manager(
     plain = HttpTransport(Access(server=server.url))
     way = Way(plain, Disturbance())
     transport = counting(plain if disturbance is None else way)
-    used = outfit(transport, clock, config=config, detector=detector)
+    used = dependencies_of(transport, clock, config=config, detector=detector)
     work = ManagerRun(used, controllers=controllers, runnables=runnables)
     task = asyncio.create_task(work.run())
     manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)

@@ -7,7 +7,7 @@ from mockube.apimachinery.wellknown import FINALIZER_FOREGROUND
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 WEB = Key("default", "web")
 
@@ -35,7 +35,7 @@ def claim_template(name="data"):
     return {"metadata": {"name": name}, "spec": spec}
 
 
-class Sets(World):
+class Sets(FakeApiServer):
     OF = STATEFUL_SET
     KIND = STATEFUL_SETS
 

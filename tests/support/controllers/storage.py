@@ -16,12 +16,12 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
     VOLUME_PROTECTION,
 )
 from mockube.controller_manager.provisioner import PROVISIONER
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 ALL = (PERSISTENT_VOLUME_BINDER, CLAIM_PROTECTION, VOLUME_PROTECTION, PROVISIONER)
 
 
-class Storage(World):
+class Storage(FakeApiServer):
     def __init__(self, controllers=ALL):
         super().__init__(controllers[0], SteppedClock())
         self.controllers = controllers

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.uniteddeployment.adapters.rows import ADAPTERS
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.uniteddeployment.subset import LABEL_REVISION, LABEL_SUBSET_NAME
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 FOO = Key("default", "foo")
 ADAPTER = {adapter.type: adapter for adapter in ADAPTERS}
@@ -58,7 +58,7 @@ def united(kind="Deployment", subsets="abc", *, strategy=None, template=None, **
     return {"metadata": {"name": "foo", "namespace": "default"}, "spec": body | spec}
 
 
-class United(World):
+class United(FakeApiServer):
     def __init__(self, kind="Deployment", subsets="abc", **spec):
         super().__init__(UNITED_DEPLOYMENT, SteppedClock())
         self.kind = kind
@@ -205,7 +205,7 @@ class United(World):
         used_ordinals = {_ordinal(pod) for pod in self._owned(owner)}
         for ordinal in sorted({*range(replicas)} - used_ordinals):
             self._make(owner, workload, ordinal)
-        self.tell(workload)
+        self.update_status(workload)
 
     def _replica_set(self, workload):
         found = [
@@ -239,7 +239,7 @@ class United(World):
         }
         self.add(PODS, {"metadata": metadata, "spec": template["spec"]})
 
-    def tell(self, workload):
+    def update_status(self, workload):
         """What the workload's controller sees."""
         workload = next(item for item in self.workloads() if meta.uid(item) == meta.uid(workload))
         resource = next(
@@ -310,7 +310,7 @@ class United(World):
             self.manage()
             self.run_all()
             for workload in self.workloads():
-                self.tell(workload)
+                self.update_status(workload)
             if self.revision == before:
                 return self
         raise AssertionError(f"not quiet after {rounds} rounds: {self.done[-8:]}")

@@ -1,4 +1,4 @@
-"""A server, and a whole manager over simulated nodes to which something happens, taken through stories on a stepped clock."""
+"""A server, and a whole manager over simulated nodes to which something happens, taken through scenarios on a stepped clock."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from mockube.controller_manager.leaderelection.elector import Candidate, Elector
 from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
 from tests.support.controllers.disturbances import Way
-from tests.support.controllers.running_manager import Counting, kill, outfit
+from tests.support.controllers.running_manager import Counting, dependencies_of, kill
 from tests.support.server.apiserver import running
 from tests.support.server.census import Census
 from tests.support.turns import PATIENCE, turn
@@ -29,9 +29,9 @@ MAX_SECONDS = 1200.0
 GREETING = 10.0
 """Seconds after which a new cluster has nothing to say any more."""
 SETTLING = 60.0
-"""Seconds after a story in which what was put off is done."""
+"""Seconds after a scenario in which what was put off is done."""
 REST = 600.0
-"""Seconds of quiet at the end of a story."""
+"""Seconds of quiet at the end of a scenario."""
 BEATS = ("/apis/coordination.k8s.io/", "/api/v1/nodes/", "/apis/events.k8s.io/")
 """What is written even so: leases, the health of nodes, and how often a thing was said once it is said no more."""
 LEASE = Key("kube-system", "kube-controller-manager")
@@ -96,7 +96,7 @@ class Cluster:
         self._way = Way(DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance)
         self.transport = Counting(self._way)
         candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
-        client = outfit(self.transport, self.clock).client
+        client = dependencies_of(self.transport, self.clock).client
         elector = Elector(candidate, client, clock=self.clock, random=SeededRandom())
         self._running = asyncio.create_task(self._lead(elector))
 
@@ -107,7 +107,7 @@ class Cluster:
 
     async def _work(self, elector):
         transport = FencedTransport(self.transport, elector.may_write)
-        used = outfit(transport, self.clock, config=CONFIG, detector=self._detector)
+        used = dependencies_of(transport, self.clock, config=CONFIG, detector=self._detector)
         self.work = ManagerRun(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
         await self.work.run()
 

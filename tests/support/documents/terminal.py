@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mockube.apimachinery.clock import RealClock
 from tests.architecture.source import ROOT
-from tests.support.documents.alike import alike, difference
+from tests.support.documents.output_comparison import alike, difference
 from tests.support.stores.etcd_server import die_with_parent
 
 CLOCK = RealClock()

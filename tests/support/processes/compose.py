@@ -10,7 +10,7 @@ import sys
 
 import orjson
 
-from tests.support.processes.acknowledged import until
+from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.process import ROOT
 
 COMPOSE = os.environ.get("MOCKUBE_COMPOSE", "")

@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 
-from tests.support.processes.acknowledged import Asker
+from tests.support.processes.acknowledged_writes import RequestSender
 from tests.support.processes.compose_file import services
 from tests.support.processes.process import Process
 from tests.support.stores.etcd_server import etcd_binary
@@ -85,7 +85,7 @@ class Project:
                 for replica in replicas:
                     replica.start()
                     stack.callback(replica.stop)
-            self.asker = Asker(self.kubeconfig, self.urls)
+            self.asker = RequestSender(self.kubeconfig, self.urls)
             stack.callback(self.asker.close)
             self._stack = stack.pop_all()
         return self

@@ -16,7 +16,7 @@ from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.kv import FROM_KEY, KV, Delete, Revision
 from mockube.etcd.remote.store import RemoteStore
-from tests.support.stores.actors import PassTime
+from tests.support.stores.random_clients import PassTime
 from tests.support.stores.workload import Workload
 from tests.support.turns import turns
 

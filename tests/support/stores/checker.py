@@ -9,32 +9,32 @@ from collections.abc import Iterator
 
 from mockube.etcd.errors import Compacted, FutureRevision, KVError
 from mockube.etcd.kv import HEAD, Range, Revision, Txn
+from tests.support.stores.formatting import words
 from tests.support.stores.history import Call, Compact, History
-from tests.support.stores.moments import Moments
 from tests.support.stores.replay import Replay, brief, judge, replay, same
 from tests.support.stores.streams import StreamCheck
-from tests.support.stores.words import words
+from tests.support.stores.timeline import Timeline
 
 
 def faults_of(history: History) -> list[str]:
     """What no correct store could have done, in words; empty if all is well."""
     replayed = replay(history)
-    moments = Moments(history, replayed)
-    calls = CallCheck(replayed, moments)
+    timeline = Timeline(history, replayed)
+    calls = CallCheck(replayed, timeline)
     faults = list(replayed.faults)
     for call in history.calls:
         faults += calls.faults_of(call)
     for stream in history.streams:
-        faults += StreamCheck(stream, replayed, moments).faults()
+        faults += StreamCheck(stream, replayed, timeline).faults()
     return faults
 
 
 class CallCheck:
     """Whether a call's answer or error is true as of its revision, and its revision possible at its time."""
 
-    def __init__(self, replayed: Replay, moments: Moments) -> None:
+    def __init__(self, replayed: Replay, timeline: Timeline) -> None:
         self.model = replayed.model
-        self.moments = moments
+        self.timeline = timeline
 
     def faults_of(self, call: Call) -> Iterator[str]:
         if isinstance(call.error, Compacted):
@@ -49,12 +49,12 @@ class CallCheck:
 
     def _time(self, call: Call) -> Iterator[str]:
         """An answer's revision is no older than what was known before the call, and not from after its return."""
-        revision, known = call.answer.revision, self.moments.known.before(call.called)
+        revision, known = call.answer.revision, self.timeline.known.before(call.called)
         if call.has_changed and revision <= known:
             yield f"stale write: {brief(call)} made revision {revision}, and {known} was known before it was called"
         if not call.has_changed and revision < known:
             yield f"stale read: {brief(call)} saw revision {revision}, and {known} was known before it was called"
-        if self.moments.is_unwritten(revision, call.returned):
+        if self.timeline.is_unwritten(revision, call.returned):
             yield f"read from the future: {brief(call)} saw revision {revision}, written after it returned"
 
     def _content(self, call: Call) -> Iterator[str]:
@@ -72,13 +72,13 @@ class CallCheck:
             yield f"wrong answer: {brief(call)} answered {words(call.answer)}; replayed it is {words(expected)}"
 
     def _forgotten(self, call: Call) -> Iterator[str]:
-        compacted = self.moments.compacted.before(call.called)
+        compacted = self.timeline.compacted.before(call.called)
         for revision in revisions_read(call):
             if revision < compacted:
                 yield f"read of the forgotten: {brief(call)} read at {revision}, and compaction had passed {compacted}"
 
     def _refused_as_compacted(self, call: Call) -> Iterator[str]:
-        compacting = self.moments.compacting.before(call.returned)
+        compacting = self.timeline.compacting.before(call.returned)
         if isinstance(call.request, Compact):
             justified = call.request.revision <= compacting
         else:
@@ -87,7 +87,7 @@ class CallCheck:
             yield f"unjustified refusal: {brief(call)}: {call.error}; compaction had not gone that far"
 
     def _refused_as_future(self, call: Call) -> Iterator[str]:
-        known = self.moments.known.before(call.called)
+        known = self.timeline.known.before(call.called)
         requested_revisions = (
             [call.request.revision] if isinstance(call.request, Compact) else revisions_read(call)
         )

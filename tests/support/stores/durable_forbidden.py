@@ -18,16 +18,16 @@ SMALL = 40
 """A segment is full after one put."""
 
 
-def tell(action, answer):
+def print_outcome(action, answer):
     kind = f"{type(answer).__name__}: " if isinstance(answer, KVError) else ""
     sys.stdout.write(f"{action}: {kind}{answer}\n")
 
 
 async def attempt(action, work, show):
     try:
-        tell(action, show(await work))
+        print_outcome(action, show(await work))
     except KVError as error:
-        tell(action, error)
+        print_outcome(action, error)
 
 
 def show_range(found):

@@ -21,14 +21,14 @@ SEGMENT_BYTES = 20_000
 """Small enough that segments end and snapshots are taken many times a second."""
 
 
-def tell(*words):
+def print_event(*words):
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 async def call(name, key, work):
-    tell("try", name, key)
+    print_event("try", name, key)
     result = await work
-    tell("ok", name, key, result.revision)
+    print_event("ok", name, key, result.revision)
 
 
 async def write(store, prefix):
@@ -51,7 +51,7 @@ async def compact(store):
     try:
         await store.compact((await store.status()).revision - 50)
     except Compacted:
-        tell("compacted")  # by another of the writers
+        print_event("compacted")  # by another of the writers
 
 
 async def main(directory, round_number):

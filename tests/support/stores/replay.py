@@ -13,9 +13,9 @@ import msgspec
 
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import NO_LEASE, Event, EventKind, Revision, Txn
+from tests.support.stores.formatting import words
 from tests.support.stores.history import Call, Compact, History, Revoke, kvs_of
 from tests.support.stores.model import Model
-from tests.support.stores.words import words
 
 BY_ITSELF = -1.0
 """When the store did something that nobody asked for: it may have been at any time."""

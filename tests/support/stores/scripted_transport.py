@@ -65,14 +65,14 @@ def _raise_or_return(outcome):
 
 
 class ScriptedStream:
-    """A stream that the test feeds: events by `tell`, bytes by `feed`, and its end by `cut`."""
+    """A stream that the test feeds: events by `send_event`, bytes by `feed`, and its end by `cut`."""
 
     def __init__(self, status=200, body=None):
         self.status = status
         self._body = orjson.dumps(body)
         self._chunks = asyncio.Queue()
 
-    def tell(self, kind, tree):
+    def send_event(self, kind, tree):
         self.feed(orjson.dumps({"type": kind, "object": tree}) + b"\n")
         return self
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch
+from tests.support.stores.formatting import words
 from tests.support.stores.history import Stream
 from tests.support.stores.model import within
-from tests.support.stores.moments import Moments
 from tests.support.stores.replay import Replay, same
-from tests.support.stores.words import words
+from tests.support.stores.timeline import Timeline
 
 Place = tuple[Revision, bytes]
 """A key changes at most once in a revision, so this names an event."""
@@ -21,11 +21,11 @@ Place = tuple[Revision, bytes]
 class StreamCheck:
     """One reading of a stream from its beginning to its end."""
 
-    def __init__(self, stream: Stream, replayed: Replay, moments: Moments) -> None:
+    def __init__(self, stream: Stream, replayed: Replay, timeline: Timeline) -> None:
         self.stream = stream
         self.request = stream.request
         self.model = replayed.model
-        self.moments = moments
+        self.timeline = timeline
         self.promised: Revision = HEAD
         """The highest revision of a batch: everything up to it must have been delivered."""
         self.delivered: dict[Place, Event] = {}
@@ -49,7 +49,7 @@ class StreamCheck:
             self.newest = max(self.newest, event.kv.mod_revision)
         if batch.revision < self.promised:
             yield f"progress backwards: {self._name()} was at {self.promised}, then at {batch.revision}"
-        if batch.revision > self.model.revision or self.moments.is_unwritten(batch.revision, tick):
+        if batch.revision > self.model.revision or self.timeline.is_unwritten(batch.revision, tick):
             yield f"progress ahead: {self._name()} was at {batch.revision}, which was not yet written"
         self.promised = max(self.promised, batch.revision)
 
@@ -71,13 +71,13 @@ class StreamCheck:
         """The event is the replay's; `previous` may be missing only where compaction has passed it."""
         revision, key = cluster_folder(event)
         truth = next((each for each in self.model.events.get(revision, ()) if each.kv.key == key), None)
-        if truth is None or self.moments.is_unwritten(revision, tick):
+        if truth is None or self.timeline.is_unwritten(revision, tick):
             yield f"event from nowhere: {self._name()} delivered {words(event)}"
             return
         if event.kind is not truth.kind or event.kv != truth.kv:
             yield f"wrong event: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
         previous = truth.previous if self.request.previous else None
-        forgotten = event.previous is None and revision <= self.moments.compacting.before(tick)
+        forgotten = event.previous is None and revision <= self.timeline.compacting.before(tick)
         if not forgotten and not same(event.previous, previous):
             yield f"wrong previous value: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
 
@@ -101,15 +101,15 @@ class StreamCheck:
         """The first revision that the stream owes. A start at the head was fixed at some moment of opening it."""
         if self.request.start_revision != HEAD:
             return self.request.start_revision
-        earliest = self.moments.known.before(self.stream.called) + 1
-        latest = self.moments.written.before(self.stream.opened) + 1
+        earliest = self.timeline.known.before(self.stream.called) + 1
+        latest = self.timeline.written.before(self.stream.opened) + 1
         first = next((revision for revision, _ in self.delivered), latest)
         return max(earliest, min(first, latest))
 
     def _end(self) -> Iterator[str]:
         """A stream is cut off for compaction only if what it had to deliver next was forgotten."""
         error, following = self.stream.error, max(self.promised + 1, self.request.start_revision)
-        if isinstance(error, Compacted) and self.moments.compacting.before(self.stream.ended) <= following:
+        if isinstance(error, Compacted) and self.timeline.compacting.before(self.stream.ended) <= following:
             yield f"unjustified cancellation: {self._name()} was to go on at {following}: {error}"
 
     def _name(self) -> str:

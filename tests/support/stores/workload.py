@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from mockube.etcd.errors import Compacted, Interrupted
 from mockube.etcd.kv import HEAD, KV, Put, Range, Revision, Txn, TxnResult
 from tests.support.seeded import source
-from tests.support.stores.actors import ALL_KEYS, INTERVALS, KEYS, Actor, PassTime
 from tests.support.stores.followers import FURTHEST_FUTURE, CacheWatcher
 from tests.support.stores.history import Call, Client, Compact, History, Revoke
+from tests.support.stores.random_clients import ALL_KEYS, INTERVALS, KEYS, PassTime, RandomClient
 from tests.support.turns import PATIENCE, turns
 
 
@@ -37,7 +37,7 @@ async def run(store: KV, workload: Workload, history: History | None = None) -> 
     followers = followers_of(store, history, workload.seed, base)
     observer = followers[0]
     actors = [
-        Actor(
+        RandomClient(
             client_of(store, history, f"client-{number}", workload.seed),
             base=base,
             random=source(workload.seed, "actor", number),

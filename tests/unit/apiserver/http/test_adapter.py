@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.authn.credentials import NO_CERTIFICATE
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
-from tests.support.server.wires import Wire
+from tests.support.server.fake_transport import FakeTransport
 from tests.support.turns import turns
 
 GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
@@ -15,7 +15,7 @@ GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 async def sent(handle, request=GET):
     """The wire after a request was handled."""
     server = Server(handle, clock=SteppedClock())
-    wire = Wire(server())
+    wire = FakeTransport(server())
     wire.receive(request)
     await turns(20)
     await server.shutdown(0.01)

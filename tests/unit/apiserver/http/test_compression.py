@@ -8,7 +8,7 @@ import pytest
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request import compression
 from mockube.apiserver.request.response import PIECE, Response
-from tests.support.server.served import served
+from tests.support.server.http_server import served
 
 LARGE = b"0123456789" * PIECE
 LEAST = b"x" * (compression.MIN_SIZE + 1)

@@ -11,7 +11,7 @@ from mockube.apiserver.http import connection
 from mockube.apiserver.http.connection import HEAD_BYTES, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
-from tests.support.server.wires import Wire
+from tests.support.server.fake_transport import FakeTransport
 from tests.support.turns import turns
 
 START = b"GET / HTTP/1.1\r\nHost: x\r\n"
@@ -42,7 +42,7 @@ class Site:
         return text_response("done")
 
     def wire(self):
-        return Wire(self.server())
+        return FakeTransport(self.server())
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import PIECE, Response
-from tests.support.server.served import served
+from tests.support.server.http_server import served
 
 LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
 

@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.cache.informer import CacheMutated, Informer, MutationDetector
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
 from mockube.controller_manager.metrics.informers import InformerCounts
-from tests.support.controllers.informed import Told
+from tests.support.controllers.informers import RecordedChanges
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ async def test_informer_is_synced_after_first_list(informer):
 
 
 async def test_changes_are_delivered_in_order(informer):
-    told = Told(informer)
+    told = RecordedChanges(informer)
     informer.replace([], 1)
     informer.put(tree("a", 2))
     informer.put(tree("a", 3))
@@ -63,7 +63,7 @@ async def test_deletion_is_delivered_with_cached_object(informer):
 
 
 async def test_deletion_of_unknown_object_is_not_delivered(informer):
-    told = Told(informer)
+    told = RecordedChanges(informer)
     informer.remove(tree("a", 2))
     assert told.words == []
     assert informer.revision == 2
@@ -71,12 +71,12 @@ async def test_deletion_of_unknown_object_is_not_delivered(informer):
 
 async def test_late_handler_receives_existing_objects(informer):
     informer.replace([tree("a", 1), tree("b", 2)], 2)
-    assert Told(informer).words == ["+a", "+b"]
+    assert RecordedChanges(informer).words == ["+a", "+b"]
 
 
 async def test_relist_delivers_differences(informer):
     informer.replace([tree("same", 1), tree("changes", 2), tree("goes", 3)], 3)
-    told = Told(informer)
+    told = RecordedChanges(informer)
     told.words.clear()
     same = informer.lister.get("default", "same")
     informer.replace([tree("same", 1), tree("changes", 5), tree("comes", 6)], 7)
@@ -87,7 +87,7 @@ async def test_relist_delivers_differences(informer):
 
 async def test_object_of_other_history_is_replaced(informer):
     informer.replace([tree("a", 1, uid="first")], 1)
-    told = Told(informer)
+    told = RecordedChanges(informer)
     informer.replace([tree("a", 1, uid="second")], 1)
     assert told.words == ["+a", "~a"]
 
@@ -211,7 +211,7 @@ async def test_listed_items_without_metadata_are_skipped(informer):
 async def test_object_whose_view_fails_is_absent_until_repaired(clock):
     informer = Informer(PODS, clock=clock)
     informer.put(pod("a", 1, {}))
-    told = Told(informer)
+    told = RecordedChanges(informer)
     informer.put(pod("a", 2, []) | {"metadata": tree("a", 2)["metadata"] | {"ownerReferences": 7}})
     assert informer.lister.all() == []
     informer.put(pod("a", 3, {}))

@@ -16,7 +16,7 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.metrics.informers import InformerMetrics
 from mockube.controller_manager.metrics.requests import ClientMetrics
 from mockube.controller_manager.supervision import first_cause
-from tests.support.controllers.informed import Told
+from tests.support.controllers.informers import RecordedChanges
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport
 from tests.support.turns import turns, until
 
@@ -78,10 +78,10 @@ async def test_informer_of_resource_is_shared(informers):
 
 
 async def test_informers_resync_periodically(informers, transport, clock):
-    transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 1)).tell("BOOKMARK", end(2)))
+    transport.will_stream(ScriptedStream().send_event("ADDED", tree("a", 1)).send_event("BOOKMARK", end(2)))
     informer = informers.of(CONFIG_MAPS)
     async with at_work(informers):
-        told = Told(informer)
+        told = RecordedChanges(informer)
         assert 100.0 <= clock.next_due() < 200.0
         for expected in (["+a", "~a"], ["+a", "~a", "~a"]):
             clock.advance(clock.next_due())
@@ -91,7 +91,7 @@ async def test_informers_resync_periodically(informers, transport, clock):
 
 async def test_failed_task_ends_all_informers(informers, transport):
     """A task that fails, whatever it was about, is no failure of an object, and is named."""
-    stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
+    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
     informers.of(CONFIG_MAPS)
     running = asyncio.create_task(informers.run())
     await informers.wait_synced()
@@ -103,22 +103,24 @@ async def test_failed_task_ends_all_informers(informers, transport):
 
 
 async def test_failed_handler_does_not_end_informers(informers, transport):
-    stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
+    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
     informer = informers.of(CONFIG_MAPS)
     informer.add_handler(lambda _: 1 / 0)
-    told = Told(informer)
+    told = RecordedChanges(informer)
     async with at_work(informers):
-        stream.tell("ADDED", tree("a", 3)).tell("ADDED", tree("b", 4))
+        stream.send_event("ADDED", tree("a", 3)).send_event("ADDED", tree("b", 4))
         await until(lambda: told.words == ["+a", "+b"])
 
 
 @pytest.mark.parametrize("bad", [{"what": "no object"}, {"metadata": []}, {"metadata": {"name": "x"}}, []])
 async def test_event_without_metadata_does_not_end_informers(informers, transport, clock, bad):
-    stream = transport.will_stream(ScriptedStream().tell("BOOKMARK", end(2)))
-    told = Told(informers.of(CONFIG_MAPS))
+    stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
+    told = RecordedChanges(informers.of(CONFIG_MAPS))
     async with at_work(informers):
-        stream.tell("ADDED", bad)
-        transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 3)).tell("BOOKMARK", end(4)))
+        stream.send_event("ADDED", bad)
+        transport.will_stream(
+            ScriptedStream().send_event("ADDED", tree("a", 3)).send_event("BOOKMARK", end(4))
+        )
         await turns(10)
         clock.advance(clock.next_due())
         clock.advance(10.0)
@@ -126,13 +128,18 @@ async def test_event_without_metadata_does_not_end_informers(informers, transpor
 
 
 async def test_informer_metrics_are_counted(informers, transport, clock, metrics):
-    stream = ScriptedStream().tell("ADDED", tree("a", 1)).tell("ADDED", tree("b", 2)).tell("BOOKMARK", end(2))
+    stream = (
+        ScriptedStream()
+        .send_event("ADDED", tree("a", 1))
+        .send_event("ADDED", tree("b", 2))
+        .send_event("BOOKMARK", end(2))
+    )
     transport.will_stream(stream)
     informer = informers.of(CONFIG_MAPS)
     async with at_work(informers):
         waits = informer.when_reached(7)
         clock.advance(0.5)
-        stream.tell("DELETED", tree("a", 7))
+        stream.send_event("DELETED", tree("a", 7))
         await waits
     assert value(metrics, "reflector_lists_total") == 1
     assert value(metrics, "reflector_watches_total") == 1

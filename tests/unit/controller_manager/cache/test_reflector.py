@@ -19,7 +19,7 @@ from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.metrics.informers import InformerCounts
 from mockube.controller_manager.metrics.requests import ClientMetrics
-from tests.support.controllers.informed import Told
+from tests.support.controllers.informers import RecordedChanges
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
 from tests.support.turns import until
 
@@ -67,8 +67,8 @@ def initial(*trees, revision):
     """A stream that begins with what is there."""
     stream = ScriptedStream()
     for one in trees:
-        stream.tell("ADDED", one)
-    return stream.tell("BOOKMARK", bookmark(revision, end=True))
+        stream.send_event("ADDED", one)
+    return stream.send_event("BOOKMARK", bookmark(revision, end=True))
 
 
 @contextlib.asynccontextmanager
@@ -89,7 +89,7 @@ async def following(transport):
     running = asyncio.create_task(reflector.run())
     try:
         yield SimpleNamespace(
-            informer=informer, told=Told(informer), clock=clock, counts=counts, running=running
+            informer=informer, told=RecordedChanges(informer), clock=clock, counts=counts, running=running
         )
     finally:
         running.cancel()
@@ -114,24 +114,24 @@ async def test_watch_list_delivers_existing_objects(transport):
         await scene.informer.wait_synced()
         assert scene.told.words == ["+a", "+b"]
         assert scene.informer.revision == 7
-        stream.tell("MODIFIED", tree("a", 8)).tell("DELETED", tree("b", 9))
+        stream.send_event("MODIFIED", tree("a", 8)).send_event("DELETED", tree("b", 9))
         await scene.informer.when_reached(9)
     assert scene.told.words[2:] == ["~a", "-b"]
     assert transport.targets == [INITIAL]
 
 
 async def test_watch_list_is_delivered_only_when_complete(transport):
-    stream = transport.will_stream(ScriptedStream().tell("ADDED", tree("a", 3)))
+    stream = transport.will_stream(ScriptedStream().send_event("ADDED", tree("a", 3)))
     async with following(transport) as scene:
         await until(lambda: scene.counts.events == 1)
         assert scene.told.words == []
-        stream.tell("BOOKMARK", bookmark(2)).tell("BOOKMARK", bookmark(7, end=True))
+        stream.send_event("BOOKMARK", bookmark(2)).send_event("BOOKMARK", bookmark(7, end=True))
         await scene.informer.wait_synced()
         assert scene.told.words == ["+a"]
 
 
 async def test_server_without_watch_list_is_listed(transport):
-    transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream().tell("ADDED", tree("b", 8)))
+    transport.will_stream(ScriptedStream(422, INVALID), ScriptedStream().send_event("ADDED", tree("b", 8)))
     transport.will(page(tree("a", 3), revision=7))
     async with following(transport) as scene:
         await scene.informer.when_reached(8)
@@ -140,7 +140,7 @@ async def test_server_without_watch_list_is_listed(transport):
 
 
 async def test_watch_list_is_not_requested_again_after_refusal(transport):
-    forgotten = ScriptedStream().tell("ERROR", EXPIRED)
+    forgotten = ScriptedStream().send_event("ERROR", EXPIRED)
     transport.will_stream(ScriptedStream(422, INVALID), forgotten, ScriptedStream())
     transport.will(page(revision=7), page(tree("a", 8), revision=9))
     async with following(transport) as scene:
@@ -151,7 +151,7 @@ async def test_watch_list_is_not_requested_again_after_refusal(transport):
 
 
 async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
-    forgotten = ScriptedStream().tell("ERROR", EXPIRED)
+    forgotten = ScriptedStream().send_event("ERROR", EXPIRED)
     transport.will_stream(ScriptedStream(500, FAILED), forgotten, initial(tree("a", 8), revision=9))
     transport.will(page(tree("a", 3), revision=7))
     async with following(transport) as scene:
@@ -188,8 +188,8 @@ async def test_ended_watch_resumes_at_its_revision(transport):
     async with following(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(ScriptedStream())
-        first.tell("ADDED", tree("a", 8)).cut()
-        second.tell("ADDED", tree("b", 9))
+        first.send_event("ADDED", tree("a", 8)).cut()
+        second.send_event("ADDED", tree("b", 9))
         await scene.informer.when_reached(9)
     assert scene.told.words == ["+a", "+b"]
     assert transport.targets == [INITIAL, after(8)]
@@ -200,8 +200,8 @@ async def test_ended_watch_resumes_at_bookmark(transport):
     async with following(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(ScriptedStream())
-        first.tell("BOOKMARK", bookmark(20)).cut()
-        second.tell("ADDED", tree("b", 21))
+        first.send_event("BOOKMARK", bookmark(20)).cut()
+        second.send_event("ADDED", tree("b", 21))
         await scene.informer.when_reached(21)
     assert transport.targets == [INITIAL, after(20)]
 
@@ -212,14 +212,14 @@ async def test_truncated_event_is_received_again(transport):
         await scene.informer.wait_synced()
         second = transport.will_stream(ScriptedStream())
         line = orjson.dumps({"type": "ADDED", "object": tree("a", 8)}) + b"\n"
-        first.tell("ADDED", tree("b", 8)).feed(line[:20]).cut()
+        first.send_event("ADDED", tree("b", 8)).feed(line[:20]).cut()
         second.feed(line[:20]).feed(line[20:])
         await until(lambda: len(scene.told.words) == 2)
     assert scene.told.words == ["+b", "+a"]
 
 
 async def test_interrupted_watch_list_is_restarted(transport):
-    cut = ScriptedStream().tell("ADDED", tree("a", 3)).cut()
+    cut = ScriptedStream().send_event("ADDED", tree("a", 3)).cut()
     transport.will_stream(cut, initial(tree("b", 4), revision=7))
     async with following(transport) as scene:
         await rest(scene, 0.8)
@@ -232,7 +232,7 @@ async def test_interrupted_watch_list_is_restarted(transport):
     "end",
     [
         pytest.param(lambda: ScriptedStream(410, EXPIRED), id="as the answer"),
-        pytest.param(lambda: ScriptedStream().tell("ERROR", EXPIRED), id="in the stream"),
+        pytest.param(lambda: ScriptedStream().send_event("ERROR", EXPIRED), id="in the stream"),
     ],
 )
 async def test_expired_watch_leads_to_relist(transport, end):
@@ -240,7 +240,7 @@ async def test_expired_watch_leads_to_relist(transport, end):
     async with following(transport) as scene:
         await scene.informer.wait_synced()
         transport.will_stream(end(), initial(tree("b", 4), tree("c", 80), revision=90))
-        first.tell("BOOKMARK", bookmark(8)).cut()
+        first.send_event("BOOKMARK", bookmark(8)).cut()
         await rest(scene, 0.8)
         await scene.informer.when_reached(90)
     assert scene.told.words[2:] == ["-a", "+c"]
@@ -253,7 +253,7 @@ async def test_restarted_server_may_have_other_history(transport):
         await scene.informer.wait_synced()
         waits = scene.informer.when_reached(100)
         transport.will_stream(Unreachable("refused"), Unreachable("refused"), initial(revision=5))
-        first.tell("BOOKMARK", bookmark(71)).cut()
+        first.send_event("BOOKMARK", bookmark(71)).cut()
         await rest(scene, 0.8)
         await rest(scene, 1.6)
         await waits
@@ -267,9 +267,9 @@ async def test_other_errors_back_off_and_keep_cache(transport):
     async with following(transport) as scene:
         await scene.informer.wait_synced()
         second = transport.will_stream(busy, ScriptedStream())[1]
-        first.tell("BOOKMARK", bookmark(8)).cut()
+        first.send_event("BOOKMARK", bookmark(8)).cut()
         await rest(scene, 0.8)
-        second.tell("BOOKMARK", bookmark(9))
+        second.send_event("BOOKMARK", bookmark(9))
         await scene.informer.when_reached(9)
     assert transport.targets == [INITIAL, after(8), after(8)]
 
@@ -335,7 +335,7 @@ async def test_failed_handler_does_not_end_reflector(transport):
     async with following(transport) as scene:
         await scene.informer.wait_synced()
         scene.informer.add_handler(lambda _: 1 / 0)
-        stream.tell("ADDED", tree("a", 8)).tell("ADDED", tree("b", 9))
+        stream.send_event("ADDED", tree("a", 8)).send_event("ADDED", tree("b", 9))
         await scene.informer.when_reached(9)
         assert not scene.running.done()
     assert scene.told.words == ["+a", "+b"]

@@ -24,7 +24,7 @@ from mockube.controller_manager.scheduler.devices.pools import DeviceId, gather
 from mockube.controller_manager.scheduler.devices.state import DeviceState
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.scheduler.volumes import Storage
-from tests.support.controllers.cached import Cached
+from tests.support.controllers.fake_caches import Cached
 
 RECORDED = [
     orjson.loads(line) for line in Path(__file__).with_name("allocations.jsonl").read_text().splitlines()
@@ -217,12 +217,12 @@ class Informer:
     def put(self, tree):
         old = self.objects.get(meta.name(tree))
         self.objects[meta.name(tree)] = tree
-        self.tell(Change(old, tree))
+        self.notify(Change(old, tree))
 
     def drop(self, name):
-        self.tell(Change(self.objects.pop(name), None))
+        self.notify(Change(self.objects.pop(name), None))
 
-    def tell(self, change):
+    def notify(self, change):
         for handler in self.handlers:
             handler(change)
 

@@ -11,7 +11,7 @@ from mockube.controller_manager.workloads.ownership import (
     keys_of_owners,
     owned_objects,
 )
-from tests.support.controllers.cached import Cached
+from tests.support.controllers.fake_caches import Cached
 
 WEB = {"app": "web"}
 

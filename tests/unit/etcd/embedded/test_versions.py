@@ -9,7 +9,7 @@ from mockube.etcd.embedded.versions import Versions
 KEY = b"k"
 
 
-def story() -> Versions:
+def scenario() -> Versions:
     """Put at 2, put at 5, deleted at 7, put at 9: the module's own example."""
     versions = Versions()
     versions.put(KEY, b"2", 0, 2)
@@ -24,12 +24,12 @@ def values(versions: Versions, revisions: range) -> list[bytes | None]:
 
 
 def test_each_revision_has_its_value():
-    assert values(story(), range(1, 11)) == [None, b"2", b"2", b"2", b"5", b"5", None, None, b"9", b"9"]
+    assert values(scenario(), range(1, 11)) == [None, b"2", b"2", b"2", b"5", b"5", None, None, b"9", b"9"]
 
 
 @pytest.mark.parametrize("at", range(1, 11))
 def test_trim_does_not_change_readable_values(at):
-    versions = story()
+    versions = scenario()
     before = values(versions, range(at, 11))
     versions.trim(KEY, at)
     assert values(versions, range(at, 11)) == before
@@ -45,7 +45,7 @@ def test_trim_does_not_change_readable_values(at):
     ],
 )
 def test_trim_frees_unreadable_values(at, size):
-    versions = story()
+    versions = scenario()
     versions.trim(KEY, at)
     assert versions.size == size
 
@@ -60,7 +60,7 @@ def test_deleted_key_is_dropped_when_its_deletion_is_trimmed():
 
 
 def test_version_restarts_at_1_after_deletion():
-    kvs = [story().at(KEY, revision) for revision in (2, 5, 9)]
+    kvs = [scenario().at(KEY, revision) for revision in (2, 5, 9)]
     assert [(kv.version, kv.create_revision) for kv in kvs if kv] == [(1, 2), (2, 2), (1, 9)]
 
 

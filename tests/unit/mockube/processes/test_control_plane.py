@@ -1,4 +1,4 @@
-"""Two processes in the right order, with programs that do nothing but tell what happens to them."""
+"""Two processes in the right order, with programs that only log their own events."""
 
 import asyncio
 import contextlib
@@ -30,15 +30,15 @@ asyncio.run(run())
 PROGRAM = """
 import os, signal, socket, sys
 _, log, name, *does = sys.argv
-def tell(word):
+def log_event(word):
     with open(log, "a") as file:
         file.write(f"{name} {word}\\n")
 def end(*_):
-    tell("ends")
+    log_event("ends")
     if "stays" not in does:
         sys.exit(0)
 signal.signal(signal.SIGTERM, end)
-tell("begins")
+log_event("begins")
 if "waits" in does:
     sys.stdin.read(1)
 if "misunderstands" in does:
@@ -55,8 +55,8 @@ while True:
 """
 
 
-class Told:
-    """What the programs tell, as they tell it."""
+class ProgramLog:
+    """The events that the programs log, in their order."""
 
     def __init__(self, path):
         self._path = path
@@ -70,27 +70,27 @@ class Told:
         return self._path.read_text().splitlines()
 
     async def until(self, word, *, times=1):
-        """Asked again in each turn of a thread, as files tell nobody when they change."""
+        """Read the file again in each turn of a thread, because nothing signals its changes."""
         async with asyncio.timeout(PATIENCE):
             while self.words.count(word) < times:
                 await asyncio.to_thread(os.sched_yield)
 
 
 @pytest.fixture
-def told(tmp_path):
-    return Told(tmp_path / "told")
+def program_log(tmp_path):
+    return ProgramLog(tmp_path / "program_log")
 
 
 class Run:
     """A control plane of two programs on a stepped clock, from start to end."""
 
-    def __init__(self, told, server=(), manager=()):
+    def __init__(self, program_log, server=(), manager=()):
         self.clock = SteppedClock()
         self.said = []
         self.became_ready = False
         self.plane = ControlPlane(
-            server=Program(name="server", command=told.program("server", *server)),
-            manager=Program(name="manager", command=told.program("manager", *manager)),
+            server=Program(name="server", command=program_log.program("server", *server)),
+            manager=Program(name="manager", command=program_log.program("manager", *manager)),
             clock=self.clock,
             report=self.said.append,
         )
@@ -105,42 +105,42 @@ class Run:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-async def test_processes_start_together_and_server_stops_last(told, number):
-    run = Run(told)
+async def test_processes_start_together_and_server_stops_last(program_log, number):
+    run = Run(program_log)
     running = asyncio.create_task(run())
     await until(lambda: run.became_ready)
-    await told.until("manager begins")
+    await program_log.until("manager begins")
     os.kill(os.getpid(), number)
     assert await running == 0
-    assert sorted(told.words[:2]) == ["manager begins", "server begins"]
-    assert told.words[2:] == ["manager ends", "server ends"]
+    assert sorted(program_log.words[:2]) == ["manager begins", "server begins"]
+    assert program_log.words[2:] == ["manager ends", "server ends"]
 
 
-async def test_server_that_does_not_become_ready_ends_run(told):
-    run = Run(told, server=["fails"])
+async def test_server_that_does_not_become_ready_ends_run(program_log):
+    run = Run(program_log, server=["fails"])
     assert await run() == 3
     assert not run.became_ready
     assert run.plane.failed.name == "server"
 
 
-async def test_server_that_exits_ends_run_with_failure(told):
-    run = Run(told, server=["leaves"], manager=["waits"])
+async def test_server_that_exits_ends_run_with_failure(program_log):
+    run = Run(program_log, server=["leaves"], manager=["waits"])
     assert await run() == 1
     assert run.plane.failed.name == "server"
 
 
-async def test_manager_with_invalid_flags_ends_run(told):
-    run = Run(told, manager=["waits", "misunderstands"])
+async def test_manager_with_invalid_flags_ends_run(program_log):
+    run = Run(program_log, manager=["waits", "misunderstands"])
     assert await run() == 2
     assert run.plane.failed.name == "manager"
-    assert told.words[-1] == "server ends"
+    assert program_log.words[-1] == "server ends"
 
 
-async def test_failed_manager_is_restarted_with_backoff(told):
-    run = Run(told, manager=["waits", "fails"])
+async def test_failed_manager_is_restarted_with_backoff(program_log):
+    run = Run(program_log, manager=["waits", "fails"])
     running = asyncio.create_task(run())
     for restarts, delay in enumerate((1, 2, 4, 8, 16, 30, 30)):
-        await told.until("manager begins", times=restarts + 1)
+        await program_log.until("manager begins", times=restarts + 1)
         await until(lambda so_far=restarts: len(run.said) > so_far)
         assert run.said[-1] == f"the manager exited with code 3; it is restarted in {delay} s"
         assert run.plane.manager.restarts == restarts
@@ -153,8 +153,8 @@ async def test_failed_manager_is_restarted_with_backoff(told):
     assert await running == 0
 
 
-async def test_manager_backoff_resets_after_healthy_time(told):
-    run = Run(told, manager=["waits"])
+async def test_manager_backoff_resets_after_healthy_time(program_log):
+    run = Run(program_log, manager=["waits"])
     running = asyncio.create_task(run())
     for lived, delay in ((0, 1), (0, 2), (60, 1)):
         await until(lambda: run.became_ready and run.plane.manager.pid)
@@ -167,40 +167,45 @@ async def test_manager_backoff_resets_after_healthy_time(told):
     assert await running == 0
 
 
-async def test_second_signal_kills_at_once(told):
-    run = Run(told, manager=["stays"])
+async def test_second_signal_kills_at_once(program_log):
+    run = Run(program_log, manager=["stays"])
     running = asyncio.create_task(run())
     await until(lambda: run.became_ready)
-    await told.until("manager begins")
+    await program_log.until("manager begins")
     os.kill(os.getpid(), signal.SIGTERM)
-    await told.until("manager ends")
+    await program_log.until("manager ends")
     assert run.said == ["stopping; a second signal kills"]
     assert not running.done()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 128 + signal.SIGKILL
 
 
-async def test_sighup_is_ignored_under_nohup(told):
+async def test_sighup_is_ignored_under_nohup(program_log):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        Run(told).plane.heed_signals()
+        Run(program_log).plane.heed_signals()
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     finally:
         signal.signal(signal.SIGHUP, before)
 
 
-async def test_killed_supervisor_leaves_no_processes(told):
+async def test_killed_supervisor_leaves_no_processes(program_log):
     """All of them hold one pipe, which is at its end when the last has gone."""
     supervisor = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", SUPERVISOR, *map(repr, (told.program("server"), told.program("manager")))),
+        *(
+            sys.executable,
+            "-c",
+            SUPERVISOR,
+            *map(repr, (program_log.program("server"), program_log.program("manager"))),
+        ),
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
     )
-    await told.until("manager begins")
-    await told.until("server begins")
+    await program_log.until("manager begins")
+    await program_log.until("server begins")
     supervisor.kill()
     async with asyncio.timeout(PATIENCE):
         assert await supervisor.stdout.read() == b""
     await supervisor.wait()
-    assert sorted(told.words) == ["manager begins", "server begins"]
+    assert sorted(program_log.words) == ["manager begins", "server begins"]

@@ -10,7 +10,7 @@ from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED
 from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove
 from tests.support.server.fields import field_paths
-from tests.support.server.things import EMPTY, applied, managers, thing, updated
+from tests.support.server.managed_things import EMPTY, applied, managers, thing, updated
 from tests.support.server.typed import THING
 
 WORDS = st.sampled_from("abc")
@@ -72,13 +72,13 @@ def as_thing(parts):
     return thing(parts.get("spec"), metadata=parts.get("metadata", {}))
 
 
-STORIES = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), THINGS), min_size=1, max_size=5)
+SCENARIOS = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), THINGS), min_size=1, max_size=5)
 """Who applies or updates what, in turn."""
 
 
-def told(story):
+def live_after(scenario):
     live = EMPTY
-    for applies, manager, parts in story:
+    for applies, manager, parts in scenario:
         if applies:
             live = applied(live, as_thing(parts), manager, force=True)
         else:
@@ -88,23 +88,23 @@ def told(story):
     return live
 
 
-@given(story=STORIES, config=THINGS)
-def test_second_apply_changes_nothing(story, config):
-    once = applied(told(story), as_thing(config), "x", force=True, time="T1")
+@given(scenario=SCENARIOS, config=THINGS)
+def test_second_apply_changes_nothing(scenario, config):
+    once = applied(live_after(scenario), as_thing(config), "x", force=True, time="T1")
     assert applied(once, as_thing(config), "x", time="T2") == once
 
 
-@given(story=STORIES, config=THINGS)
-def test_applier_owns_all_applied_fields(story, config):
-    after = applied(told(story), as_thing(config), "x", force=True)
+@given(scenario=SCENARIOS, config=THINGS)
+def test_applier_owns_all_applied_fields(scenario, config):
+    after = applied(live_after(scenario), as_thing(config), "x", force=True)
     claimed = difference(applied_fields(ATOM, as_thing(config)), NEVER_OWNED)
     assert managers(after).get("x*", {}) == fieldsv1.encode(claimed)
     assert merge(ATOM, after, as_thing(config)) is after
 
 
-@given(story=STORIES, config=THINGS)
-def test_updater_owns_all_changed_fields(story, config):
-    live = told(story)
+@given(scenario=SCENARIOS, config=THINGS)
+def test_updater_owns_all_changed_fields(scenario, config):
+    live = live_after(scenario)
     new = as_thing(config) | {
         "metadata": as_thing(config)["metadata"] | {"managedFields": live["metadata"].get("managedFields")}
     }
@@ -114,9 +114,9 @@ def test_updater_owns_all_changed_fields(story, config):
         assert not difference(changed, fieldsv1.decode(managers(after).get("x", {})).fields)
 
 
-@given(story=STORIES, config=THINGS)
-def test_empty_apply_keeps_fields_of_other_managers(story, config):
-    live = told(story)
+@given(scenario=SCENARIOS, config=THINGS)
+def test_empty_apply_keeps_fields_of_other_managers(scenario, config):
+    live = live_after(scenario)
     try:
         first = applied(live, as_thing(config), "x")
     except Conflicts:

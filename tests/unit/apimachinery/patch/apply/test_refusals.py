@@ -2,7 +2,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Untypable
 from mockube.apimachinery.patch.errors import Undecodable
-from tests.support.server.things import EMPTY, applied, stored, thing
+from tests.support.server.managed_things import EMPTY, applied, stored, thing
 from tests.support.server.typed import named
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
-from tests.support.server.things import EMPTY, applied, field_manager, managers, thing, updated
+from tests.support.server.managed_things import EMPTY, applied, field_manager, managers, thing, updated
 from tests.support.server.typed import THING
 
 

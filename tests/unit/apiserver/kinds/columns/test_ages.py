@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from mockube.apiserver.kinds.common import ages
-from tests.support.server.printed import NOW, ago
+from tests.support.server.printed_columns import NOW, ago
 
 SECOND, MINUTE, HOUR, DAY, YEAR = 1, 60, 3600, 86400, 365 * 86400
 

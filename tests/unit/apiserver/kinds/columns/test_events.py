@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed import ago, printed
+from tests.support.server.printed_columns import ago, printed
 
 CORE, EVENTS = "", "events.k8s.io"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed import ago, printed
+from tests.support.server.printed_columns import ago, printed
 
 STORAGE = "storage.k8s.io"
 RBAC = "rbac.authorization.k8s.io"

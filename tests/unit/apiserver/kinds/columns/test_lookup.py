@@ -6,7 +6,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apiserver.kinds import registry as lookup
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.wire import table
-from tests.support.server.printed import NOW, ago, printed
+from tests.support.server.printed_columns import NOW, ago, printed
 
 CATALOG = [row for group in GROUPS for row in group.resources]
 NETWORKING = "networking.k8s.io"

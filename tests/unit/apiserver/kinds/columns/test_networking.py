@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed import printed
+from tests.support.server.printed_columns import printed
 
 NETWORKING = "networking.k8s.io"
 DISCOVERY = "discovery.k8s.io"

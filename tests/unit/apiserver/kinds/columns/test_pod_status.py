@@ -1,8 +1,8 @@
-"""Stories of pods, told by their containers' statuses."""
+"""Scenarios of pods, told by their containers' statuses."""
 
 import pytest
 
-from tests.support.server.printed import ago, printed
+from tests.support.server.printed_columns import ago, printed
 
 READY = {"type": "Ready", "status": "True"}
 INITIALIZED = {"type": "Initialized", "status": "True"}

@@ -16,7 +16,7 @@ from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds import common, registry
 from mockube.apiserver.kinds.registry import GROUPS, KINDS
-from tests.support.server.printed import NOW, ago
+from tests.support.server.printed_columns import NOW, ago
 
 SCHEMAS = builtin.load()
 ROWS = [

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.support.server.printed import ago, printed
+from tests.support.server.printed_columns import ago, printed
 
 apps = partial(printed, "apps")
 batch = partial(printed, "batch")

@@ -22,7 +22,7 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH, MANAGED
 from mockube.controller_manager.provisioner import SIMULATED
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 NA = "csi-534b86cd295e5df6fffcf7a2b664e864c7e07ec998802e2fc028d669c8047c61"
 """What a real kube-controller-manager called the attachment of h1 of csi.example.com to na."""
@@ -31,7 +31,7 @@ PLACE = {"devicePath": "", "name": "kubernetes.io/csi/csi.example.com^h1"}
 
 
 def world(*, modes=("ReadWriteOnce",), driver="csi.example.com", managed="true", **source):
-    found = World(ATTACH_DETACH, SteppedClock())
+    found = FakeApiServer(ATTACH_DETACH, SteppedClock())
     for name in ("na", "nb"):
         found.add(NODES, {"metadata": {"name": name, "annotations": {MANAGED: managed}}, "status": {}})
     claim = {"metadata": {"name": "c", "namespace": "default"}, "spec": {"volumeName": "pv"}}
@@ -245,7 +245,7 @@ def test_changes_map_to_node_keys():
 
 
 def by_hand(driver, **metadata):
-    found = World(ATTACHER, SteppedClock())
+    found = FakeApiServer(ATTACHER, SteppedClock())
     spec = {"attacher": driver, "nodeName": "n", "source": {"persistentVolumeName": "pv"}}
     found.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "a", **metadata}, "spec": spec})
     return found

@@ -14,7 +14,7 @@ from mockube.controller_manager.controllers.bootstrap.controller import (
     TOKEN_CLEANER,
 )
 from mockube.controller_manager.controllers.bootstrap.tokens import TYPE, time_left
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\n"
 SIGNATURE = "eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9..6noRUKYc6IcJatsCC4tJjBE6Jx8UClLwzsstr66SXaM"
@@ -31,7 +31,7 @@ def token(name, namespace="kube-system", **data):
 
 
 def world(controller, *secrets, data=None):
-    found = World(controller, SteppedClock(NOW))
+    found = FakeApiServer(controller, SteppedClock(NOW))
     for secret in secrets:
         found.add(SECRETS, secret)
     if data is not None:

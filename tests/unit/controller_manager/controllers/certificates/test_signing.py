@@ -25,7 +25,7 @@ from mockube.controller_manager.controllers.certificates.authority import (
 )
 from mockube.controller_manager.controllers.certificates.requests import parse
 from mockube.controller_manager.controllers.certificates.signing import Signing, signing_controller
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("", "c")
 RECORDED = [orjson.loads(line) for line in Path(__file__).with_name("signed.jsonl").read_text().splitlines()]
@@ -52,7 +52,7 @@ def world(spec, *conditions, own=OWN, **status):
         max_lifetime=timedelta(days=365),
         random=SeededRandom(),
     )
-    found = World(signing_controller(signing), SteppedClock())
+    found = FakeApiServer(signing_controller(signing), SteppedClock())
     status |= {"conditions": list(conditions)} if conditions else {}
     found.add(CERTIFICATE_SIGNING_REQUESTS, {"metadata": {"name": "c"}, "spec": spec, "status": status})
     return found

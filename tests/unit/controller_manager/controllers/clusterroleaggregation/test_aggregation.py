@@ -7,7 +7,7 @@ from mockube.controller_manager.controllers.clusterroleaggregation.controller im
     CLUSTER_ROLE_AGGREGATION,
     reconcile,
 )
-from tests.support.controllers.cached import Cached
+from tests.support.controllers.fake_caches import Cached
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}

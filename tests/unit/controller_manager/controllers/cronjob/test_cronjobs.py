@@ -10,12 +10,12 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import CRON_JOBS, JOBS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("default", "c")
 
 
-class Crons(World):
+class Crons(FakeApiServer):
     def __init__(self, **spec):
         super().__init__(CRON_JOB, SteppedClock())
         defaults = {

@@ -16,14 +16,14 @@ from mockube.controller_manager.controllers.devicetainteviction.controller impor
     DEVICE_TAINT_EVICTION,
     Evictions,
 )
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("default", "p")
 ALL = {"operator": "Exists", "effect": "NoExecute"}
 
 
 def world(*tolerations, effect="NoExecute", node="n", uid="p", tainted=True, generation=1):
-    found = World(DEVICE_TAINT_EVICTION, SteppedClock())
+    found = FakeApiServer(DEVICE_TAINT_EVICTION, SteppedClock())
     spec = {
         "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
         **({"nodeName": node} if node else {}),

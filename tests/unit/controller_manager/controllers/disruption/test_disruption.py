@@ -12,14 +12,14 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.disruption.controller import DISRUPTION
 from mockube.controller_manager.controllers.disruption.stale import STALE_POD_DISRUPTION
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 GUARD = Key("default", "guard")
 BUDGETS = kinds.POD_DISRUPTION_BUDGETS
 POD = {"metadata": {"labels": {"app": "web"}}}
 
 
-class Guarded(World):
+class Guarded(FakeApiServer):
     def __init__(self, controller=DISRUPTION, **spec):
         super().__init__(controller, SteppedClock())
         metadata = {"name": "guard", "namespace": "default", "generation": 1}

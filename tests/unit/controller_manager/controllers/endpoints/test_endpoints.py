@@ -8,8 +8,8 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile
 from mockube.controller_manager.controllers.endpoints.subsets import truncate_subsets
-from tests.support.controllers.cached import Cached
-from tests.support.controllers.reachable import THEN, pod, service
+from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.services_and_pods import THEN, pod, service
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")

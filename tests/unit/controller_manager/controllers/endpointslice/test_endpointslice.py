@@ -11,8 +11,8 @@ from mockube.controller_manager.controllers.endpointslice.controller import (
     by_own_service,
     reconcile,
 )
-from tests.support.controllers.cached import Cached
-from tests.support.controllers.reachable import THEN, pod, service
+from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.services_and_pods import THEN, pod, service
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")

@@ -16,8 +16,8 @@ from mockube.controller_manager.controllers.endpointslice.controller import (
 )
 from mockube.controller_manager.controllers.endpointslice.hints import ANNOTATION_TOPOLOGY_MODE
 from mockube.controller_manager.workloads.services import TriggerTimes
-from tests.support.controllers.cached import Cached
-from tests.support.controllers.reachable import pod, service
+from tests.support.controllers.fake_caches import Cached
+from tests.support.controllers.services_and_pods import pod, service
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")

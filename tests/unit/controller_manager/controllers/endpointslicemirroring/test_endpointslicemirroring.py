@@ -10,7 +10,7 @@ from mockube.controller_manager.controllers.endpointslicemirroring.controller im
     by_mirrored,
     reconcile,
 )
-from tests.support.controllers.cached import Cached
+from tests.support.controllers.fake_caches import Cached
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")

@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PO
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ephemeralvolume.controller import EPHEMERAL_VOLUME
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 APP = Key("default", "app")
 TEMPLATE = {
@@ -17,7 +17,7 @@ TEMPLATE = {
 
 
 def world(*, deleting=False):
-    world = World(EPHEMERAL_VOLUME, SteppedClock())
+    world = FakeApiServer(EPHEMERAL_VOLUME, SteppedClock())
     volumes = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}, {"name": "x", "emptyDir": {}}]
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
     metadata = {"name": "app", "namespace": "default", **ending}

@@ -13,7 +13,7 @@ from mockube.controller_manager.controllers.legacytokencleaner.controller import
     tracked_since,
     unused_tokens,
 )
-from tests.support.controllers.cached import Cached
+from tests.support.controllers.fake_caches import Cached
 
 NOW = datetime(2030, 6, 15, 12, tzinfo=UTC)
 PERIOD = timedelta(days=10)

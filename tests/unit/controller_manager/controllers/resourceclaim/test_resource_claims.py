@@ -19,7 +19,7 @@ from mockube.controller_manager.controllers.resourceclaim.controller import (
 )
 from mockube.controller_manager.controllers.resourceclaim.pods import generate_name
 from mockube.controller_manager.workloads.device_claims import FINALIZER, OF_POD_CLAIM
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 APP = pod_key(Key("default", "app"))
 SPEC = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
@@ -28,7 +28,7 @@ BY_NAME = {"name": "shared", "resourceClaimName": "s"}
 
 
 def world(*claims, template=True, node="", **metadata):
-    found = World(resource_claims(), SteppedClock())
+    found = FakeApiServer(resource_claims(), SteppedClock())
     spec = {"resourceClaims": list(claims), **({"nodeName": node} if node else {})}
     found.add(
         PODS,

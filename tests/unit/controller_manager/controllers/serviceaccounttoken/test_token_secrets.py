@@ -14,14 +14,14 @@ from mockube.controller_manager.controllers.serviceaccounttoken.controller impor
     Issuing,
     service_account_tokens,
 )
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("default", "t")
 ISSUING = Issuing(sign=lambda claims: claims["sub"], authority=b"authority")
 
 
 def world(*, account="builder", uid=None, kind=TYPE, data=None):
-    found = World(service_account_tokens(ISSUING), SteppedClock())
+    found = FakeApiServer(service_account_tokens(ISSUING), SteppedClock())
     found.add(SERVICE_ACCOUNTS, {"metadata": {"name": "builder", "namespace": "default", "uid": "u"}})
     marks = {ACCOUNT: account, **({ACCOUNT_UID: uid} if uid else {})}
     metadata = {"name": "t", "namespace": "default", "annotations": marks}

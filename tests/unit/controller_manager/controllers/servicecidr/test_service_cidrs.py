@@ -20,13 +20,13 @@ from mockube.controller_manager.controllers.servicecidr.controller import (
     SERVICE_CIDR,
     can_be_deleted,
 )
-from tests.support.controllers.planned import World
+from tests.support.controllers.fake_api_server import FakeApiServer
 
 KEY = Key("", "own")
 
 
 def world(*cidrs, deleting=False):
-    found = World(SERVICE_CIDR, SteppedClock())
+    found = FakeApiServer(SERVICE_CIDR, SteppedClock())
     range_(found, "own", *(cidrs or ("10.0.0.0/24",)), deleting=deleting)
     return found
 

@@ -9,14 +9,14 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import JOBS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
+from tests.support.controllers.fake_api_server import FakeApiServer
 from tests.support.controllers.jobs import job
-from tests.support.controllers.planned import World
 
 KEY = Key("default", "j")
 
 
 def world(ttl, kind="Complete"):
-    found = World(TTL_AFTER_FINISHED, SteppedClock())
+    found = FakeApiServer(TTL_AFTER_FINISHED, SteppedClock())
     condition = {"type": kind, "status": "True", "lastTransitionTime": format_time(found.clock.now())}
     found.add(JOBS, {**job(ttlSecondsAfterFinished=ttl), "status": {"conditions": [condition]}})
     return found

@@ -118,7 +118,7 @@ def test_condition_of_recovered_subset():
     assert told["message"] == "unschedulable subset recovered after 300.000000 seconds"
 
 
-# --- the story as a whole
+# --- the scenario as a whole
 
 THREE = [subset("s0", maxReplicas=2), subset("s1", maxReplicas=2), subset("s2")]
 

@@ -128,7 +128,7 @@ def said(standing):
     return condition["status"], condition["reason"], condition["message"]
 
 
-# --- the story as a whole
+# --- the scenario as a whole
 
 FOUR = [
     *(subset(name, minReplicas=1, maxReplicas=2) for name in ("s0", "s1", "s2")),

@@ -1,4 +1,4 @@
-"""UnitedDeployments' stories by a whole manager beside a real server that has OpenKruise's kinds."""
+"""UnitedDeployments' scenarios by a whole manager beside a real server that has OpenKruise's kinds."""
 
 import contextlib
 
@@ -40,12 +40,12 @@ async def united_story(*, zones=(), settings=KRUISE):
     config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
     manager = {"controllers": CONTROLLERS, "runnables": RUNNABLES, "config": config}
     async with running_cluster(settings=settings, **manager) as (server, manager):
-        story = Story(server, manager)
-        await story.open_nodes()
-        yield story
+        scenario = Scenario(server, manager)
+        await scenario.open_nodes()
+        yield scenario
 
 
-class Story:
+class Scenario:
     NAMESPACE = "/api/v1/namespaces/default"
     PODS = f"{NAMESPACE}/pods"
 

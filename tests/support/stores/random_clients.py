@@ -41,7 +41,7 @@ TO_BE_JUDGED = (Compacted, FutureRevision, Interrupted, LeaseNotFound)
 PassTime = Callable[[float], Awaitable[None]]
 
 
-class Actor:
+class RandomClient:
     """One client of the workload."""
 
     def __init__(
@@ -201,20 +201,20 @@ class Actor:
         return f"{self.client.name}.{self.values}".encode()
 
 
-WEIGHTS: dict[Callable[[Actor], Awaitable[None]], int] = {
-    Actor.create: 20,
-    Actor.update: 20,
-    Actor.remove: 10,
-    Actor.put: 8,
-    Actor.clear: 4,
-    Actor.change_many: 8,
-    Actor.compare_value: 3,
-    Actor.read: 12,
-    Actor.count: 3,
-    Actor.read_past: 8,
-    Actor.read_future: 3,
-    Actor.compact: 4,
-    Actor.compact_future: 1,
-    Actor.lease: 5,
-    Actor.wait: 4,
+WEIGHTS: dict[Callable[[RandomClient], Awaitable[None]], int] = {
+    RandomClient.create: 20,
+    RandomClient.update: 20,
+    RandomClient.remove: 10,
+    RandomClient.put: 8,
+    RandomClient.clear: 4,
+    RandomClient.change_many: 8,
+    RandomClient.compare_value: 3,
+    RandomClient.read: 12,
+    RandomClient.count: 3,
+    RandomClient.read_past: 8,
+    RandomClient.read_future: 3,
+    RandomClient.compact: 4,
+    RandomClient.compact_future: 1,
+    RandomClient.lease: 5,
+    RandomClient.wait: 4,
 }

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from tests.support.controllers.statefulsets import WEB
 
 
-class SetLife(RuleBasedStateMachine):
+class SetStateMachine(RuleBasedStateMachine):
     """The controller is asked at any moment, and every plan is checked before it is carried out."""
 
     sets = None
@@ -35,7 +35,7 @@ class SetLife(RuleBasedStateMachine):
         self.sets.run_all()
 
     @rule(rounds=st.integers(1, 12))
-    def prosper(self, rounds):
+    def run_rounds(self, rounds):
         for _ in range(rounds):
             self.decide()
             self.sets.run_all()
@@ -48,7 +48,7 @@ class SetLife(RuleBasedStateMachine):
         self.end()
 
 
-class NumberedSetLife(SetLife):
+class OrdinalSetStateMachine(SetStateMachine):
     """Of sets whose pods have numbers."""
 
     @rule(at=st.integers(0, 9))

@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Wire(asyncio.Transport):
+class FakeTransport(asyncio.Transport):
     """`received` is given bytes by the test; `sent` is what the server wrote."""
 
     def __init__(self, protocol):

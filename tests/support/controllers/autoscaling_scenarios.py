@@ -1,4 +1,4 @@
-"""Stories of HorizontalPodAutoscalers: what is made before each, as requests, and what is told of it afterwards.
+"""Scenarios of HorizontalPodAutoscalers: what is made before each, as requests, and what is told of it afterwards.
 
 The test's own definitions stand in the place of the APIs of metrics, so that a real control plane can be played the same.
 """
@@ -31,17 +31,17 @@ def definitions():
     )
 
 
-def first_requests(story):
+def first_requests(scenario):
     """Yield the requests that come before the pods, as pairs of a path and a body."""
-    namespace = story["id"]
-    if "deployment" in story:
+    namespace = scenario["id"]
+    if "deployment" in scenario:
         labels = {"a": "d"}
         template = {
             "metadata": {"labels": labels},
-            "spec": {"containers": story["deployment"]["containers"]},
+            "spec": {"containers": scenario["deployment"]["containers"]},
         }
         spec = {
-            "replicas": story["deployment"]["replicas"],
+            "replicas": scenario["deployment"]["replicas"],
             "selector": {"matchLabels": labels},
             "template": template,
         }
@@ -49,7 +49,7 @@ def first_requests(story):
             f"/apis/apps/v1/namespaces/{namespace}/deployments",
             {"metadata": {"name": "d"}, "spec": spec},
         )
-    if custom := story.get("custom"):
+    if custom := scenario.get("custom"):
         path = f"/apis/example.com/v1/namespaces/{namespace}/{PLURALS[custom['kind']]}"
         spec = {"replicas": custom["replicas"]}
         yield (
@@ -61,7 +61,7 @@ def first_requests(story):
                 "spec": spec,
             },
         )
-    for one in story.get("external", ()):
+    for one in scenario.get("external", ()):
         metadata = {"name": one["name"], "labels": one["labels"]}
         body = {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValue"}
         sample = {"metricName": "queue", "timestamp": "2024-01-01T00:00:00Z", "value": one["value"]}
@@ -69,22 +69,22 @@ def first_requests(story):
         yield path, {**body, "metadata": metadata, **sample}
 
 
-def statuses(story, pods):
+def statuses(scenario, pods):
     """What kubelets and controllers would say, as pairs of a path and a body, once there are these pods."""
-    namespace, custom = story["id"], story.get("custom")
+    namespace, custom = scenario["id"], scenario.get("custom")
     if custom and custom["status"]:
         path = f"/apis/example.com/v1/namespaces/{namespace}/{PLURALS[custom['kind']]}/w/status"
         yield path, {"status": custom["status"]}
-    for name, pod in zip(pods, story["pods"], strict=False):
+    for name, pod in zip(pods, scenario["pods"], strict=False):
         ready = {"type": "Ready", "status": pod["ready"], "lastTransitionTime": "2020-01-01T01:00:00Z"}
         status = {"phase": pod["phase"], "startTime": "2020-01-01T00:00:00Z", "conditions": [ready]}
         yield f"/api/v1/namespaces/{namespace}/pods/{name}/status", {"status": status}
 
 
-def last_requests(story, pods):
+def last_requests(scenario, pods):
     """What the pods use, and the autoscaler."""
-    namespace = story["id"]
-    for name, pod in zip(pods, story["pods"], strict=False):
+    namespace = scenario["id"]
+    for name, pod in zip(pods, scenario["pods"], strict=False):
         if pod["usage"] is not None:
             containers = [{"name": container, "usage": pod["usage"]} for container in pod["containers"]]
             yield (
@@ -99,7 +99,7 @@ def last_requests(story, pods):
                 },
             )
     path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
-    yield path, {"metadata": {"name": "h"}, "spec": story["autoscaler"]}
+    yield path, {"metadata": {"name": "h"}, "spec": scenario["autoscaler"]}
 
 
 def autoscaler_report(autoscaler, events, pods):

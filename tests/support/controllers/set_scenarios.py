@@ -1,4 +1,4 @@
-"""Stories of sets and their pods through a real server, with simulated nodes, told step by step."""
+"""Scenarios of sets and their pods through a real server, with simulated nodes, step by step."""
 
 from contextlib import asynccontextmanager
 
@@ -30,8 +30,8 @@ RUNNABLES = [GARBAGE_COLLECTOR, KUBE_SCHEDULER, SIMULATED_NODES, SIMULATED_PODS]
 
 
 @asynccontextmanager
-async def telling(controller, sets, make, *, settings=None, details=False, teller=None):
-    """A story about the sets at one path; `make` is called with the fields of a spec. `teller` is a kind of `Story`."""
+async def running_scenario(controller, sets, make, *, settings=None, details=False, scenario_class=None):
+    """A scenario about the sets at one path; `make` is called with the fields of a spec. `scenario_class` is a subclass of `Scenario`."""
     clock = SteppedClock()
     simulation = Simulation(simulate_nodes=3, simulate_kubelet_details=details)
     manager = {
@@ -40,12 +40,12 @@ async def telling(controller, sets, make, *, settings=None, details=False, telle
         "config": Config(simulation=simulation),
     }
     async with running_cluster(clock=clock, settings=settings, **manager) as (server, manager):
-        story = (teller or Story)(server, manager, sets, make)
-        await story.open_nodes()
-        yield story
+        scenario = (scenario_class or Scenario)(server, manager, sets, make)
+        await scenario.open_nodes()
+        yield scenario
 
 
-class Story:
+class Scenario:
     def __init__(self, server, manager, sets, make):
         self.server = server
         self.manager = manager

@@ -1,4 +1,4 @@
-"""A program of mockube, one of whose tasks fails at SIGUSR1: `python -m tests.support.processes.fallible TASK MODULE [FLAGS]`.
+"""A program of mockube, one of whose tasks fails at SIGUSR1: `python -m tests.support.processes.failing_program TASK MODULE [FLAGS]`.
 
 What the task waits for raises, as a fault of the program would. The program itself is not changed.
 """

@@ -4,7 +4,7 @@ from mockube.apimachinery.clock import RealClock
 from tests.support.turns import turn
 
 
-class Impatient(RealClock):
+class InstantClock(RealClock):
     async def sleep(self, seconds):
         del seconds
         await turn()

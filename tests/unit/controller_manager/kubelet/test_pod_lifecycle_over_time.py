@@ -1,4 +1,4 @@
-"""How pods live, told as stories: what becomes of a pod after some seconds on its node."""
+"""How pods live, what becomes of a pod after some seconds on its node."""
 
 import pytest
 

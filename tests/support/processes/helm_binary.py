@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.support.processes import gopher
+from tests.support.processes import go_programs
 
 MODULE = Path(__file__).parents[2] / "examples/helm"
 PACKAGE = "helm.sh/helm/v3/cmd/helm"
@@ -18,5 +18,5 @@ def helm(folders):
     own = folders.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "helm"
     if not shared.exists():
-        gopher.build(MODULE, folders.mktemp("helm") / "helm", PACKAGE).replace(shared)
+        go_programs.build(MODULE, folders.mktemp("helm") / "helm", PACKAGE).replace(shared)
     return shared

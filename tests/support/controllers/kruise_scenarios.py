@@ -1,7 +1,14 @@
 """What people do to OpenKruise's workloads in a cluster, a step at a time."""
 
 from tests.support.controllers import advancedsets, clonesets, uniteddeployments
-from tests.support.controllers.cluster_stories import STORAGE_CLASS, delete, is_gone, is_observed, patch, post
+from tests.support.controllers.cluster_scenarios import (
+    STORAGE_CLASS,
+    delete,
+    is_gone,
+    is_observed,
+    patch,
+    post,
+)
 from tests.support.controllers.statefulsets import claim_template, statefulset
 from tests.support.controllers.uniteddeployments import subset, united
 
@@ -107,4 +114,4 @@ def _counts(resource, name, fields, replicas):
     return all_count
 
 
-KRUISE_STORIES = (a_clone_set, an_advanced_statefulset, a_united_deployment)
+KRUISE_SCENARIOS = (a_clone_set, an_advanced_statefulset, a_united_deployment)

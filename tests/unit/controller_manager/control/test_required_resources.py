@@ -31,7 +31,7 @@ class Server:
         return {"resources": [{"name": plural} for plural in found]}
 
 
-class Story:
+class Scenario:
     def __init__(self):
         self.server = Server()
         self.clock = SteppedClock()
@@ -55,20 +55,20 @@ class Story:
 
 
 @pytest.fixture
-async def story():
-    story = Story()
-    task = asyncio.create_task(story.waiting.run())
-    await story.pass_()
-    yield story
+async def scenario():
+    scenario = Scenario()
+    task = asyncio.create_task(scenario.waiting.run())
+    await scenario.pass_()
+    yield scenario
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
 
 
-async def test_runnable_is_not_built_while_kinds_are_missing(story):
-    await story.pass_(REFRESH_SECONDS)
-    assert story.builds == 0
-    assert story.server.asked == [("GET", ALPHA), ("GET", BETA)] * 2
+async def test_runnable_is_not_built_while_kinds_are_missing(scenario):
+    await scenario.pass_(REFRESH_SECONDS)
+    assert scenario.builds == 0
+    assert scenario.server.asked == [("GET", ALPHA), ("GET", BETA)] * 2
 
 
 @pytest.mark.parametrize(
@@ -82,18 +82,18 @@ async def test_runnable_is_not_built_while_kinds_are_missing(story):
         pytest.param({ALPHA: ServiceUnavailable("not now")}, id="the server cannot say"),
     ],
 )
-async def test_runnable_needs_all_kinds(story, has):
-    story.server.has = has
-    await story.pass_(REFRESH_SECONDS)
-    assert story.builds == 0
+async def test_runnable_needs_all_kinds(scenario, has):
+    scenario.server.has = has
+    await scenario.pass_(REFRESH_SECONDS)
+    assert scenario.builds == 0
 
 
-async def test_runnable_starts_when_all_kinds_are_served(story):
-    story.server.has = {ALPHA: ["uniteddeployments", "clonesets", "others"], BETA: ["statefulsets"]}
-    await story.pass_(REFRESH_SECONDS - 1)
-    assert story.builds == 0
-    await story.pass_(1)
-    assert (story.builds, story.runs) == (1, 1)
-    asked = len(story.server.asked)
-    await story.pass_(REFRESH_SECONDS)
-    assert len(story.server.asked) == asked
+async def test_runnable_starts_when_all_kinds_are_served(scenario):
+    scenario.server.has = {ALPHA: ["uniteddeployments", "clonesets", "others"], BETA: ["statefulsets"]}
+    await scenario.pass_(REFRESH_SECONDS - 1)
+    assert scenario.builds == 0
+    await scenario.pass_(1)
+    assert (scenario.builds, scenario.runs) == (1, 1)
+    asked = len(scenario.server.asked)
+    await scenario.pass_(REFRESH_SECONDS)
+    assert len(scenario.server.asked) == asked

@@ -165,7 +165,7 @@ async def delete(cluster, path, **options):
     assert answer.status in (200, 202), answer.data
 
 
-STORIES = (
+SCENARIOS = (
     a_deployment,
     a_deployment_made_anew_each_time,
     a_statefulset,

@@ -17,7 +17,7 @@ class Write:
     """With its subresource, as pods/status."""
 
 
-class Attributing(Counting):
+class WriteRecorder(Counting):
     """Also remembers who made which write that the server carried out."""
 
     def __init__(self, transport):

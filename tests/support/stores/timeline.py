@@ -13,21 +13,21 @@ class Peaks:
     """The highest number reached before a moment."""
 
     def __init__(self, points: Iterable[tuple[float, int]]) -> None:
-        """`points` are moments and the numbers reached at them."""
+        """`points` are timeline and the numbers reached at them."""
         ordered = sorted(points)
-        self.moments = [moment for moment, _ in ordered]
+        self.timeline = [moment for moment, _ in ordered]
         self.highest = list(accumulate((number for _, number in ordered), max))
 
     def before(self, moment: float) -> int:
-        passed = bisect_left(self.moments, moment)
+        passed = bisect_left(self.timeline, moment)
         return self.highest[passed - 1] if passed else 0
 
 
-class Moments:
+class Timeline:
     def __init__(self, history: History, replayed: Replay) -> None:
         took_effect = list(compactions(history))
         self.called = replayed.called
-        self.known = Peaks(revealed(history))
+        self.known = Peaks(first_observations(history))
         """The newest revision that some client had been shown."""
         self.written = Peaks((called, revision) for revision, called in replayed.called.items())
         """The newest revision whose write had been called."""
@@ -43,7 +43,7 @@ class Moments:
         return self.called.get(revision, 0) > moment
 
 
-def revealed(history: History) -> Iterator[tuple[float, Revision]]:
+def first_observations(history: History) -> Iterator[tuple[float, Revision]]:
     for call in history.calls:
         if call.answer is not None:
             yield call.returned, call.answer.revision

@@ -27,13 +27,13 @@ from mockube.controller_manager.control.actions import (
     Update,
     Write,
 )
-from tests.support.controllers.cached import Cached
+from tests.support.controllers.fake_caches import Cached
 
 _GRACEFUL = (PODS,)
-"""What only goes when somebody who runs it says so: `World.remove`."""
+"""What only goes when somebody who runs it says so: `FakeApiServer.remove`."""
 
 
-class World:
+class FakeApiServer:
     def __init__(self, controller, clock):
         self.controller = controller
         self.clock = clock
@@ -255,16 +255,16 @@ class World:
 
 
 _EFFECTS = {
-    Create: World._create,
-    Delete: World._delete,
-    Update: World._update,
-    Adopt: World._adopt,
-    Release: World._release,
-    RecordEvent: World._say,
-    Confirm: World._confirm,
-    Patch: World._patch,
-    SlowStart: World._slow_start,
-    RemoveFinalizer: World._remove_finalizer,
+    Create: FakeApiServer._create,
+    Delete: FakeApiServer._delete,
+    Update: FakeApiServer._update,
+    Adopt: FakeApiServer._adopt,
+    Release: FakeApiServer._release,
+    RecordEvent: FakeApiServer._say,
+    Confirm: FakeApiServer._confirm,
+    Patch: FakeApiServer._patch,
+    SlowStart: FakeApiServer._slow_start,
+    RemoveFinalizer: FakeApiServer._remove_finalizer,
 }
 
 

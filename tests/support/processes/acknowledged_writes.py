@@ -41,7 +41,7 @@ class Answer:
     body: dict
 
 
-class Asker:
+class RequestSender:
     """Asks whichever server answers, as an administrator."""
 
     def __init__(self, kubeconfig, urls: Sequence[str]):
@@ -98,7 +98,7 @@ class Load:
         """By name, the state of the object that was acknowledged last."""
         self._count = 0
         self._refused: list[Answer] = []
-        self._askers = [Asker(kubeconfig, urls) for _ in range(WRITERS)]
+        self._askers = [RequestSender(kubeconfig, urls) for _ in range(WRITERS)]
         self._threads = [
             threading.Thread(target=self._write, args=(number, asker), daemon=True)
             for number, asker in enumerate(self._askers)

@@ -28,7 +28,7 @@ async def informers_of(client, *resources, clock=None, **options):
     detector.check()
 
 
-class Told:
+class RecordedChanges:
     """A handler that remembers changes as words: `+a` came, `~a` changed, `-a` went."""
 
     def __init__(self, informer):

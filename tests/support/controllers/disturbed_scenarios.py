@@ -1,4 +1,4 @@
-"""Stories of workloads whose manager is disturbed. Their machine is the test's, and only goes on when the manager rests."""
+"""Scenarios of workloads whose manager is disturbed. Their machine is the test's, and only goes on when the manager rests."""
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import SteppedClock
@@ -16,7 +16,7 @@ STRIDE = 1.0
 """Seconds that pass at once at most."""
 
 
-class Story:
+class Scenario:
     """`steps` are taken one by one, each once all is as it should be."""
 
     path = ""
@@ -42,9 +42,9 @@ class Story:
     async def check_end(self):
         raise NotImplementedError
 
-    async def go_on(self):
+    async def advance(self):
         """What a machine does, or the next step once all is as it should be; False at the end."""
-        if await self.tend() or not await self.is_settled():
+        if await self.run_pods() or not await self.is_settled():
             return True
         step = next(self._steps, None)
         if step is not None:
@@ -87,7 +87,7 @@ class Story:
 
     # --- the machine
 
-    async def tend(self):
+    async def run_pods(self):
         """Run pods that are to run, and end those that are to go; whether there was any."""
         found = await self.items(PODS)
         self.pods |= {*map(meta.uid, found)}
@@ -127,35 +127,35 @@ def _told_of(pod):
     }
 
 
-async def tell(kind, disturbance_of):
-    """The story of a kind, to its end. A manager that dies is followed by another one; how many died."""
+async def run_scenario(kind, disturbance_of):
+    """The scenario of a kind, to its end. A manager that dies is followed by another one; how many died."""
     clock, deaths = SteppedClock(), 0
     async with running(clock=clock, settings=kind.settings) as server:
-        story, disturbance = kind(server), disturbance_of(server, clock)
+        scenario, disturbance = kind(server), disturbance_of(server, clock)
         controllers = [SERVICE_ACCOUNT, *kind.controllers]
-        while await _lives(story, disturbance, clock, controllers):
+        while await _lives(scenario, disturbance, clock, controllers):
             disturbance.revive()
             deaths += 1
     return deaths
 
 
-async def _lives(story, disturbance, clock, controllers):
-    """One manager, to its death or the end of the story; whether it died."""
-    server = story.server
+async def _lives(scenario, disturbance, clock, controllers):
+    """One manager, to its death or the end of the scenario; whether it died."""
+    server = scenario.server
     async with running_manager(server, clock, controllers=controllers, disturbance=disturbance) as manager:
-        await _play(story, manager, disturbance)
+        await _play(scenario, manager, disturbance)
         if not disturbance.is_dead:
-            await story.check_end()
+            await scenario.check_end()
     return disturbance.is_dead
 
 
-async def _play(story, manager, disturbance):
+async def _play(scenario, manager, disturbance):
     for _ in range(4000):
         if disturbance.is_dead:
             return
         await turns(10)
-        if manager.transport.in_flight == 0 and not await story.go_on():
+        if manager.transport.in_flight == 0 and not await scenario.advance():
             return
         if (due := manager.clock.next_due()) is not None:
             manager.clock.advance(min(due, STRIDE))
-    raise AssertionError("the story does not end")
+    raise AssertionError("the scenario does not end")
