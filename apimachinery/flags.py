@@ -212,7 +212,7 @@ def _label(word: str) -> tuple[str, str]:
 def choice(*allowed: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in allowed:
-            raise ArgumentTypeError(f"{quote(text)} is none of {', '.join(allowed)}")
+            raise ArgumentTypeError(f"{quote(text)} is not one of {', '.join(allowed)}")
         return text
 
     return read

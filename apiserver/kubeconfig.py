@@ -88,7 +88,7 @@ def read_endpoint(path: Path) -> Endpoint:
         raise BadKubeconfig(f"{path}: invalid configuration: no server found for cluster")
     refused = sorted(user.keys() & {"exec", "auth-provider", "as", "as-groups", "as-uid"})
     if refused:
-        raise BadKubeconfig(f"{path}: users[].user.{refused[0]} is not built")
+        raise BadKubeconfig(f"{path}: users[].user.{refused[0]} is not supported")
     return Endpoint(
         url=cluster["server"],
         tls=Tls(

@@ -57,7 +57,7 @@ def _check_known(value: bytes, kind: bytes) -> None:
 def _check_unknown(value: bytes) -> None:
     """An object of a custom resource, or something that a kube-apiserver keeps for itself, maybe without a uid."""
     if not envelope.is_protobuf(value) and not isinstance(orjson.loads(value), dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
 
 
 _KINDS: Final = {

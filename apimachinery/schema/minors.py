@@ -31,7 +31,7 @@ def read_minor(text: str) -> str:
     """The minor that a flag or an argument means: `1.31`, or `v1.31`."""
     minor = text.removeprefix("v")
     if minor not in MINORS:
-        raise ArgumentTypeError(f"{quote(text)} is none of the minor releases {OLDER[-1]} to {NEWEST}")
+        raise ArgumentTypeError(f"{quote(text)} is not one of the minor releases {OLDER[-1]} to {NEWEST}")
     return minor
 
 

@@ -81,7 +81,7 @@ def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> 
         raise Unknown(problem, code=500)
     found = orjson.loads(text)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise Unknown("json: cannot unmarshal what is no list of tolerations", code=500)
+        raise Unknown("json: cannot unmarshal what is not a list of tolerations", code=500)
     return found
 
 

@@ -100,7 +100,7 @@ def _parse_lines(path: Path, lines: Iterable[str]) -> Iterable[PolicySpec]:
 def _policy(line: str) -> PolicySpec:
     tree = orjson.loads(line)
     if not isinstance(tree, dict):
-        raise ConfigurationError("couldn't get version/kind; json parse error: it is no object")
+        raise ConfigurationError("couldn't get version/kind; json parse error: it is not an object")
     if (tree.get("apiVersion"), tree.get("kind")) != _VERSIONED:
         return _parse_unversioned(tree)
     spec: PolicySpec = decode(tree, Policy).spec

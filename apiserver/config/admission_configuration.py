@@ -44,7 +44,7 @@ def read(path: Path) -> Configurations:
     for entry in list_of(tree, "plugins"):
         name = str(entry.get("name"))
         if name in _REFUSED:
-            raise FileProblem(f"the configuration of {name} is not built")
+            raise FileProblem(f"the configuration of {name} is not supported")
         if name in _READERS and (configuration := _configuration(path, entry)) is not None:
             try:
                 found |= _READERS[name](configuration)
@@ -71,7 +71,7 @@ def _check_kind(tree: Tree, group: str, kind: str, known: Collection[str]) -> No
 def _texts(tree: Tree, name: str) -> tuple[str, ...]:
     found = tree.get(name) or []
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise FileProblem(f"{name} is no list of texts")
+        raise FileProblem(f"{name} is not a list of strings")
     return tuple(found)
 
 
@@ -89,7 +89,7 @@ _MILLISECOND: Final = 10**6
 def _image_policy(tree: Tree) -> dict[str, Any]:
     policy = tree.get("imagePolicy") or {}
     if not isinstance(policy, dict):
-        raise FileProblem("imagePolicy is no object")
+        raise FileProblem("imagePolicy is not an object")
     retry = _nanoseconds(policy, "retryBackoff", _MILLISECOND, (1, 300 * _SECOND), _SECOND // 2)
     allow = _nanoseconds(policy, "allowTTL", _SECOND, (_SECOND, 1800 * _SECOND), 300 * _SECOND)
     deny = _nanoseconds(policy, "denyTTL", _SECOND, (_SECOND, 1800 * _SECOND), 30 * _SECOND)

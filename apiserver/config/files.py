@@ -40,5 +40,5 @@ def check_fields(tree: Tree, known: Collection[str], location: str) -> None:
 def list_of(tree: Tree, name: str) -> list[dict[str, Any]]:
     found = tree.get(name) or []
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise FileProblem(f"{name} is no list of objects")
+        raise FileProblem(f"{name} is not a list of objects")
     return found

@@ -146,7 +146,7 @@ class Endpoints:
         carry_out = find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
         if carry_out is None:
             target = "/".join(filter(None, (call.resource.name, subresource)))
-            raise MethodNotSupported(f"{call.verb} of {target} is not built into mockube yet", Details())
+            raise MethodNotSupported(f"{call.verb} of {target} is not implemented by mockube", Details())
         answer = await carry_out(self._backend, call)
         if call.verb in _WRITES:
             await self._backend.watch_cache.deliver()

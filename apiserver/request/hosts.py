@@ -70,7 +70,7 @@ class Hosts:
                 raise BadRequest("missing required Host header", Details())
         elif self._checks and host and not (self._is_allowed(host) or _is_of_the_network(host, headers)):
             raise ApiError(
-                f"the host {quote(host[:_MAX_HEADER_LENGTH])} is none of the names of this server. {_HINT}",
+                f"the host {quote(host[:_MAX_HEADER_LENGTH])} is not a name of this server. {_HINT}",
                 Details(),
                 code=HTTPStatus.MISDIRECTED_REQUEST,
             )
@@ -84,7 +84,7 @@ class Hosts:
         name = host_name(origin.partition("://")[2]) if len(origin) <= _MAX_HEADER_LENGTH else None
         if name is None or not (self._is_known(name) or is_loopback(name)):
             raise Forbidden(
-                f"a page of {quote(origin[:_MAX_HEADER_LENGTH])} may only read: it is none of the sites of this server. {_HINT}",
+                f"a page of {quote(origin[:_MAX_HEADER_LENGTH])} may only read: it is not a site of this server. {_HINT}",
                 Details(),
             )
 

@@ -60,7 +60,7 @@ def read_value(value: bytes) -> bytes:
         if not text.isascii():
             text.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(f"a stored value is no object: {error}: {value[:100]!r}") from error
+        raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
     return text
 
 
@@ -70,7 +70,7 @@ def _tree(value: bytes) -> Tree:
         kind, api_version, metadata = tree["kind"], tree["apiVersion"], tree["metadata"]
         metadata.setdefault("uid", "")  # what others put into the store may have none
     except (ProtobufError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-        raise Unreadable(f"a stored value is no object: {error}: {value[:100]!r}") from error
+        raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
     if not (kind and api_version):
         raise Unreadable(f"a stored value has no kind or version: {value[:100]!r}")
     found: Tree = tree

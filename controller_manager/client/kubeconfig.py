@@ -87,7 +87,7 @@ def _parse(path: Path) -> Mapping[str, Any]:
     except (OSError, YamlError) as error:
         raise KubeconfigError(f"{path}: {error}") from error
     if not isinstance(config, dict):
-        raise KubeconfigError(f"{path}: is no kubeconfig")
+        raise KubeconfigError(f"{path}: is not a kubeconfig")
     return config
 
 

@@ -84,7 +84,7 @@ def _read(action: argparse.Action, text: str) -> Any:
         return _switch(text)
     value = action.type(text) if callable(action.type) else text
     if action.choices is not None and value not in action.choices:
-        raise ValueError(f'"{text}" is none of {", ".join(action.choices)}')
+        raise ValueError(f'"{text}" is not one of {", ".join(action.choices)}')
     return [value] if isinstance(action.default, list) else value
 
 

@@ -24,5 +24,5 @@ def wait(text: str) -> Wait:
     if not slash and time in {*Until}:
         return Wait(until=Until(time))
     if slash and target not in {*Until}:
-        raise ArgumentTypeError(f'"{target}" is none of {", ".join(Until)}')
+        raise ArgumentTypeError(f'"{target}" is not one of {", ".join(Until)}')
     return Wait(until=Until(target or Until.NODES), seconds=seconds(time))

@@ -31,5 +31,5 @@ def test_deployment_becomes_ready_in_older_minor(minor):
 
 
 def test_unknown_minor_is_refused():
-    with pytest.raises(ValueError, match=r"\"1\.28\" is none of the minor releases"):
+    with pytest.raises(ValueError, match=r"\"1\.28\" is not one of the minor releases"):
         Cluster(version="1.28")

@@ -77,7 +77,7 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
         pytest.param(packed(GOOD)[:-20], "is truncated", id="cut off"),
         pytest.param(
             packed(line(b"/registry/example.com/widgets/default/a", b"[1]")),
-            "it is no object",
+            "it is not an object",
             id="a custom list",
         ),
     ],

@@ -50,6 +50,6 @@ async def test_host_refusal_has_advice(client):
     answer = await client.get("/api", Host="evil.example")
     assert answer.status == 421
     assert answer.body["message"] == (
-        'the host "evil.example" is none of the names of this server. If it is, name it with --allowed-hosts.'
+        'the host "evil.example" is not a name of this server. If it is, name it with --allowed-hosts.'
     )
     assert answer.body["code"] == 421

@@ -57,7 +57,7 @@ def check_versions(hook: Hook) -> None:
         if version == "v1":
             return
         if version == "v1beta1":
-            problem = "AdmissionReview v1beta1 is not built; name v1 before it in admissionReviewVersions"
+            problem = "AdmissionReview v1beta1 is not supported; name v1 before it in admissionReviewVersions"
             raise CallFailed(f"could not create admission objects: {problem}", _BAD_REQUEST)
     problem = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
     raise CallFailed(f"could not create admission objects: {problem}", _BAD_REQUEST)

@@ -18,7 +18,7 @@ def test_minor_is_parsed(text, minor):
 
 @pytest.mark.parametrize("text", ["1.28", "1.37", "1.31.4", "", "31"])
 def test_unknown_minor_is_refused(text):
-    with pytest.raises(ArgumentTypeError, match="is none of the minor releases"):
+    with pytest.raises(ArgumentTypeError, match="is not one of the minor releases"):
         minors.read_minor(text)
 
 

@@ -23,10 +23,10 @@ WRONG = {
     "no object": ("[]", "holds no object"),
     "another kind": ("kind: Pod\napiVersion: v1", "it is not an AdmissionConfiguration"),
     "an unknown field": (f"{HEAD}plugin: []", 'unknown field "plugin" in the file'),
-    "no list": (f"{HEAD}plugins: 1", "plugins is no list of objects"),
-    "what is not built": (
+    "no list": (f"{HEAD}plugins: 1", "plugins is not a list of objects"),
+    "an unsupported configuration": (
         configured("ValidatingAdmissionWebhook", "{}"),
-        "the configuration of ValidatingAdmissionWebhook is not built",
+        "the configuration of ValidatingAdmissionWebhook is not supported",
     ),
     "another configuration of quotas": (
         configured("ResourceQuota", "{kind: Configuration, apiVersion: v1}"),

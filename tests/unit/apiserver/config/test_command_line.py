@@ -145,7 +145,7 @@ def test_environment_variables_set_flags_and_flags_override_them():
         ),
         pytest.param(["--service-node-port-range=5-4"], "--service-node-port-range", id="ports backwards"),
         pytest.param(
-            ["--logging-format=xml"], '--logging-format: "xml" is none of text, json', id="no choice"
+            ["--logging-format=xml"], '--logging-format: "xml" is not one of text, json', id="no choice"
         ),
         pytest.param(
             ["--authorization-mode=Node,ABAC"], "authorization policy file not passed", id="no policies"

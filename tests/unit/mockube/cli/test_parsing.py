@@ -64,7 +64,7 @@ def test_flag_overrides_environment_variable(parser, arguments, environment, des
     [
         ({"COUNT": "x"}, 'MOCKUBE_COUNT: "x" is not a whole number, 0 or more'),
         ({"KEEP": "maybe"}, 'MOCKUBE_KEEP: "maybe" is neither true nor false'),
-        ({"COLOUR": "green"}, 'MOCKUBE_COLOUR: "green" is none of red, blue'),
+        ({"COLOUR": "green"}, 'MOCKUBE_COLOUR: "green" is not one of red, blue'),
     ],
 )
 def test_invalid_environment_variable_is_named(parser, environment, says, capsys):

@@ -27,7 +27,7 @@ def test_wait_flag_is_parsed(text, meant):
     ("text", "says"),
     [
         ("soon", "invalid duration"),
-        ("pods/3s", '"pods" is none of server, nodes'),
+        ("pods/3s", '"pods" is not one of server, nodes'),
         ("server/", "invalid duration"),
     ],
 )
