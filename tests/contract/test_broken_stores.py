@@ -1,4 +1,4 @@
-"""The history checker sees what it is there to see: every broken store is caught, and no sound one is accused."""
+"""The history checker reports the fault of every broken store, and none for a correct store."""
 
 import pytest
 

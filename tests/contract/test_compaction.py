@@ -1,4 +1,4 @@
-"""Compaction: history before a revision is forgotten, and nothing else."""
+"""Compaction removes the history before a revision, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Concurrent clients and watchers, under which every answer and every stream must still be explained."""
+"""Results and watch streams of concurrent clients are consistent with one history."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys, their versions, and the one revision that counts every change."""
+"""Keys, their versions, and the revision that increases with every change."""
 
 from mockube.etcd.kv import Delete, KeyValue, Put, PutResult
 from tests.support.stores.calls import delete, get, head, keys_of, put, put_each, read_all

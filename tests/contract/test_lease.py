@@ -1,4 +1,4 @@
-"""Leases: keys that live as long as somebody keeps them alive."""
+"""Leases: keys that exist as long as a client keeps their lease alive."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from tests.support.stores.calls import (
 )
 
 SHORT = 3
-"""Seconds. A real etcd grants no less than 2; a slow machine must still be able to use it."""
+"""A TTL in seconds. A real etcd grants at least 2, and a slow machine must be able to use it."""
 LONG = 600
 
 
@@ -186,7 +186,7 @@ async def test_leases_expire_separately_each_with_own_revision(backend, store):
             assert summary(events) == [("DELETE", b"%d" % lease.id, newest)]
 
 
-@embedded_only  # a real etcd keeps its own time, which cannot be stepped to the moment
+@embedded_only  # a real etcd uses its own clock, which a test cannot step
 async def test_keep_alive_restarts_ttl(backend, store):
     lease = await store.grant(10)
     await put(store, b"a", lease=lease.id)

@@ -1,4 +1,4 @@
-"""What a store says of itself, and how it ends."""
+"""The status of a store, and its close."""
 
 import asyncio
 
@@ -28,7 +28,7 @@ async def test_status_reports_revision_and_version(store, backend):
     assert after.size > 0
 
 
-@embedded_only  # the etcd of these tests served others before; a fresh one is asked below
+@embedded_only  # the etcd of these tests has served others before; a later test uses a new one
 async def test_new_store_starts_at_revision_1_or_given_revision(backend):
     assert backend.base == (backends.LATER if backend.name == "later" else 1)
 

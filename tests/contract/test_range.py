@@ -1,4 +1,4 @@
-"""Reading: which keys, as of when, how many, and how much of each."""
+"""Range reads: intervals, past revisions, limits, and keys without values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What means nothing is refused by name, and has changed nothing."""
+"""Invalid requests are refused with a specific error, and change nothing."""
 
 import pytest
 

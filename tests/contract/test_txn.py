@@ -1,4 +1,4 @@
-"""Transactions: compare, then do all of it at one revision, or none."""
+"""Transactions: comparisons, and one atomic revision for all operations."""
 
 import pytest
 
@@ -114,7 +114,7 @@ async def test_deleted_key_compares_as_absent(store):
     assert await succeeds(store, Compare(key=b"a", target=Target.MOD, operand=0))
 
 
-# --- then, or otherwise
+# --- then and otherwise
 
 
 async def test_compare_and_swap_lets_one_writer_win(store):
@@ -224,7 +224,7 @@ async def test_txn_that_puts_key_twice_is_refused(store, operations, branch):
     assert await head(store) == revision
 
 
-@embedded_only  # etcd overlooks intervals without an end, and then changes the key twice in one revision
+@embedded_only  # etcd does not check intervals without an end, and then changes the key twice in one revision
 async def test_txn_that_puts_key_in_unbounded_deleted_interval_is_refused(store):
     with pytest.raises(InvalidRequest):
         await store.txn(Txn(then=[Put(key=b"b", value=b"1"), Delete(key=b"a", range_end=FROM_KEY)]))

@@ -1,4 +1,4 @@
-"""Watching from now on: which events, in which order, with what in them."""
+"""Watches from the current revision: events, their order and their contents."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Watching from a revision on, and knowing how far a watch is: what makes a lost connection harmless."""
+"""Watches from a past revision, and progress: a client resumes after a lost connection without gaps."""
 
 import asyncio
 
@@ -114,7 +114,7 @@ async def test_watch_can_start_at_compact_revision(store):
         ]
 
 
-@embedded_only  # etcd 3.5.1 forgets this deletion; later releases do not
+@embedded_only  # etcd 3.5.1 loses this deletion; later releases do not
 async def test_watch_at_compact_revision_delivers_deletion(store):
     await put(store, b"a")
     deleted = await delete(store, b"a")

@@ -1,4 +1,4 @@
-"""What the formats of upstream's OpenAPI library answer, recorded with kube-openapi of Kubernetes 1.36."""
+"""Results of the formats in upstream's OpenAPI library, recorded with kube-openapi of Kubernetes 1.36."""
 
 ANSWERS = {
     "bsonobjectid": {
@@ -322,4 +322,4 @@ ANSWERS = {
         "é": False,
     },
 }
-"""By format, texts and whether they have it."""
+"""By format: texts, and whether they are valid."""

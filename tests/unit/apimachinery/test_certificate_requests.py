@@ -1,4 +1,4 @@
-"""Signatures of certificate requests: which are good, and what is said of the others."""
+"""Verification of the signatures of certificate requests, and its errors."""
 
 import base64
 
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from mockube.apimachinery.certificate_requests import signature_problem
 
 KEYS = {
-    "rsa": rsa.generate_private_key(65537, 1024),  # a small one is made quickly
+    "rsa": rsa.generate_private_key(65537, 1024),  # a small key is generated quickly
     "ecdsa": ec.generate_private_key(ec.SECP256R1()),
     "ed25519": ed25519.Ed25519PrivateKey.generate(),
 }
@@ -42,7 +42,7 @@ def request(name, digest, **how):
 
 
 def spoiled(made):
-    """With another last byte of the signature."""
+    """Return the request with a changed last byte of its signature."""
     der = bytearray(made.public_bytes(Encoding.DER))
     der[-1] ^= 1
     return x509.load_der_x509_csr(bytes(der))

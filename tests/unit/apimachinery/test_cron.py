@@ -1,4 +1,4 @@
-"""Schedules: the times that follow each other are those of robfig/cron v3."""
+"""Cron schedules have the same next times as in robfig/cron v3."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from mockube.apimachinery import cron
 from mockube.apimachinery.timestamps import format_time, parse_time
 
 ROWS = [line.split("|") for line in (Path(__file__).parent / "cron_times.txt").read_text().splitlines()]
-"""A time, a schedule, and the times that upstream's library says come next; years 1 where none does."""
+"""A time, a schedule, and the next times of upstream's library; year 1 means none."""
 
 
 @pytest.mark.parametrize(("begin", "schedule", "expected"), ROWS)

@@ -1,4 +1,4 @@
-"""Errors are no longer than an answer may be, and what is left out is counted; an ordinary error is whole."""
+"""Errors are truncated to the maximum size of a response, with a count of what is omitted."""
 
 import orjson
 

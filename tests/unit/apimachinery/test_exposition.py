@@ -1,4 +1,4 @@
-"""Metrics as Go's client writes them."""
+"""Metrics in the text format of Go's Prometheus client."""
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram

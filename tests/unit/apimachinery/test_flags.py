@@ -1,4 +1,4 @@
-"""Readers of flags: what a text means, and what is said of one that means nothing."""
+"""Parsers of flag values, and the errors for invalid values."""
 
 from argparse import ArgumentTypeError
 

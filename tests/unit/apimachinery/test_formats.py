@@ -1,4 +1,4 @@
-"""The formats of texts, by upstream's rules and in linear time."""
+"""String formats are checked by upstream's rules and in linear time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Paths as definitions of custom resources write them."""
+"""JSON paths in the definitions of custom resources."""
 
 import pytest
 

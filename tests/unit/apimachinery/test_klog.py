@@ -12,7 +12,7 @@ from mockube.apimachinery import klog
 
 @pytest.fixture
 def stream():
-    """Where logs go, until the test ends."""
+    """Return the stream of the log handler; the fixture restores the root logger."""
     root = logging.getLogger()
     before = root.handlers[:], root.level
     yield io.StringIO()

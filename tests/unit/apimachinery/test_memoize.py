@@ -1,4 +1,4 @@
-"""What is remembered, and what is not."""
+"""Which results are memoized, and which are not."""
 
 from mockube.apimachinery.memoize import memoize
 

@@ -1,4 +1,4 @@
-"""OpenKruise's workloads in the version that comes next, and back."""
+"""Conversion of OpenKruise's workloads between API versions, in both directions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The definitions of packs: what any API server takes, and what belongs together in them."""
+"""The definitions in packs are valid on any API server and consistent with each other."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many items are sorted as few are, and no single call has to do with all of them."""
+"""Many items are sorted like few, and no single call processes all of them."""
 
 import sys
 import weakref
@@ -15,7 +15,7 @@ MANY = 3 * PIECE + 5
 
 
 class Counted:
-    """Counts comparisons."""
+    """A number that counts comparisons."""
 
     count = 0
 
@@ -53,7 +53,7 @@ def test_sort_in_pieces_is_stable():
 
 
 class CountedKey(str):
-    """Counts comparisons."""
+    """A string that counts comparisons."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class CountedKey(str):
 
 
 def most_comparisons(work, value):
-    """Return the result of work, and the comparisons in the one of its calls of C functions that had most."""
+    """Return the result of work, and the maximum of comparisons within one call of a C function."""
     begun, most = [], 0
 
     def note(_frame, event, _called):

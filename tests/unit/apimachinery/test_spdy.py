@@ -1,4 +1,4 @@
-"""Frames of SPDY/3.1, as the specification lays them out."""
+"""Frames of SPDY/3.1, as the specification defines them."""
 
 import zlib
 

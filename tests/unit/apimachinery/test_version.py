@@ -1,4 +1,4 @@
-"""The release that a process is of, and what --version makes of it."""
+"""The release of a process, and the output of --version."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""YAML as sigs.k8s.io/yaml reads it: the answers in these tables are that library's own."""
+"""YAML is decoded as by sigs.k8s.io/yaml; the results in the tables are from that library."""
 
 import pytest
 
@@ -124,7 +124,7 @@ def test_yaml_anchor_is_limited_to_its_document():
         next(documents)
 
 
-# --- aliases: upstream allows what a fixed ratio of nodes allows
+# --- aliases: limited by upstream's ratio of aliases to nodes
 
 
 def repeated(nodes, aliases):

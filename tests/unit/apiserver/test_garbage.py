@@ -1,4 +1,4 @@
-"""When a process looks for garbage: in a process of its own each, since the interpreter's settings are everybody's."""
+"""When a process collects garbage: each test runs in its own process, since the settings are global."""
 
 import subprocess
 import sys

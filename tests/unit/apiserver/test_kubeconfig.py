@@ -1,4 +1,4 @@
-"""A kubeconfig is for its owner's eyes, and never takes the place of somebody else's."""
+"""A kubeconfig is readable by its owner only, and does not replace a file of other origin."""
 
 import base64
 import stat

@@ -1,4 +1,4 @@
-"""Work in slices: all of it, in order, and others get their turn."""
+"""Work in slices: complete, in order, and with turns for other tasks."""
 
 import asyncio
 import threading

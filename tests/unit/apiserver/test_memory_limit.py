@@ -1,4 +1,4 @@
-"""Large requests together reserve no more than there is: those beyond it wait for their turn, and leave nothing behind."""
+"""Large requests reserve memory: those beyond the capacity wait, and all reservations are released."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What URLs ask for: a table of every shape."""
+"""The request info of URLs: a table of all path shapes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a server begins with: a snapshot where its store is new, and never with a store that is half restored."""
+"""The store at the start of a server: a new one may use a snapshot, a partially restored one is refused."""
 
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ CONTENT = {b"pods/a": b'{"a":1}', b"pods/b": b'{"b":1}'}
 
 @pytest.fixture
 async def snapshot(tmp_path):
-    """A file, and at which revision it was taken."""
+    """A snapshot file, and the revision at which it was taken."""
     source = MemoryStore(clock=SteppedClock())
     await fill(source, CONTENT | {b"leases/kube-system/leader": b"{}"})
     file = tmp_path / "a.gz"

@@ -1,4 +1,4 @@
-"""A background task that fails is started again, or ends the server: in no case does it end unnoticed."""
+"""A background task that fails is restarted or ends the server; no failure is silent."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ TASK = "compaction"
 
 
 class Work:
-    """Fails at each start when it is told to."""
+    """Work whose current run fails when `failing` is set."""
 
     def __init__(self):
         self.starts = 0
@@ -101,7 +101,7 @@ async def test_restart_delay_doubles_to_maximum_and_resets(supervised):
 
 
 async def returns():
-    """At once."""
+    """Return at once."""
 
 
 async def is_cancelled_from_within():

@@ -1,4 +1,4 @@
-"""What is found wrong on a machine."""
+"""The checks of `mockube doctor`."""
 
 import os
 

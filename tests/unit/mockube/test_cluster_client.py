@@ -1,4 +1,4 @@
-"""What meets a condition, and what a text of manifests holds."""
+"""Conditions and predicates of a wait, and the parsing of manifests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What can be had from `mockube` itself, and when it is imported."""
+"""The public names of `mockube`, and their import on first use."""
 
 import ast
 import subprocess

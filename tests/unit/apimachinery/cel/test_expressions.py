@@ -1,6 +1,6 @@
-"""Expressions, and what cel-go with Kubernetes' libraries said of them: errors, types, costs and values.
+"""CEL expressions have the errors, types, costs and values of cel-go with Kubernetes' libraries.
 
-The answers were recorded from k8s.io/apiserver 0.36.3: expressions that a generator wrote, and every kind of syntax error.
+The results were recorded from k8s.io/apiserver 0.36.3: generated expressions, and every kind of syntax error.
 """
 
 from pathlib import Path
@@ -74,7 +74,7 @@ def outcome(environment, sizes, value, expression):
 
 
 def shown(value):
-    """Print a value as the program that recorded the answers does."""
+    """Format a value as the program that recorded the results does."""
     if isinstance(value, str):
         text = orjson.dumps(value).decode()
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

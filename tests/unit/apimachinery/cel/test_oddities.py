@@ -1,4 +1,4 @@
-"""Values and errors of expressions that follow from how cel-go and Kubernetes' libraries are written; a real server gave them."""
+"""Unusual values and errors of cel-go and Kubernetes' libraries, recorded from a real server."""
 
 import pytest
 

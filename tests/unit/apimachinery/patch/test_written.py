@@ -1,4 +1,4 @@
-"""JSON in which numbers and texts stay as they were written."""
+"""JSON documents and patches keep number literals and the escapes in strings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What Go's `regexp.Compile` and `MatchString` answer, recorded with Go 1.26."""
+"""Results of Go's `regexp.Compile` and `MatchString`, recorded with Go 1.26."""
 
 REFUSED = [
     ("(", "missing closing ): `(`"),
@@ -92,7 +92,7 @@ REFUSED = [
     ("(日", "missing closing ): `(日`"),
     ('"\n**', "invalid nested repetition operator: `**`"),
 ]
-"""A pattern, and what stands behind "error parsing regexp: "."""
+"""Patterns, and the text of their error after "error parsing regexp: "."""
 
 TEXTS = [
     "",
@@ -184,4 +184,4 @@ MATCHES = [
     ("a{0}b", "00100000000010000"),
     ("(a{0}){1000}", "11111111111111111"),
 ]
-"""A pattern, and for each of the texts whether there is a match in it."""
+"""Patterns, and for each text whether the pattern matches in it."""

@@ -1,4 +1,4 @@
-"""Patterns are read, refused and matched as Go does, in linear time."""
+"""Regular expressions are parsed, refused and matched as in Go, in linear time."""
 
 import contextlib
 import threading

@@ -24,7 +24,7 @@ def test_base64_accepted_by_go_is_decoded(text, data):
     assert base64text.canonical(text) == base64.b64encode(data).decode()
 
 
-# The places are those that Go's own decoder names.
+# The offsets are those that Go's decoder reports.
 @pytest.mark.parametrize(
     ("text", "offset"),
     [

@@ -1,4 +1,4 @@
-"""The facts about upstream's types, by sample; that they are all of them, and that few of them are read at first."""
+"""The schemas of built-in types: samples, completeness, and lazy creation."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from mockube.apimachinery.schema.model import Shape
 
 
 def follow(type_, path):
-    """The type at a path of fields, where `*` stands for the elements of a list or map."""
+    """Return the type at a path of fields, where `*` stands for the items of a list or map."""
     for step in path.split("."):
         type_ = type_.items if step == "*" else type_.fields[step].type
     return type_
@@ -165,7 +165,7 @@ def test_each_type_is_created_once(schemas):
 
 
 def test_every_struct_can_be_created(schemas):
-    """Everything reachable from a kind; a struct that is missing would be a KeyError."""
+    """The test visits every type reachable from a kind; a missing struct raises KeyError."""
     seen, waiting = set(), [schemas.kind(*key) for key in schemas.kinds()]
     while waiting:
         found = waiting.pop()

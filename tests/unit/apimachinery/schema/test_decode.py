@@ -1,4 +1,4 @@
-"""The two halves of decoding together: that they agree is tested with trees that nobody thought of."""
+"""The fast and the slow decoder agree on generated trees."""
 
 from contextlib import suppress
 
@@ -83,7 +83,7 @@ LEAVES = {
 
 @st.composite
 def values(draw, of, depth, noise):
-    """What fits the type, and now and then what does not."""
+    """Generate values of the type, and occasionally of another type."""
     if draw(st.integers(0, 19)) < noise:
         return draw(JSON)
     if of.shape in LEAVES:
@@ -110,7 +110,7 @@ def objects(noise):
 
 @given(objects(noise=0))
 def test_second_decoding_changes_nothing(decoder, drawn):
-    """From the second time on: of a pointer to a zero time Go writes null, and of null nothing."""
+    """The comparison begins with the second decoding: Go writes a pointer to a zero time as null, and omits null."""
     of, tree = drawn
     once = decoder.decode(of, tree)
     twice = decoder.decode(of, once.tree)
@@ -119,7 +119,7 @@ def test_second_decoding_changes_nothing(decoder, drawn):
 
 
 def outcome(decoder, of, text):
-    """What decoding told, in the words of its slow half."""
+    """Return the errors of decoding in the form of the slow decoder."""
     try:
         return faults.Faults(strict=decoder.decode(of, orjson.loads(text), text=text).strict)
     except DecodeError as error:

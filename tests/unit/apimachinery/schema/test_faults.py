@@ -1,4 +1,4 @@
-"""Messages to the letter. Each is what Go's decoder says of that text."""
+"""Decoding errors have exactly the messages of Go's decoder."""
 
 import orjson
 import pytest

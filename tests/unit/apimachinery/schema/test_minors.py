@@ -1,4 +1,4 @@
-"""The tables of older minor releases, and the types that are made of them."""
+"""Schemas of older minor releases, and the types that are created from them."""
 
 from argparse import ArgumentTypeError
 

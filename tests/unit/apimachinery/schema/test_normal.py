@@ -1,4 +1,4 @@
-"""Trees as Go would write them after it read them, and no more than that: messages are in test_faults.py."""
+"""Decoded trees equal what Go writes after it read them; error messages are in test_faults.py."""
 
 import orjson
 import pytest
@@ -14,12 +14,12 @@ def normal(schemas, api_version, kind, tree, pruned=None):
 
 
 def assert_written(tree, expected):
-    """Equal, and in the same order."""
+    """Assert that both are equal, including the order of members."""
     assert orjson.dumps(tree) == orjson.dumps(expected)
 
 
 CONTAINER = {"name": "", "resources": {}}
-"""A container of which nothing was given."""
+"""The normal form of an empty container."""
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_objects_are_normalised(schemas, api_version, kind, tree, expected):
 
 
 def in_schema(tree):
-    """A definition with this schema, which is written as it is given but for the schema."""
+    """Return a definition in normal form with this schema."""
     return {
         "metadata": {},
         "spec": {

@@ -1,4 +1,4 @@
-"""Numbers where a type has integers, as Go's converter reads them from unstructured objects."""
+"""Integers in unstructured objects are converted as in Go."""
 
 import pytest
 

@@ -13,7 +13,7 @@ JSON = st.recursive(
         st.lists(inner, max_size=4) | st.dictionaries(st.text('a{}[]":\\', max_size=4), inner, max_size=4)
     ),
 )
-"""Full of what looks like punctuation and is none."""
+"""Strings with brackets, quotes and escapes."""
 
 WAYS_TO_WRITE = [
     pytest.param(orjson.dumps, id="compact"),
@@ -47,7 +47,7 @@ def test_shallow_document_with_many_brackets_is_accepted(text):
 
 
 def test_brackets_in_strings_are_not_counted():
-    """Brackets that close in strings close nothing."""
+    """A closing bracket within a string does not reduce the depth."""
     hidden = b'["]]]",' * (MAX_DEPTH + 1) + b"1" + b"]" * (MAX_DEPTH + 1)
     assert orjson.loads(hidden)
     assert is_too_deep(hidden)
@@ -65,7 +65,7 @@ def depth(tree):
 
 @given(JSON, st.integers(0, MAX_DEPTH))
 def test_scanned_depth_equals_walked_depth(tree, around):
-    """As deep as the bound lets it be and one more, so that it is the innermost that decides."""
+    """The text is nested to the limit, and one level deeper, so that the innermost value decides."""
     most = MAX_DEPTH - depth(tree)
     for extra in (min(around, most), most, most + 1):
         text = b"[" * extra + orjson.dumps(tree) + b"]" * extra

@@ -1,4 +1,4 @@
-"""Every expectation is what Go's decoder leaves of the text."""
+"""Duplicate fields are merged as by Go's decoder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What Go's converter says of unstructured objects that are not of their type."""
+"""Errors of Go's converter for unstructured objects of the wrong type."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def container(**fields):
             "json: cannot unmarshal array into Go value of type int32",
         ),
         (container(imagePullPolicy=1), "cannot convert int64 to v1.PullPolicy"),
-        # Fields are visited as the struct has them, whatever the order of the object.
+        # Fields are converted in the order of the struct, not of the object.
         ({"status": 1, "spec": "x", "metadata": []}, "cannot restore struct from: slice"),
     ],
 )

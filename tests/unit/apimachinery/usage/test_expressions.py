@@ -1,4 +1,4 @@
-"""Expressions of kwok's ResourceUsages."""
+"""Expressions in kwok's ResourceUsages."""
 
 from datetime import UTC, datetime
 

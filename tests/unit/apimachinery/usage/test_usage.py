@@ -1,4 +1,4 @@
-"""What containers use, and what says so."""
+"""Resource usage of containers, and the annotations and objects that specify it."""
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom

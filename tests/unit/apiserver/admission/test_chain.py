@@ -1,4 +1,4 @@
-"""Which plugins are asked about a write, and in which order."""
+"""Which admission plugins are called for a write, and in which order."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What a pod asks for in all."""
+"""LimitRanger: the total requests of a pod, and the refusal of pods beyond a limit."""
 
 from time import thread_time
 
@@ -60,7 +60,7 @@ def test_pod_total_of_requests(spec, expected):
 
 
 class Backend:
-    """Shows one LimitRange."""
+    """A backend that returns LimitRange objects."""
 
     def __init__(self, *limits):
         self.worker = Worker()

@@ -1,4 +1,4 @@
-"""Which addresses of a network can be given out."""
+"""Which addresses of a network can be allocated."""
 
 from ipaddress import ip_network
 

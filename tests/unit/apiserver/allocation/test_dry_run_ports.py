@@ -1,4 +1,4 @@
-"""Node ports of a dry run, which upstream does not look up in the range."""
+"""Node ports in a dry run: the server does not check the range, as upstream."""
 
 from mockube.apiserver.allocation.node_ports import allocate_node_ports
 from mockube.apiserver.allocation.ports import FIRST_MADE_UP, NodePorts

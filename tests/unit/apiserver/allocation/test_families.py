@@ -1,4 +1,4 @@
-"""Which families a Service is of, and what cannot be."""
+"""The IP families of a Service, and which combinations are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The record of node ports, and which of them a Service takes."""
+"""The node port allocator, and which ports a Service allocates."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from mockube.apiserver.allocation.ports import NodePorts
 
 PORTS = range(30000, 30100)
 STATIC = 16
-"""Of a hundred ports, those that are given out last."""
+"""The ports that are allocated last, of a range of 100."""
 
 
 def record(*used, ports=PORTS, draw=0.0):

@@ -1,4 +1,4 @@
-"""The audit log: which rule decides, what a line says, and who may read the file."""
+"""The audit log: which rule matches, what a line contains, and the mode of the file."""
 
 import os
 import stat
@@ -97,7 +97,7 @@ def test_invalid_audit_policy_is_refused(tmp_path, text):
 
 @dataclass
 class Arrived:
-    """A request as the server hands it to the log."""
+    """A request as the server passes it to the audit log."""
 
     info: RequestInfo
     audit_id: str = "id"
@@ -115,7 +115,7 @@ def arrived(method, path=POD, **rest):
 
 
 def logged(tmp_path, arrival, code=200, **rest):
-    """The one line that a request leaves."""
+    """Return the only line that a request adds to the log."""
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     audit.complete(audit.receive(arrival), arrival, code, **rest)
     audit.close()
@@ -275,5 +275,5 @@ def test_audit_log_that_is_no_regular_file_is_refused(tmp_path):
 
 
 def _reader(pipe):
-    """A pipe that has a reader can be written to."""
+    """Open the pipe for reading: a pipe without a reader cannot be opened for writing."""
     return os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb")

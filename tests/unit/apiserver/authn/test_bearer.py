@@ -1,4 +1,4 @@
-"""Bearer tokens: every reader is asked, what is known is not asked again for a while, and all refusals look the same."""
+"""Bearer tokens: every reader is called, results are cached for a time, and all refusals are the same."""
 
 import pytest
 
@@ -19,7 +19,7 @@ ALICE, BOB = User(name="alice"), User(name="bob")
 
 
 class Reader:
-    """Knows tokens of one prefix, and counts how often it was asked."""
+    """A reader that accepts tokens with one prefix, and counts its calls."""
 
     def __init__(self, prefix, user):
         self.prefix, self.user, self.asked = prefix, user, 0

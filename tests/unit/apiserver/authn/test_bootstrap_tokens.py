@@ -1,4 +1,4 @@
-"""Bootstrap tokens: which Secret makes which user, as upstream reads it."""
+"""Bootstrap tokens: which Secret authenticates as which user, as upstream."""
 
 import base64
 from datetime import UTC, datetime

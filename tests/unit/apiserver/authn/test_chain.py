@@ -1,4 +1,4 @@
-"""Who is asked first, and what those may do who show nothing."""
+"""The order of authenticators, and requests without credentials."""
 
 import base64
 
@@ -75,7 +75,7 @@ async def test_invalid_token_is_refused_even_on_open_paths(path):
 
 
 def expiring(clock, authorization=""):
-    """A certificate that expires in a minute."""
+    """Return credentials with a certificate that expires in a minute."""
     return PresentedCredentials(authorization, SUBJECT, clock.now().timestamp() + 60)
 
 

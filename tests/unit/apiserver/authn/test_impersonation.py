@@ -1,6 +1,6 @@
-"""Impersonation: what headers ask for, which permissions a mode needs, and who the request is made as.
+"""Impersonation: the headers, the permissions that each mode needs, and the resulting user.
 
-Messages and users are those that kube-apiserver 1.36.3 answered with.
+Messages and users are those of kube-apiserver 1.36.3.
 """
 
 import pytest
@@ -22,7 +22,7 @@ AUTHENTICATED = "system:authenticated"
 
 
 class Permits:
-    """Allows some verbs, all unless they are named; remembers what it was asked."""
+    """An authorizer that allows the given verbs, or all by default, and records the attributes of its calls."""
 
     def __init__(self, *verbs):
         self.verbs = verbs

@@ -1,4 +1,4 @@
-"""Tokens that Secrets hold: good as long as the Secret and the account are there."""
+"""Tokens in Secrets: valid as long as the Secret and the service account exist."""
 
 import base64
 

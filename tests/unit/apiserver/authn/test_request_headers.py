@@ -1,4 +1,4 @@
-"""Users whom a front proxy names: which headers, of which requests, and what becomes of the headers."""
+"""Users in the headers of a front proxy: which headers and which certificates are accepted."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: what they say, and everything that makes them no good."""
+"""Tokens of service accounts: their claims, and the reasons for which they are refused."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""The text of a service account's token: what can be written or read in two ways is refused."""
+"""The text of a service account's token: non-canonical and ambiguous encodings are refused."""
 
 import orjson
 import pytest
@@ -18,7 +18,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def with_other_bits(part):
-    """A text that decodes to the same bytes, where their number leaves bits over at the end."""
+    """Return another base64 text that decodes to the same bytes: only the unused last bits differ."""
     return part[:-1] + ALPHABET[ALPHABET.index(part[-1]) ^ 1]
 
 
@@ -39,7 +39,7 @@ def with_other_bits(part):
 async def test_non_canonical_token_text_is_refused(world, part, change):
     keys = world.accounts.keys
     texts = orjson.dumps({"alg": "ES256", "kid": keys.signer.id}), orjson.dumps(claims_of(world.give()))
-    # A blank more where no bits would be left over.
+    # A blank is added to a part that would have no unused bits.
     text = ".".join(encode(one if len(one) % 3 else one + b" ") for one in texts)
     parts = [*text.split("."), encode(keys.sign(text.encode()))]
     assert all(len(one) % 4 for one in parts)
@@ -49,7 +49,7 @@ async def test_non_canonical_token_text_is_refused(world, part, change):
 
 
 def signed(world, header=b"", claims=b""):
-    """A token of exactly these bytes; what is not given is as in a good one."""
+    """Return a signed token of exactly these bytes; an omitted part is that of a valid token."""
     keys = world.accounts.keys
     head = header or orjson.dumps({"alg": "ES256", "kid": keys.signer.id})
     text = f"{encode(head)}.{encode(claims or orjson.dumps(claims_of(world.give())))}"

@@ -1,4 +1,4 @@
-"""Tokens of a file: what a line must have, and which of two counts."""
+"""The static token file: the format of a line, and which line of a duplicate token applies."""
 
 import logging
 

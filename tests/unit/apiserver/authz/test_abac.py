@@ -1,4 +1,4 @@
-"""Policies of a file: of both forms, whom they are about and what they allow."""
+"""ABAC policy files in both formats: which subjects a line matches and what it allows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The first authorizer with an opinion decides, and who may not is told what and why."""
+"""The first authorizer with an opinion decides, and a refusal has upstream's message."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An AuthorizationConfiguration is refused in upstream's words: `refusals.txt` is what a real kube-apiserver said."""
+"""An invalid AuthorizationConfiguration is refused with the errors of a real kube-apiserver (`refusals.txt`)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a node may do: by what its pods refer to, as kube-apiserver 1.36.3 answers."""
+"""The node authorizer allows a node what its pods reference, as kube-apiserver 1.36.3 does."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""RBAC compared with an oracle of one page: rules read as they stand, one after another."""
+"""RBAC decisions equal those of a simple reference implementation that evaluates every rule in turn."""
 
 import random  # noqa: TID251 - seeded
 
@@ -25,7 +25,7 @@ NAMESPACES = ("ns1", "ns2")
 
 
 class World:
-    """Roles and bindings, given to the authorizer as changes and to the oracle as they are."""
+    """Roles and bindings: the authorizer gets them as changes, the reference implementation as objects."""
 
     def __init__(self):
         self.objects = {}
@@ -47,7 +47,7 @@ class World:
             self.authorizer.change(resource, Change(ChangeKind.DELETED, gone, None, 0.0))
 
     def allows(self, question):
-        """The oracle."""
+        """Return the decision of the reference implementation."""
         user, namespace = question.user, question.namespace
         for (resource, place, _), binding in self.objects.items():
             if resource not in ("clusterrolebindings", "rolebindings") or (place and place != namespace):
@@ -147,7 +147,7 @@ class Dice:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_rbac_decision_matches_reference(seed):
-    """2,000 questions for each seed, with changes between them."""
+    """2,000 requests for each seed, with changes of the policy between them."""
     dice, world = Dice(seed), World()
     allowed = 0
     for number in range(2000):

@@ -1,4 +1,4 @@
-"""What other API servers are told: combined with what another server of the cluster wrote."""
+"""The data of extension-apiserver-authentication: merged with what another server of the cluster wrote."""
 
 from datetime import timedelta
 

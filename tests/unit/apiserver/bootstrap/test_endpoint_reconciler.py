@@ -1,4 +1,4 @@
-"""The service `kubernetes` leads to every server of a store that lives, and to no other."""
+"""The endpoints of the Service `kubernetes` are exactly the running servers of the store."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ async def read(server, resource):
 
 
 async def addresses(server):
-    """Of the Endpoints, which those of the EndpointSlice equal."""
+    """Return the addresses of the Endpoints; those of the EndpointSlice must be equal."""
     subsets = (await read(server, ENDPOINTS)).get("subsets") or []
     found = [address["ip"] for subset in subsets for address in subset["addresses"]]
     endpoints = (await read(server, ENDPOINT_SLICES))["endpoints"] or []

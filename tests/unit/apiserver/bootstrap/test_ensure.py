@@ -1,4 +1,4 @@
-"""Objects of the system are made once, what people change stays, and what tells of the server is made true again."""
+"""System objects are created once, changes by users are kept, and fields that describe the server are restored."""
 
 import asyncio
 from datetime import timedelta
@@ -91,7 +91,7 @@ async def test_fixed_objects_are_stored_as_create_would_store_them(server):
                 assert together["metadata"].pop("uid") != alone["metadata"].pop("uid")
                 for tree in (together, alone):
                     del tree["metadata"]["resourceVersion"]
-                    # The status of flow schemas is written beside this.
+                    # The status of flow schemas is written concurrently.
                     managers = tree["metadata"]["managedFields"]
                     tree["metadata"]["managedFields"] = [
                         each for each in managers if "subresource" not in each
@@ -162,7 +162,7 @@ async def test_no_flow_schema_is_dangling(server):
     for schema in SCHEMAS:
         assert schema.level in {"exempt", *LIMITED}
 
-        async with asyncio.timeout(PATIENCE):  # the status is written beside the rest
+        async with asyncio.timeout(PATIENCE):  # the status is written concurrently
             while "conditions" not in (tree := await read(server, FLOW_SCHEMAS, schema.name)).get(
                 "status", {}
             ):

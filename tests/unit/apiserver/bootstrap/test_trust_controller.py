@@ -1,4 +1,4 @@
-"""The ConfigMap extension-apiserver-authentication follows the authorities, and survives its deletion and changes."""
+"""The ConfigMap extension-apiserver-authentication is updated with the CAs, and restored after changes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Flags as kube-apiserver takes them, and what is said of wrong ones."""
+"""The flags of kube-apiserver, and the errors for invalid ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a server lets in besides its own machine is said where it is started."""
+"""Warnings for settings that admit clients from other machines."""
 
 from mockube.apiserver.config.exposure import warnings
 

@@ -1,4 +1,4 @@
-"""What columns of definitions show, by their paths: kube-apiserver 1.36.3 answered a list of one object with these cells."""
+"""Values of printer columns by JSON path: the cells are those of kube-apiserver 1.36.3."""
 
 import pytest
 
@@ -38,7 +38,7 @@ TREE = {
     "status": {"conditions": [READY, PROGRESSING]},
 }
 REFUSED = object()
-"""The object is shown without the column."""
+"""The column is omitted from the table."""
 PATHS = {
     ".spec.replicas": "3",
     ".spec['replicas']": "3",

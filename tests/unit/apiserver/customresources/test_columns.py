@@ -53,7 +53,7 @@ def test_column_without_description_names_its_path():
 
 @pytest.mark.parametrize("path", [".spec[size]", ".l" + "[?(" * 2000 + "@.a" + ")]" * 2000])
 def test_columns_from_first_unparsable_path_on_are_omitted(caplog, path):
-    """Measured: kube-apiserver takes such a definition, and shows the columns before it."""
+    """Measured: kube-apiserver accepts such a definition and prints the columns before the invalid path."""
     columns = [column("string", one) | {"name": one[:5]} for one in (".spec.size", path, ".spec")]
     odd = definitions.version(additionalPrinterColumns=columns)
     (custom,) = compile_definition(definitions.definition(odd), dict)

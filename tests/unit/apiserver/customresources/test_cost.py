@@ -1,4 +1,4 @@
-"""How long objects of a kind may take to check is estimated from its schema, never too low by much."""
+"""The validation cost of a kind is estimated from its schema, and never much too low."""
 
 import orjson
 import pytest

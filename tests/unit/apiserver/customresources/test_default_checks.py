@@ -1,4 +1,4 @@
-"""Defaults within the head of an object, as a real kube-apiserver 1.36 takes or refuses them."""
+"""Defaults in the metadata of embedded objects are accepted or refused as by a real kube-apiserver 1.36."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a schema declares is filled in where it is absent."""
+"""Defaults of a schema are applied where the field is absent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is done with definitions and custom objects takes time in proportion to their size."""
+"""Definitions and custom objects are processed in time linear in their size."""
 
 import orjson
 import pytest

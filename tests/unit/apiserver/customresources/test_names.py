@@ -1,4 +1,4 @@
-"""Names are given to whom they were given first."""
+"""The first definition that uses a name gets it; later ones with the same name are in conflict."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What rules in CEL say of objects: at their values, of changes, and within a budget."""
+"""CEL validation rules of custom resources: values, transition rules, and the cost budget."""
 
 import pytest
 

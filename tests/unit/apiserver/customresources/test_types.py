@@ -1,4 +1,4 @@
-"""What patches and apply know of a custom resource."""
+"""The types that patches and server-side apply use for custom resources."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is added to definitions: every one of them, for a field that is there, and where it belongs."""
+"""Additions to OpenAPI definitions: all are applied, and each to an existing field."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Documents are made again when a group and version changes, and not when others do."""
+"""OpenAPI documents are generated again only if their group version changes."""
 
 from mockube.apiserver.openapi.documents import MOST_TEXTS, KnownDocuments, Text
 

@@ -1,4 +1,4 @@
-"""OpenAPI documents: whole, without loose ends, and the same whenever they are asked for."""
+"""OpenAPI documents: complete, without unresolved references, and deterministic."""
 
 import orjson
 import pytest
@@ -81,7 +81,7 @@ def test_v2_document_is_served_as_protobuf():
 
 
 def payloads(message):
-    """What stands in a message of messages, one after the other."""
+    """Yield the payloads of a message that consists of messages."""
     at = 0
     while at < len(message):
         at = read_varint(message, at)[1]
@@ -93,7 +93,7 @@ V3 = {folder: orjson.loads(DOCUMENTS.v3(folder).body) for folder in ("api/v1", "
 
 
 def schemas_of(folder, name):
-    """A definition as each version has it."""
+    """Return the schemas of a definition in OpenAPI v2 and v3."""
     return V2["definitions"][name], V3[folder]["components"]["schemas"][name]
 
 

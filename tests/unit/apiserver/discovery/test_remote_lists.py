@@ -1,4 +1,4 @@
-"""Resource lists of other servers in the form of aggregated discovery: as kube-aggregator converts them."""
+"""Resource lists of other servers are converted to aggregated discovery as kube-aggregator converts them."""
 
 import orjson
 import pytest

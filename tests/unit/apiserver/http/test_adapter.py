@@ -1,4 +1,4 @@
-"""What a handler is given of a request over a socket, and what its client reads of a response."""
+"""The request that a handler receives from a socket, and the bytes of its response."""
 
 import pytest
 
@@ -13,7 +13,7 @@ GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 
 
 async def sent(handle, request=GET):
-    """The wire after a request was handled."""
+    """Return the transport after a request was handled."""
     server = Server(handle, clock=SteppedClock())
     wire = FakeTransport(server())
     wire.receive(request)

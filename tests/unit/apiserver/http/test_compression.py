@@ -1,4 +1,4 @@
-"""Which answers are compressed, for whom, where, and that nothing else about them changes."""
+"""Which responses are compressed; everything else in them is unchanged."""
 
 import asyncio
 import gzip
@@ -15,7 +15,7 @@ LEAST = b"x" * (compression.MIN_SIZE + 1)
 
 
 class Connection:
-    """A connection to a server whose answers have the body that the path names."""
+    """A connection to a server whose responses have the body that the path selects."""
 
     def __init__(self, reader, writer):
         self._reader = reader

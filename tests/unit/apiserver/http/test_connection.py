@@ -1,4 +1,4 @@
-"""What a client may send before a request of it is served: counted, bounded, and in its turn."""
+"""Parsing of a connection: limits of heads and bodies, timeouts, and the order of pipelined requests."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Site:
-    """A server whose handler notes each request, and answers when it may."""
+    """A server whose handler records each request, and responds when the test allows it."""
 
     def __init__(self):
         self.clock = SteppedClock()

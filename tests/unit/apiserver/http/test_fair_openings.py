@@ -1,4 +1,4 @@
-"""Whose connection to a kubelet is opened next."""
+"""Fairness between clients whose requests wait for a connection to a kubelet."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ KUBELET, OTHER = ("10.0.0.1", 10250), ("10.0.0.2", 10250)
 
 
 class Connections:
-    """Connections that are being opened until the test says that they are."""
+    """Connections whose opening the test completes."""
 
     def __init__(self, limit):
         self.clock = SteppedClock()
@@ -72,7 +72,7 @@ async def test_a_client_that_goes_gives_its_turn_to_the_next(connections):
     await connections.end("c")
     connections.tasks["a"].cancel()
     await turn()
-    connections.tasks["d"].cancel()  # Its turn has come, and it has not begun.
+    connections.tasks["d"].cancel()  # It is next in the queue and has not started.
     await turn()
     await connections.begin("e", "alice")
     assert connections.begun == ["a", "b", "e"]

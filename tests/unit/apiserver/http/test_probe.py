@@ -1,4 +1,4 @@
-"""What is told of a process that is asked how it is."""
+"""HTTP health probes of a process: results, messages and redirects."""
 
 import socket
 
@@ -60,7 +60,7 @@ async def test_probe_of_closed_port_fails_with_gos_message():
 
 @pytest.mark.parametrize("path", ["/away", "/again"])
 async def test_probe_redirects_stay_on_host_and_are_limited(server, path):
-    """Nobody listens at port 1, so whoever went there would fail."""
+    """No server listens on port 1, so a request that followed the redirect would fail."""
     assert (await probe(str(server.make_url(path)))) == Health(is_good=True, message="302: Found")
 
 

@@ -1,4 +1,4 @@
-"""Answers as the bytes that a client reads."""
+"""Responses as bytes on the connection."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
 
 
 async def spoken(request, *parts, ends=False):
-    """All that a server that answers with some parts says to a request before it hangs up."""
+    """Return all bytes that the server sends until it closes the connection."""
 
     async def handle(request):
         request.client.head += "Audit-Id: a\r\n"

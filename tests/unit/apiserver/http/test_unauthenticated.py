@@ -1,4 +1,4 @@
-"""Which connection is closed when too many are unauthenticated."""
+"""Which connection is closed if there are too many unauthenticated ones."""
 
 from mockube.apiserver.http.server import UnauthenticatedConnections
 

@@ -1,4 +1,4 @@
-"""Fields of gates that are off are dropped of what is new, and kept where they are used."""
+"""Fields of disabled feature gates are dropped from an object unless the old object uses them."""
 
 import orjson
 import pytest

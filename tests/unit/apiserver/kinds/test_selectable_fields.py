@@ -1,4 +1,4 @@
-"""What field selectors see of fields that are absent: Go's zero value, whatever the kind."""
+"""Field selectors match the zero value of Go if a field is absent."""
 
 import pytest
 

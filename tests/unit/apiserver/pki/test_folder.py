@@ -1,4 +1,4 @@
-"""Certificates are made once, used as long as they are good, and kept from others' eyes."""
+"""Certificates are created once, used as long as they are valid, and readable by their owner only."""
 
 import fcntl
 import logging
@@ -146,7 +146,7 @@ def test_ca_without_key_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["ca.crt", "ca.key", "apiserver.crt", "admin.key", "sa.key"])
 def test_world_writable_file_is_refused(tmp_path, name):
-    """Else whoever may write to the folder brings an authority of his own, and makes himself a master."""
+    """Otherwise another user could replace the CA and issue a certificate of system:masters."""
     make(tmp_path)
     (tmp_path / name).chmod(0o602)
     before = contents(tmp_path)

@@ -1,4 +1,4 @@
-"""Private files: for their owner alone, whole, and never by way of a file that somebody else has put there."""
+"""Private files: mode 0600, written completely or not at all, and never through a planted file or link."""
 
 import os
 import stat

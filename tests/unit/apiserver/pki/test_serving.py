@@ -1,4 +1,4 @@
-"""The files of a server's certificates: what they contain later counts for new connections, if it is valid."""
+"""Reload of certificate files: new connections use the new contents if these are valid."""
 
 import ssl
 
@@ -86,7 +86,7 @@ async def test_invalid_authorities_are_not_used(files, content, caplog):
         await files.certificates.reload()
     assert files.certificates.client_ca == files.authority.certificate
     assert files.notified == []
-    assert [record.levelname for record in caplog.records] == ["ERROR"]  # once, though it was read twice
+    assert [record.levelname for record in caplog.records] == ["ERROR"]  # one record for two reads
 
 
 async def test_a_certificate_without_its_key_is_not_used(files):
@@ -96,7 +96,7 @@ async def test_a_certificate_without_its_key_is_not_used(files):
     files.write(half, second, files.authority.certificate)
     await files.certificates.reload()
     assert files.certificates.certificate == files.pair.certificate
-    assert files.certificates.client_ca == second  # one invalid file does not hold up the others
+    assert files.certificates.client_ca == second  # the other files are reloaded
     files.write(other, second, files.authority.certificate)
     await files.certificates.reload()
     assert files.certificates.certificate == other.certificate

@@ -1,4 +1,4 @@
-"""What a write may not touch stays, and neither tree is changed."""
+"""Fields that a write must not change keep their values, and neither input is modified."""
 
 import orjson
 import pytest

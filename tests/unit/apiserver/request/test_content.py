@@ -1,4 +1,4 @@
-"""Documents as Go's file server writes them: conditions and ranges."""
+"""Conditional and range requests for documents, as in Go's file server."""
 
 from datetime import UTC, datetime
 

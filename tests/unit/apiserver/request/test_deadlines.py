@@ -1,4 +1,4 @@
-"""Work that is stopped when its time is over, and work that is not."""
+"""Work is cancelled at its deadline; work that finishes earlier is not."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.support.turns import turns
 
 
 class CountingClock(SteppedClock):
-    """Knows how many timers were asked for."""
+    """A clock that counts the timers it created."""
 
     timers = 0
 

@@ -1,4 +1,4 @@
-"""The way of a request through all filters, without any transport."""
+"""A request through the whole filter chain, without a transport."""
 
 import asyncio
 import contextlib

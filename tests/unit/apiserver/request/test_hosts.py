@@ -1,4 +1,4 @@
-"""Which Host and Origin headers a server takes: its own names and every address, and of browsers no foreign site."""
+"""Which Host and Origin headers are accepted: own names, every IP address, and no foreign origins."""
 
 import pytest
 

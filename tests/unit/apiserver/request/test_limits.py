@@ -1,4 +1,4 @@
-"""What a request may take: places in flight, and how much time."""
+"""Limits of a request: requests in flight and timeouts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""/metrics in the format that a scraper takes, and what came of health checks."""
+"""The formats of /metrics, and metrics of health checks."""
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram

@@ -1,4 +1,4 @@
-"""The index of pages, and discovery in every format."""
+"""The index of paths, and discovery in every format."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Lists in each form that a client may want, of more objects than are made at once."""
+"""Lists in each format, with more objects than are rendered in one slice."""
 
 import orjson
 import pytest

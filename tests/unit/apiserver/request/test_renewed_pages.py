@@ -1,4 +1,4 @@
-"""Pages that tell of what comes and goes."""
+"""Pages are created on first use, cached, and created again when they are outdated."""
 
 from mockube.apiserver.request.pages import RenewedPages
 

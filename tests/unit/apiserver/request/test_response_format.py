@@ -1,4 +1,4 @@
-"""How answers are written: newlines, indentation for people, and errors in the format that was asked for."""
+"""The format of response bodies: newlines, indentation, and errors in the negotiated format."""
 
 import orjson
 import pytest

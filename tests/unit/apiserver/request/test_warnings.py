@@ -1,4 +1,4 @@
-"""How much of many warnings is told."""
+"""The number and size of warning headers are limited."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""History is forgotten one interval later, by one of the servers that share a store."""
+"""History is compacted one interval later, by only one of the servers that share a store."""
 
 import asyncio
 
@@ -87,7 +87,7 @@ async def test_zero_compaction_interval_disables_it(store):
 
 @pytest.fixture
 async def running():
-    """Runs work until the test ends."""
+    """Return a function that runs a coroutine in a task until the test ends."""
     tasks = []
     yield lambda work: tasks.append(asyncio.create_task(work))
     for task in tasks:

@@ -1,4 +1,4 @@
-"""What the watch cache shows is compared with the store: a difference is told of, counted and mended."""
+"""The watch cache is compared with the store: a difference is logged, counted and repaired."""
 
 import asyncio
 import contextlib
@@ -57,7 +57,7 @@ class Checked:
         return await self.store.delete(Delete(key=MAPS + name.encode()))
 
     async def turn(self):
-        """A turn of the check, however many slices it takes."""
+        """Run one round of the check, with all of its slices."""
         turn = asyncio.create_task(self.check.turn())
         while not turn.done():
             await turns(4)
@@ -155,8 +155,8 @@ async def test_many_keys_are_compared_in_slices(checked):
     await checked.watch_cache.fresh()
     turn = asyncio.create_task(checked.turn())
     await turns(4)
-    await checked.put("d")  # of a slice that is still to come
-    await checked.put("a")  # of one that is done
+    await checked.put("d")  # in a slice that was not read yet
+    await checked.put("a")  # in a slice that was read
     await turn
     await until(lambda: checked.resets)
     assert set(checked.shown()) == set("abdef")
@@ -164,7 +164,7 @@ async def test_many_keys_are_compared_in_slices(checked):
 
 
 async def test_change_after_read_of_slice_is_no_difference(checked):
-    """The watch cache has gone on while the slice was on its way."""
+    """The watch cache receives later changes while the slice is read."""
     for name in "abc":
         await checked.put(name)
     await checked.watch_cache.fresh()

@@ -1,4 +1,4 @@
-"""Continue tokens: they come back as they went, and none leads out of its folder."""
+"""Continue tokens round-trip, and no forged token reads outside its prefix."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""What a resource cache shows of its objects."""
+"""Lists and counts of a resource cache."""
 
 import pytest
 

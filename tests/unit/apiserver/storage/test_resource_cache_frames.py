@@ -1,4 +1,4 @@
-"""A watch's frame is made once for all who follow closely, and not kept for as long as the change can be replayed."""
+"""A watch frame is encoded once and cached for the most recent changes only."""
 
 from mockube.apiserver.storage.resource_cache import FRAMED, Change, ChangeKind, ResourceCache
 from mockube.apiserver.storage.stored import Stored

@@ -1,4 +1,4 @@
-"""The revision at which a new store begins: after that of every earlier store, and exact for every client."""
+"""The initial revision of a new store is above those of earlier stores, and exact as a double."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ from mockube.apiserver.storage.revisions import BUMP, initial_revision
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 WRITES_PER_SECOND = 200_000
-"""More than any store of ours makes."""
+"""An upper bound of the write rate of any store."""
 EXACT_AS_DOUBLE = 2**53
 
 

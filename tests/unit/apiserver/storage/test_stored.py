@@ -1,4 +1,4 @@
-"""Objects as text: the revision spliced in, the order kept."""
+"""Objects as stored text: the insertion of the resource version, and the order of members."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Many changes are taken into the watch cache in slices, and no reader sees a part of them."""
+"""The watch cache applies large batches in slices, and no reader sees a part of a batch."""
 
 import asyncio
 import contextlib
@@ -132,7 +132,7 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
         rewriting = rewrite(store, 2 * BACKLOG)
         if has_some:
             revision = (await stream.take())[-1].change.revision
-            stream.bookmark(revision - 1)  # this would be a step back
+            stream.bookmark(revision - 1)  # this revision would be older than the delivered event
         revision = await rewriting
         await watch_cache.wait_reached(revision)
         assert (stream.overflowed, not await stream.take()) == (True, True)
@@ -157,7 +157,7 @@ async def test_bookmark_is_not_older_than_delivered_event(store):
 
 
 class Reads:
-    """`read_value`, and how many values it was asked for."""
+    """`read_value` with a count of its calls."""
 
     def __init__(self):
         self.count = 0
@@ -168,7 +168,7 @@ class Reads:
 
 
 class Foreign:
-    """A store that gives back other objects than it was given, as an etcd does."""
+    """A store that returns other objects than were written, as etcd does."""
 
     def __init__(self, store):
         self._store = store
@@ -212,7 +212,7 @@ async def test_own_writes_are_not_decoded_again(store, wrap):
         await until(lambda: watch_cache.revision == result.revision)
         assert reads.count == 0
         other = put(1, size=1)
-        watch_cache.trust(own.key, own.value)  # of a write that did not happen
+        watch_cache.trust(own.key, own.value)  # of a write that did not take place
         for expected in (1, 2):
             result = await store.put(other)
             await until(lambda result=result: watch_cache.revision == result.revision)
@@ -224,7 +224,7 @@ async def test_memory_for_unconfirmed_writes_is_bounded(store):
     reads = Reads()
     async with mirroring(store, SteppedClock(), reads) as watch_cache:
         own, half = put(1), put(2, size=MAX_TRUSTED_BYTES // 2)
-        for value in (own, half, half):  # what is written again takes memory once
+        for value in (own, half, half):  # an equal value written again uses no more memory
             watch_cache.trust(value.key, value.value)
         result = await store.put(own)
         await until(lambda: watch_cache.revision == result.revision)
@@ -272,7 +272,7 @@ async def test_consistent_read_catches_up_without_waiting_for_watch(store):
             await store.put(put(number))
         reading = watch_cache.fresh()
         with pytest.raises(StopIteration) as ended:
-            reading.send(None)  # it ends without a turn of the event loop
+            reading.send(None)  # it returns without a turn of the event loop
         assert ended.value.value == watch_cache.revision
         assert len(resource_cache) == 3
         await store.put(put(3))

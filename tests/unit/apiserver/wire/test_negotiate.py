@@ -1,4 +1,4 @@
-"""Accept headers: what is chosen of what is asked for."""
+"""Accept headers: which of the offered formats is selected."""
 
 import pytest
 

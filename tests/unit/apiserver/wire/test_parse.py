@@ -1,4 +1,4 @@
-"""Bodies: read, or refused in Go's words."""
+"""Request bodies: parsed, or refused with Go's error messages."""
 
 import contextlib
 
@@ -74,6 +74,6 @@ def test_body_is_parsed_by_media_type():
 
 
 def test_yaml_members_are_sorted():
-    """Upstream writes it as JSON first, and complains in that order."""
+    """Upstream converts YAML to JSON first, and reports errors in that order."""
     tree = parse(b"spec: {z: 1, a: [{d: 1, c: 2}]}\nkind: X\n", "application/yaml").tree
     assert orjson.dumps(tree) == b'{"kind":"X","spec":{"a":[{"c":2,"d":1}],"z":1}}'

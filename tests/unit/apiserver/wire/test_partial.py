@@ -1,4 +1,4 @@
-"""Objects as their metadata alone."""
+"""Objects as PartialObjectMetadata."""
 
 import pytest
 

@@ -107,7 +107,7 @@ def test_malformed_protobuf_is_refused(message, payload, error):
 
 
 def test_decoding_depth_is_limited():
-    """A schema's `not` is a schema."""
+    """The field `not` of a schema is a schema, so messages can be nested to any depth."""
     payload = b""
     for _ in range(MAX_DEPTH - 1):
         payload = part(28, payload)

@@ -58,7 +58,7 @@ def test_stored_protobuf_is_distinguished_from_json():
 
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 def test_every_kind_round_trips(version, kind):
-    """Also compiles each message that is always there, both ways."""
+    """The test also compiles every message that is always present, in both directions."""
     shown = decode(encode({"kind": kind, "apiVersion": version}))
     assert (shown["kind"], shown["apiVersion"]) == (kind, version)
     assert decode(encode(shown)) == shown

@@ -1,4 +1,7 @@
-"""What holds for every tree and all bytes. Trees are drawn from the table: as Go would show them, so they come back."""
+"""Protobuf properties of all trees and all bytes.
+
+Trees are generated from the message table in the form that Go decodes to, so that they round-trip.
+"""
 
 import contextlib
 
@@ -27,7 +30,7 @@ MESSAGES = [
     "resource.v1.Device",
 ]
 DEPTH = 2
-"""Here messages are left out where they may be."""
+"""The depth at which optional messages are omitted."""
 
 TEXT = st.text(max_size=5)
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
@@ -107,7 +110,7 @@ def trees(draw, message, depth=0):
 
 
 def members(field, depth):
-    """None where the field is nil, or has the zero that JSON leaves out."""
+    """Generate values of a field; None stands for nil, or for a zero that JSON omits."""
     value = values(field, depth)
     if field.is_repeated:
         return st.none() | st.lists(value, min_size=1, max_size=2)
@@ -140,7 +143,7 @@ def test_any_tree_round_trips(data, message):
 
 @given(st.sampled_from(OBJECTS), st.data())
 def test_any_bytes_are_decoded_or_refused(encoded, data):
-    """Cut or changed, they come to JSON or to the one error."""
+    """Truncated or changed bytes are decoded to JSON or raise ProtobufError."""
     start = data.draw(st.integers(len(MAGIC), len(encoded)))
     end = data.draw(st.integers(start, len(encoded)))
     changed = encoded[:start] + data.draw(st.binary(max_size=8)) + encoded[end:]

@@ -1,4 +1,4 @@
-"""The tool that derives the table, on a small package of its own."""
+"""The tool that derives the message table, tested with a small Go package."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is restored how: refused, all at once, or bit by bit with a mark; and what a watch is told of it."""
+"""Restore of an archive: refused, in one transaction, or in several with a marker; and the resulting watch events."""
 
 import pytest
 
@@ -88,7 +88,7 @@ async def test_restored_leased_keys_expire_after_full_ttl():
 
 
 class Breaking:
-    """A store of another kind than ours, which fails at one of its transactions."""
+    """A store that is not ours, and fails after a number of transactions."""
 
     def __init__(self, kv, last):
         self._kv = kv

@@ -1,4 +1,4 @@
-"""Stores on a directory of their own, on a clock that stands still."""
+"""Fixtures of stores in a temporary directory, with a clock that the test steps."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def clock():
 
 @pytest.fixture
 async def opened(tmp_path, clock):
-    """Opens stores on one directory, and closes those that a test left open."""
+    """Return a function that opens stores in one directory; stores still open are closed after the test."""
     stores = []
 
     async def opened(path=tmp_path, **options):

@@ -1,4 +1,4 @@
-"""Snapshots of a running store: they stand for the log that they let go of, and the store does not wait for them."""
+"""Snapshots of a running store replace the log before them, and do not block the store."""
 
 import asyncio
 import errno
@@ -15,7 +15,7 @@ from tests.support.turns import soon, turns, until
 
 EVERY_KEY = {"key": b"\x00", "range_end": b"\x00"}
 SMALL = 500
-"""Bytes of a segment: about ten puts."""
+"""The size of a segment in bytes: about ten puts."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,21 +24,21 @@ def _log_all(caplog):
 
 
 async def fill(store, count, keys=7):
-    """Put and delete: revisions that change keys, end them and begin them again."""
+    """Put and delete keys, so that revisions update, delete and create them again."""
     for n in range(count):
         key = b"key %d" % (n % keys)
         await (store.delete(Delete(key=key)) if n % 5 == 4 else store.put(put(key, b"value %d" % n)))
 
 
 async def compact(store, caplog, behind=3):
-    """Compact, and wait for the snapshot that this is worth."""
+    """Compact, and wait for the snapshot that follows."""
     before = caplog.text.count("took a snapshot")
     await store.compact((await store.status()).revision - behind)
     await until(lambda: caplog.text.count("took a snapshot") > before and not store._in_checkpoint)
 
 
 async def history(store):
-    """Everything that can be read: each revision, and the events of a watch from the oldest one on."""
+    """Return all readable state: the keys at each revision, and the events of a watch from the oldest one."""
     status = await store.status()
     revisions = range(status.compact_revision, status.revision + 1)
     past = [await store.range(Range(**EVERY_KEY, revision=revision)) for revision in revisions]
@@ -80,7 +80,7 @@ async def test_two_snapshots_and_log_since_older_are_kept(opened, tmp_path, capl
 
 @pytest.fixture
 async def held_in_a_snapshot(opened):
-    """Brings a store of 5000 keys to the middle of a snapshot at revision 5002, with its disk."""
+    """Return a function that pauses a store in a snapshot at revision 5002, and returns it with its disk."""
 
     async def held_in_a_snapshot():
         disk = HeldDisk()

@@ -1,4 +1,4 @@
-"""The durable store: what it tells before and after the fsync, and across a restart."""
+"""The durable store: visibility of writes before and after the fsync, and state after a restart."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from tests.support.stores.disks import HeldDisk
 from tests.support.stores.durable import ABSENT, put, start_on_held_disk, state
 from tests.support.turns import soon, turns
 
-# --- before the fsync, and after it
+# --- before and after the fsync
 
 
 async def test_write_is_not_visible_before_fsync(opened):

@@ -1,4 +1,4 @@
-"""The durable store on a disk that refuses: what failed has not happened, what was told stays, and reads go on."""
+"""The durable store with a failing disk: failed writes are undone, acknowledged ones stay, and reads continue."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""Restarts and full disks change nothing: a durable store answers as a store in memory does that saw neither."""
+"""A durable store with restarts and full disks returns the same results as a store in memory."""
 
 import asyncio
 import tempfile
@@ -43,7 +43,7 @@ STEPS = st.one_of(
 
 
 async def everything(store):
-    """What the store can be asked, and answers."""
+    """Return the results of every read of the store."""
     status = await store.status()
     leases = [await store.time_to_live(lease, keys=True) for lease in await store.leases()]
     revisions = range(status.compact_revision, status.revision + 1)
@@ -67,7 +67,7 @@ async def events(store, status):
 
 
 async def fail_together(store, disk, calls):
-    """Calls that build on each other and of which none can be written: all are undone."""
+    """Run calls that depend on each other on a full disk: all are undone."""
     before = (await store.status()).revision
     disk.leave_room(3)
     await asyncio.gather(*(outcome(getattr(store, name)(*arguments)) for name, *arguments in calls))
@@ -93,7 +93,7 @@ async def compare(directory, steps, segment_bytes):
                 await fail_together(durable, disk, *arguments)
             case _:
                 answers = [await outcome(getattr(store, name)(*arguments)) for store in (durable, memory)]
-                assert repr(answers[0]) == repr(answers[1])  # errors compare by what they say
+                assert repr(answers[0]) == repr(answers[1])  # errors are compared by their messages
     await until(lambda: not durable._in_checkpoint)
     assert await everything(durable) == await everything(memory)
     await durable.close()

@@ -1,4 +1,4 @@
-"""Frames: whole or not, and where the next whole one is."""
+"""Frames of the log: validity, and the search for the next valid frame after damage."""
 
 import pytest
 from hypothesis import given
@@ -53,7 +53,7 @@ def test_next_frame_is_found_after_damage(at):
 
 
 def test_frame_at_other_offset_is_invalid():
-    # A value may hold the copy of a log; what is inside a payload must not be taken for what was written as a frame.
+    # A value can contain a copy of a log; a frame within a payload must not be found as a frame of the file.
     copy = frame.encode(b"stored as a value", 100)
     content = b"?" + written([copy])[1:]
     assert copy in content

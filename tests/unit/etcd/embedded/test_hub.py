@@ -1,4 +1,4 @@
-"""Watches from inside: sharing, bounds, catching up."""
+"""The watch hub: shared batches, bounded buffers, and delivery of past events."""
 
 import asyncio
 

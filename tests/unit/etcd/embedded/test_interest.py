@@ -1,4 +1,4 @@
-"""Finding who is interested in a key."""
+"""Lookup of the watches whose interval contains a key."""
 
 from hypothesis import given
 from hypothesis import strategies as st

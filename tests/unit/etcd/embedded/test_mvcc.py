@@ -1,4 +1,4 @@
-"""The state machine: what the contract suite cannot see from outside."""
+"""The MVCC state machine: what the contract tests cannot observe."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A directory that somebody else can change is refused with what to do; links in it are not followed."""
+"""A directory that other users can write to is refused with advice; links in it are not followed."""
 
 import os
 import stat
@@ -91,7 +91,7 @@ def test_lock_that_is_a_link_is_not_followed(tmp_path):
 
 @pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
 def test_temporary_file_does_not_follow_planted_link(tmp_path, make):
-    """Somebody could have put it there to read what is written, or to have it written elsewhere."""
+    """Another user could plant a link to read what is written, or to redirect it."""
     target = tmp_path / "theirs"
     target.write_text("theirs")
     make(tmp_path / "a.gz.tmp", target)

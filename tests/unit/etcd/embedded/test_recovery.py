@@ -1,4 +1,4 @@
-"""Start-up: the state that files stand for, and files that contradict themselves."""
+"""Recovery at start-up: the state in the files, and contradictory files."""
 
 import pytest
 from hypothesis import given

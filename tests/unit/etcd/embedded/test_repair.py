@@ -1,4 +1,4 @@
-"""Repair: what is whole is kept, what is not is set aside, and no revision is given out twice."""
+"""Repair: valid records are kept, damaged ones are moved aside, and no revision is used twice."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.support.turns import until
 
 @pytest.fixture
 async def filled(opened):
-    """Makes a closed directory with some history; the state at each of its revisions."""
+    """Return a function that creates a closed directory with history, and returns the state at each revision."""
 
     async def filled(revisions=8, **options):
         store = await opened(**options)
@@ -40,7 +40,7 @@ def flip(path, offset):
 
 
 def records(directory):
-    """Where the records of the log lie, each as path and offset."""
+    """Return the path and offset of each record of the log."""
     return [
         (segment.path, frame.offset)
         for segment in read_segments(directory, segment_numbers(directory)[0])

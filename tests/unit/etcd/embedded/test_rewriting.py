@@ -1,4 +1,4 @@
-"""A store is rewritten in steps, and nobody sees half of it: readers, writers, watches, a crash."""
+"""A rewrite of a store in steps is atomic for readers, writers and watches, and after a crash."""
 
 import asyncio
 import shutil
@@ -36,7 +36,7 @@ def rewrite(store, wanted=WANTED):
 
 
 async def begun(store):
-    """A rewriting that is half done."""
+    """Start a rewrite and return its task when it is partially done."""
     task = asyncio.create_task(rewrite(store))
     core = store._core
     while core.get(b"/00000").value == b"old":
@@ -89,7 +89,7 @@ async def test_lease_expiry_waits_for_rewrite(store):
     await store.put(Put(key=b"~", value=b"", lease=lease.id))
     task = await begun(store)
     store._clock.advance(20)
-    await store.grant(100)  # sets the timer anew
+    await store.grant(100)  # restarts the expiry timer
     store._clock.advance(1)
     await turns(3)
     revision = await task

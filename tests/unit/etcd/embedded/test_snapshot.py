@@ -1,4 +1,4 @@
-"""Snapshots as files: whole, or damaged where they say."""
+"""Snapshot files: valid, or damaged at a reported position."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tests.support.stores.disks import FaultyDisk
 
 
 def state():
-    """At revision 5, which changed `a`, ended `b` and made `d`; `c` is as it was."""
+    """Return a state at revision 5, which updated `a`, deleted `b` and created `d`; `c` is unchanged."""
     core = Mvcc()
     core.leases.grant(7, 60, now=0.0)
     core.txn(Txn(then=(Put(key=b"a", value=b"1"),)))

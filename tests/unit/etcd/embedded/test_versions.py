@@ -1,4 +1,4 @@
-"""Histories of single keys: what is seen at each revision, what trimming keeps, and that everything can be taken back."""
+"""The versions of single keys: values at each revision, trimming, and undo."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ KEY = b"k"
 
 
 def scenario() -> Versions:
-    """Put at 2, put at 5, deleted at 7, put at 9: the module's own example."""
+    """Put at 2, put at 5, deleted at 7, put at 9: the example in the module's docstring."""
     versions = Versions()
     versions.put(KEY, b"2", 0, 2)
     versions.put(KEY, b"5", 0, 5)
@@ -84,7 +84,7 @@ def test_undo_leaves_no_trace(kept, taken_back):
 
 
 def carry_out(versions: Versions, changes, revision: int) -> list[int]:
-    """Delete what exists, put what does not, as each change wishes; answers with the revisions made."""
+    """Delete a key if the change requests it and the key exists, else put it; return the revisions."""
     made = []
     for key, delete in changes:
         revision += 1
@@ -97,7 +97,7 @@ def carry_out(versions: Versions, changes, revision: int) -> list[int]:
 
 
 def carried_out(kept, changes) -> list[tuple[bytes, bool]]:
-    """Which of the wished deletions were deletions, after what was kept."""
+    """Return for each change whether it deletes a key, after the changes in `kept`."""
     alive: dict[bytes, bool] = {}
     done = []
     for key, delete in [*kept, *changes]:

@@ -1,4 +1,4 @@
-"""The log as files: what is appended is read again, and what is cut or damaged is told apart."""
+"""The write-ahead log as files: appended records are read again, and a torn tail is distinguished from damage."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from tests.support.stores.disks import FaultyDisk, HeldDisk
 
 PAYLOADS = [b"first", b"second record", b"", b"the last"]
 SMALL = 40
-"""Two of these records fill a segment."""
+"""The size of a segment in bytes: two of these records fill it."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def payloads(directory):
 
 
 def whole_until_damage(directory):
-    """The payloads before the damage, and where that is; None if there is no damage but perhaps a torn tail."""
+    """Return the payloads before the damage and its position, or None if there is no damage except a torn tail."""
     found = []
     try:
         for segment in read_segments(directory, 1):
@@ -73,7 +73,7 @@ def test_reopened_log_is_read_and_appended(tmp_path):
 
 
 def test_reopened_log_is_synced_before_append(tmp_path):
-    write(begin(tmp_path))  # as a process that was killed may have left it
+    write(begin(tmp_path))  # the state after a killed process
     disk = HeldDisk()
     reopen(tmp_path, disk)
     assert disk.syncs == 1

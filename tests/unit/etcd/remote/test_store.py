@@ -97,7 +97,7 @@ async def test_ambiguous_request_is_refused_before_sending(call):
 
 
 async def test_watch_from_now_starts_after_revision_of_any_member():
-    """The member that takes it may be behind: etcd's own "from now on" would be its now."""
+    """The member that serves the watch may lag behind, and etcd's "from now on" means the member's revision."""
     member = FakeGateway(RangeResult(revision=41, kvs=(), count=0), streams=[FakeStream(CREATED)])
     store = store_over(member)
     async with await store.watch(WatchRequest(key=b"k")):

@@ -23,7 +23,7 @@ def over(*gateways, clock, credentials=None, deadline=6.0):
 
 
 async def finished(task, clock):
-    """The outcome of a task, with the clock stepped on whenever nothing else happens."""
+    """Return the result of a task; the clock advances whenever no other work is ready."""
     while not task.done():
         await turns(20)
         if (due := clock.next_due()) is not None:

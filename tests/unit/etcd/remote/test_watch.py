@@ -1,4 +1,4 @@
-"""The watch over streams that say what a test tells them to, and a cluster whose revision a test sets."""
+"""The remote watch, with fake streams and a cluster whose revision the test sets."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ IN_ORDER, OUT_OF_ORDER = "3.6.0", "3.5.1"
 
 
 class FakeCluster:
-    """In the place of a Transport: hands out the streams that a test prepared, in turn."""
+    """A fake Transport that returns the prepared streams in order."""
 
     def __init__(self, clock, *, version=OUT_OF_ORDER):
         self.head = 1
@@ -70,7 +70,7 @@ def cluster(clock):
 
 @pytest.fixture
 async def watching(cluster, clock):
-    """Opens watches of `k`, and closes them at the end."""
+    """Return a function that opens watches of `k`; they are closed at the end."""
     opened = []
 
     async def watch(start=2, **fields):
@@ -88,7 +88,7 @@ def revisions(batch):
 
 
 async def test_batch_revision_is_that_of_its_events(cluster, watching):
-    """etcd cuts a long history into several answers, each with the revision that the member is at."""
+    """etcd splits a long history into several responses, each with the current revision of the member."""
     cluster.add_stream(watch_message(90, (3, K), (7, K)))
     assert revisions(await soon(await watching())) == (7, [3, 7])
 
@@ -146,7 +146,7 @@ class TestResuming:
 
 
 async def test_repeated_events_are_delivered_once(cluster, watching):
-    """As it does for the watches of a member that was restored from a snapshot."""
+    """A member that was restored from a snapshot sends events again."""
     cluster.add_stream(
         watch_message(3, (2, K), (3, K)), watch_message(4, (2, K), (3, K), (4, K)), watch_message(5, (5, K))
     )
@@ -216,7 +216,7 @@ class TestProgressInOrder:
 
 class TestProgressOutOfOrder:
     async def test_progress_is_proved_by_reading_second_stream(self, cluster, watching):
-        """The answer says 9 while the watch's own events wait to be sent: they are found on a second stream."""
+        """The progress is 9 while earlier events of the watch are unsent: a second stream delivers them."""
         stream = cluster.add_stream(watch_message(9, watch_id="-1"))
         everything = cluster.add_stream(watch_message(8, (4, OTHER), (5, K)), watch_message(10, (10, OTHER)))
         cluster.head = 9
@@ -285,7 +285,7 @@ class TestTheEnd:
             await watch.request_progress()
 
     async def test_error_of_progress_request_reaches_reader(self, cluster, watching, clock):
-        """Its reader would wait for progress that nobody asks for any more."""
+        """Without the error, the reader would wait for progress that is no longer requested."""
         stream = cluster.add_stream()
         cluster.head = 9
         watch = await watching()

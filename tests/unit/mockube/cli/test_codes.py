@@ -1,4 +1,4 @@
-"""With what the command ends."""
+"""Exit codes of the command."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""The parser of every command: variables of the environment, and what is said of a wrong command line."""
+"""The parser of every command: environment variables, and errors for invalid arguments."""
 
 import argparse
 

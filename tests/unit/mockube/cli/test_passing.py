@@ -1,4 +1,4 @@
-"""Which of the two processes gets a flag of `mockube up`."""
+"""Which of the two processes receives a flag of `mockube up`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said while something goes on, at a terminal and elsewhere."""
+"""Progress output, on a terminal and without one."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What `mockube up` warns of before it starts a cluster that others may reach."""
+"""Flags of `mockube up`, and its warnings for a cluster that other machines can reach."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from mockube.cli.up import _exposure, add_flags
 
 @pytest.fixture
 def options(monkeypatch):
-    """Reads arguments, in an environment with no word of the API server's."""
+    """Return a parser of arguments, without environment variables of the API server."""
     for name in ("AUTHORIZATION_MODE", "ALLOWED_HOSTS"):
         monkeypatch.delenv(f"MOCKUBE_APISERVER_{name}", raising=False)
     parser = Parser(prog="mockube up")

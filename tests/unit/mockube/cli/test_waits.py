@@ -1,4 +1,4 @@
-"""What `--wait` may say."""
+"""Values of `--wait`."""
 
 from argparse import ArgumentTypeError
 

@@ -1,4 +1,4 @@
-"""A cluster's folder, beside which there is no other."""
+"""Fixtures: an empty data directory, and the folder of a cluster in it."""
 
 import pytest
 

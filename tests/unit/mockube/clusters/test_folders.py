@@ -1,4 +1,4 @@
-"""Where clusters lie, and how they may be called."""
+"""Paths of cluster folders, and valid cluster names."""
 
 from pathlib import Path
 

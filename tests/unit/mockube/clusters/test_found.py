@@ -1,4 +1,4 @@
-"""What is found of a cluster, by its record and by who holds it."""
+"""The state of a cluster, by its record and its lock."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is told of a cluster that is unhealthy; `tests/cli/test_up.py` asks one that is."""
+"""The problems of an unhealthy cluster; `tests/cli/test_up.py` tests a real one."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Who holds a cluster is known for certain: nobody else is signalled, and nobody's successor is waited for."""
+"""The lock of a cluster identifies its holder: no other process is signalled or waited for."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ WAITS = "import sys; print(flush=True); sys.stdin.read()"
 
 @contextmanager
 def process():
-    """One that runs until it is ended."""
+    """Start a process that runs until it is killed."""
     with subprocess.Popen(
         [sys.executable, "-c", WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as running:

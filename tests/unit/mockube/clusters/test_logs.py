@@ -1,4 +1,4 @@
-"""Logs of several processes in the order of time, and what is new in them."""
+"""Logs of several processes are merged by time, and followed."""
 
 import pytest
 

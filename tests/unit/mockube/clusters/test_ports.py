@@ -1,4 +1,4 @@
-"""Which port a cluster takes, and who is named when it is taken."""
+"""The port that a cluster uses, and the error if the port is in use."""
 
 import socket
 

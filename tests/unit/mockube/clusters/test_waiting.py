@@ -1,4 +1,4 @@
-"""Waiting for other processes, on a clock that is stepped."""
+"""Waiting for other processes, with a stepped clock."""
 
 import asyncio
 

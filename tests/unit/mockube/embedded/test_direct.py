@@ -1,4 +1,4 @@
-"""The way to a server in the same event loop."""
+"""Requests to a server in the same event loop, without a socket."""
 
 import asyncio
 

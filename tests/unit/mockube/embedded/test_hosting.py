@@ -1,4 +1,4 @@
-"""An asynchronous block in a thread of its own."""
+"""An asynchronous context manager that runs in its own thread."""
 
 import asyncio
 import threading

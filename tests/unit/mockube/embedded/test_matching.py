@@ -1,4 +1,4 @@
-"""Which requests are meant."""
+"""Which requests match the criteria."""
 
 import pytest
 

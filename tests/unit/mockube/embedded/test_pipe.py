@@ -1,4 +1,4 @@
-"""What a server writes bit by bit, and a reader in the same loop."""
+"""The pipe between a server that writes chunks and a reader in the same event loop."""
 
 import asyncio
 

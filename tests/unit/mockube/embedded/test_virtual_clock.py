@@ -1,4 +1,4 @@
-"""The clock that can be put forward."""
+"""The virtual clock, which a test can advance."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is left out of an object that another cluster has filled in."""
+"""Fields that the importer removes because another cluster set them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is found in a file, where, and what is told of what cannot be read."""
+"""Documents in a file: formats, positions, and the errors of unreadable ones."""
 
 import orjson
 import pytest

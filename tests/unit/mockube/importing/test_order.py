@@ -1,4 +1,4 @@
-"""In which waves objects are made."""
+"""The batches in which imported objects are created."""
 
 from hypothesis import given
 from hypothesis import strategies as st

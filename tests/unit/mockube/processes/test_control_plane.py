@@ -1,4 +1,4 @@
-"""Two processes in the right order, with programs that only log their own events."""
+"""Start and stop of the two processes in the right order, with programs that only log their own events."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ while True:
 
 
 class ProgramLog:
-    """The events that the programs log, in their order."""
+    """The events that the programs log, in order."""
 
     def __init__(self, path):
         self._path = path
@@ -70,7 +70,7 @@ class ProgramLog:
         return self._path.read_text().splitlines()
 
     async def until(self, word, *, times=1):
-        """Read the file again in each turn of a thread, because nothing signals its changes."""
+        """Read the file repeatedly, because its changes are not signalled."""
         async with asyncio.timeout(PATIENCE):
             while self.words.count(word) < times:
                 await asyncio.to_thread(os.sched_yield)
@@ -191,7 +191,7 @@ async def test_sighup_is_ignored_under_nohup(program_log):
 
 
 async def test_killed_supervisor_leaves_no_processes(program_log):
-    """All of them hold one pipe, which is at its end when the last has gone."""
+    """All processes hold the write end of one pipe, which reaches its end when the last process exits."""
     supervisor = await asyncio.create_subprocess_exec(
         *(
             sys.executable,

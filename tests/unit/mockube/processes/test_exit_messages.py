@@ -1,4 +1,4 @@
-"""What is told of a process that has ended, from what it logged."""
+"""Exit messages contain the last error that the process logged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A program that is imported, and waits to be told to run."""
+"""A preimported program waits for a command before it runs."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a creator owns, written in one walk: to the byte as if the empty object had been updated."""
+"""Field ownership of a created object equals, byte for byte, that of an update of the empty object."""
 
 import orjson
 import pytest
@@ -26,7 +26,7 @@ PARTS = st.sampled_from(
         {"spec": {"template": {"spec": {"containers": None}}, "ports": None}, "rules": None},
     )
 )
-"""What empty objects have."""
+"""Fields of empty objects."""
 WORDS = st.sampled_from(("", "a", "b", "é", 'q"'))
 SCALARS = st.one_of(WORDS, st.integers(-2, 2), st.booleans(), st.none(), st.just(1.0))
 FREE = st.recursive(
@@ -37,7 +37,7 @@ FREE = st.recursive(
 
 
 def values(of, depth=4):
-    """Values of a type, now and then not quite of it."""
+    """Generate values of a type, and occasionally values of another type."""
     if of is None or of.shape is Shape.ANY or depth == 0:
         return FREE
     if of.shape is Shape.STRUCT:

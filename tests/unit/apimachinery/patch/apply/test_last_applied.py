@@ -1,4 +1,4 @@
-"""How `kubectl apply --server-side` takes over from `kubectl apply`."""
+"""Migration from `kubectl apply` to `kubectl apply --server-side`."""
 
 import orjson
 import pytest
@@ -18,7 +18,7 @@ def thing(spec, **metadata):
 
 
 def annotated(spec, last_applied, **annotations):
-    """An object that client-side apply made."""
+    """Return an object that client-side apply created."""
     text = last_applied if isinstance(last_applied, str) else orjson.dumps(last_applied).decode()
     made = thing(spec, annotations={ANNOTATION: text, **annotations})
     made = FIELDS.update(EMPTY, made, manager="kubectl-client-side-apply", time="T1")

@@ -20,7 +20,7 @@ ENV = st.lists(
     min_size=1,
     max_size=2,
 )
-# A list without items mentions no place, so upstream removes the object around it as nobody's.
+# An empty list has no field path, so upstream removes the parent object because no manager owns it.
 CONTAINERS = st.lists(
     st.fixed_dictionaries({"name": WORDS}, optional={"image": WORDS, "command": st.lists(WORDS, max_size=2), "env": ENV}),
     unique_by=lambda item: item["name"],
@@ -73,7 +73,7 @@ def as_thing(parts):
 
 
 SCENARIOS = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), THINGS), min_size=1, max_size=5)
-"""Who applies or updates what, in turn."""
+"""A sequence of applies and updates by several managers."""
 
 
 def live_after(scenario):

@@ -90,7 +90,7 @@ def test_managed_fields_entries_are_sorted():
     ]
 
 
-# --- too many of them
+# --- the limit of managers
 
 
 def updater(number, version="v1"):
@@ -142,7 +142,7 @@ def test_several_conflicts_are_described():
     )
 
 
-# --- types that have changed
+# --- changed types
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_created_patch_applied_to_original_gives_modified(original, modified):
 
 
 def without_empty_lists(box):
-    """As objects are stored. Upstream cannot put nothing in order."""
+    """Remove empty lists, as in stored objects: upstream cannot order items of an empty list."""
     return {name: value for name, value in box.items() if value != []}
 
 

@@ -1,4 +1,4 @@
-"""What pods violate of each level and version: as kube-apiserver 1.36 warned of them."""
+"""Pod security violations by level and version match those recorded from kube-apiserver 1.36."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Configurations of issuers and tokens of theirs, which a real kube-apiserver was given, and ours is."""
+"""Configurations of OIDC issuers and tokens; a real kube-apiserver and this server are tested with them."""
 
 import base64
 
@@ -210,7 +210,7 @@ HEADERS = {
     "certificates empty": {"x5c": []},
     "a place of keys": {"jku": "https://evil.example"},
 }
-"""Of tokens with the claims of the usual one."""
+"""Headers of tokens with the usual claims."""
 TEXTS = {
     "two parts": lambda token: ".".join(token.split(".")[:2]),
     "four parts": lambda token: f"{token}.x",
@@ -233,7 +233,7 @@ def part(value):
 
 
 def sign(keys, claims, header=None):
-    """Sign claims by an RSA key, or by one on a curve if the algorithm is its."""
+    """Sign claims with an RSA key, or with an EC key if the algorithm needs one."""
     head = {"alg": "RS256", "kid": "rsa"} | (header or {})
     head = {name: value for name, value in head.items() if value is not None}
     text = f"{part(head)}.{part(claims)}"
@@ -245,7 +245,7 @@ def sign(keys, claims, header=None):
 
 
 def tokens(keys):
-    """Return every token by the name of its case."""
+    """Return the tokens by the names of their cases."""
     usual = sign(keys, A)
     return (
         {name: sign(keys, claims) for name, claims in CLAIMS.items()}
@@ -261,7 +261,7 @@ def key_set(keys):
 
 
 def pages(keys):
-    """Return what the issuers publish, by path."""
+    """Return the documents that the issuers publish, by path."""
     found = {
         f"/{name}/.well-known/openid-configuration": {"issuer": f"{BASE}/{name}", "jwks_uri": f"{BASE}/keys"}
         for name in "acd"

@@ -1,4 +1,4 @@
-"""Tokens of other issuers are judged as a real kube-apiserver judged them: `answers.json` holds what it said."""
+"""OIDC tokens get the results of a real kube-apiserver, which are recorded in `answers.json`."""
 
 import importlib.util
 from pathlib import Path
@@ -28,7 +28,7 @@ cases = load("cases")
 
 
 class Issuers:
-    """Answer for all issuers what they publish, and count."""
+    """Serve the documents of all issuers, and record the requests."""
 
     def __init__(self, pages):
         self.pages, self.asked = pages, []
@@ -94,7 +94,7 @@ async def test_oidc_token_is_judged_as_upstream_does(bearer, tokens, name):
 
 
 NOW = 1893456000
-"""The time of the clock: the beginning of 2030."""
+"""The current time of the clock: the beginning of 2030."""
 
 
 async def test_a_token_that_is_not_valid_yet_is_refused(bearer, keys):

@@ -1,4 +1,4 @@
-"""Issuers that are reached late, keys that change, files that change, claims that are elsewhere."""
+"""OIDC issuers: late initialization, key rotation, changed files and distributed claims."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ def token(key, kid="k", **claims):
 
 
 class Web:
-    """Pages by URL; what is a text fails with it."""
+    """Pages by URL; a page that is a string is the error of its request."""
 
     def __init__(self, **pages):
         self.asked, self.headers = [], {}

@@ -1,4 +1,4 @@
-"""A definition lists its storage versions, and is deleted after its objects."""
+"""Stored versions of a CustomResourceDefinition, and its deletion after its custom objects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Autoscalers in v1, which knows one metric, and in v2, which knows more."""
+"""Conversion of HorizontalPodAutoscalers between v1 (one metric) and v2 (several)."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""The targets of HorizontalPodAutoscalers."""
+"""The TARGETS column of HorizontalPodAutoscalers."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def metric(kind, **source):
 
 
 def resource(target, current=None, kind="Resource"):
-    """A metric of the CPU, alone or with its status."""
+    """Return an autoscaler with a CPU metric, with or without its current value."""
     spec = metric(kind, name="cpu", target=target)
     return autoscaler([spec], [] if current is None else [metric(kind, name="cpu", current=current)])
 

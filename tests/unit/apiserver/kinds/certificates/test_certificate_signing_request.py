@@ -1,4 +1,4 @@
-"""The user of a CertificateSigningRequest, and what each of its subresources may change."""
+"""The requester of a CertificateSigningRequest, and the fields that each subresource can change."""
 
 from mockube.apiserver.kinds.certificates import certificate_signing_request
 from mockube.apiserver.user import User

@@ -1,4 +1,4 @@
-"""The columns of the core group, but for what a pod is up to."""
+"""Printer columns of the core group; the status of pods is in test_pod_status.py."""
 
 from functools import partial
 

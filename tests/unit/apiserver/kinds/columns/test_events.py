@@ -1,4 +1,4 @@
-"""Events, under the names that either group has for their fields."""
+"""Printer columns of Events, with the field names of both groups."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The columns of the smaller groups: for each kind an object, and its cells."""
+"""Printer columns of the smaller groups: for each kind an object and its cells."""
 
 import pytest
 

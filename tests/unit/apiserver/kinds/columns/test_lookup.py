@@ -1,4 +1,4 @@
-"""Which printer a kind has, and how tables are made with what printers say beyond cells."""
+"""The printer of each kind, and tables with what printers provide besides cells."""
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_flow_schemas_are_sorted_by_precedence():
 
 
 def test_table_without_headers_has_null_columns():
-    """So are the later events of a watch."""
+    """Later events of a watch have null columns too."""
     made = table.make(lookup.DEFAULT, [], {}, version="v1", header=False)
     assert made["columnDefinitions"] is None
     assert table.make(lookup.DEFAULT, [], {}, version="v1")["columnDefinitions"][0]["name"] == "Name"

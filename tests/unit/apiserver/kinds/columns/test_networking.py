@@ -1,4 +1,4 @@
-"""The columns of ingresses, policies, addresses and slices of endpoints."""
+"""Printer columns of Ingresses, NetworkPolicies, IPAddresses and EndpointSlices."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scenarios of pods, told by their containers' statuses."""
+"""The STATUS and RESTARTS columns of pods, by the statuses of their containers."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def ended(**span):
 
 
 def pod(*main, init=(), sidecars=(), phase="Running", conditions=(), deleting=False, **status):
-    """A pod whose containers have these statuses; init containers named in `sidecars` are restarted always."""
+    """Return a pod with these container statuses; init containers in `sidecars` have restartPolicy Always."""
     started = {"containerStatuses": main, "initContainerStatuses": init}
     return {
         "metadata": {"deletionTimestamp": ago(seconds=1)} if deleting else {},

@@ -1,6 +1,7 @@
-"""Whatever parts of an object are missing, it is printed.
+"""Objects are printed whichever of their fields are missing.
 
-Objects are made from their kinds' types, of fields and texts that the printers' own code names; others it cannot see.
+Objects are generated from the types of their kinds, with the field names and strings of the printers' source code;
+printers do not read others.
 """
 
 import ast
@@ -31,7 +32,7 @@ FILES = {
     *(Path(sys.modules[kind.printer.cells.__module__].__file__) for kind in KINDS if kind.printer),
     *Path(common.__file__).parent.glob("*.py"),
 }
-"""Those that hold printers, and what they share."""
+"""The modules that contain printers, and their shared modules."""
 
 WORDS = sorted(
     {

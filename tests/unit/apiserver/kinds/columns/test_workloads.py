@@ -1,4 +1,4 @@
-"""The columns of what makes pods, and of what watches over them: apps, batch, autoscaling, policy."""
+"""Printer columns of the groups apps, batch, autoscaling and policy."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Events under their two sets of names."""
+"""Conversion of Events between the field names of both groups."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Fields that say the same agree, whichever of them a client wrote."""
+"""Fields with the same meaning have equal values, whichever of them the client set."""
 
 import pytest
 

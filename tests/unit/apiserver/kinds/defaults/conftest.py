@@ -13,7 +13,7 @@ def schemas():
 
 @pytest.fixture(scope="session")
 def decoded(schemas):
-    """An object in normal form, with nothing filled in."""
+    """Return a function that decodes an object to normal form, without defaults."""
     decoder = Decoder()
 
     def decode(api_version, kind, tree):
@@ -30,7 +30,7 @@ def defaulter(schemas):
 
 @pytest.fixture(scope="session")
 def filled(decoded, defaulter):
-    """An object in normal form, with its defaults."""
+    """Return a function that decodes an object to normal form and applies its defaults."""
 
     def fill(api_version, kind, tree):
         made = decoded(api_version, kind, tree)

@@ -69,7 +69,7 @@ def test_job_labels_default_to_template_labels(filled, metadata, labels):
 
 
 def test_cron_job_defaults(filled):
-    """The Job in it is filled in when it is made."""
+    """The Job template has no defaults: they are applied when the Job is created."""
     made = filled("batch/v1", "CronJob", {"spec": {"schedule": "* * * * *"}})["spec"]
     assert without(made["jobTemplate"]["spec"], "template") == {}
     assert without(made, "jobTemplate") == {

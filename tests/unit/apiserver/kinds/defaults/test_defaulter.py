@@ -1,4 +1,7 @@
-"""The walk: where things are filled in, and what is left alone. What is filled in is for the tables' own tests."""
+"""The walk that applies defaults: where they are applied, and what stays unchanged.
+
+The defaults themselves are tested in the other modules of this directory.
+"""
 
 import orjson
 import pytest
@@ -33,7 +36,7 @@ DEPLOYMENT = {
         "strategy": {"rollingUpdate": {"maxSurge": 1}},
     },
 }
-"""Something is filled in before, between and behind what is there, at every depth."""
+"""A Deployment that gets defaults before, between and after its fields, at every depth."""
 
 SERVICE = {"spec": {"ports": [{"port": 80}], "selector": {"a": "b"}, "trafficDistribution": "PreferClose"}}
 CRD = {
@@ -117,7 +120,7 @@ def test_kind_without_defaults_is_unchanged(schemas, decoded, filled, kind):
 
 
 def all_structs(schemas):
-    """Every struct there is, by name, with the names of those in it."""
+    """Return all structs by name, with the names of the structs in their fields."""
     found = {}
     waiting = [schemas.kind(*kind) for kind in schemas.kinds()]
     while waiting:
@@ -150,7 +153,7 @@ def test_walk_finds_every_default(schemas):
 
 
 def test_recursive_struct_has_no_defaults(schemas):
-    """Or else the walk would have to find the way back."""
+    """Otherwise the walk would need to handle recursion."""
     structs = all_structs(schemas)
     within_themselves = {name for name in structs if name in reachable(structs, name)}
     assert within_themselves

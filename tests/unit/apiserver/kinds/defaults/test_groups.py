@@ -1,4 +1,4 @@
-"""Groups of which little is filled in."""
+"""Defaults of groups that have few of them."""
 
 import pytest
 

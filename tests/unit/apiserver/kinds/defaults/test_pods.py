@@ -7,7 +7,7 @@ CONTAINER = {
     "terminationMessagePolicy": "File",
     "imagePullPolicy": "IfNotPresent",
 }
-"""A container with its defaults; the name of an image that is missing has no tag."""
+"""A container with its defaults; an omitted image has no tag."""
 
 SPEC = {
     "containers": [CONTAINER],

@@ -116,7 +116,7 @@ def test_persistent_volume_defaults(filled):
 
 
 def test_inline_volume_of_attachment_defaults(filled):
-    """Its sources have defaults, the volume has none."""
+    """The volume sources have defaults, the volume itself has none."""
     source = {"inlineVolumeSpec": {"hostPath": {"path": "/x"}}}
     made = filled("storage.k8s.io/v1", "VolumeAttachment", {"spec": {"source": source}})
     assert made["spec"]["source"]["inlineVolumeSpec"] == {"hostPath": {"path": "/x", "type": ""}}

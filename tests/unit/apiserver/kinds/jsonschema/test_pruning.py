@@ -1,4 +1,4 @@
-"""What a schema does not know is dropped, and named by its path."""
+"""Fields that a schema does not specify are pruned and reported by path."""
 
 import pytest
 

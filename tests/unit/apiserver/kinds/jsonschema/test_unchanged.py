@@ -1,4 +1,4 @@
-"""What an update leaves as it was, as a real kube-apiserver 1.36 compares it."""
+"""Which values an update leaves unchanged (ratcheting), as in a real kube-apiserver 1.36."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is wrong with a value by its schema, in upstream's words."""
+"""Validation of values by a schema, with upstream's error messages."""
 
 import pytest
 
@@ -243,7 +243,7 @@ BELOW_ONE = {"properties": {"b": {"maximum": 0}}}
     ],
 )  # fmt: skip
 def test_errors_are_those_of_best_matching_alternative(combined, value, problems):
-    """As kube-apiserver 1.36.3 answered."""
+    """The errors are those of kube-apiserver 1.36.3."""
     errors = found({"type": "object", "properties": PROPERTIES} | combined, value)
     assert [error.endswith(problem) for error, problem in zip(errors, problems, strict=True)] == [True] * len(
         problems

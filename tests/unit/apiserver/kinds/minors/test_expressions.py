@@ -1,4 +1,4 @@
-"""Which functions, macros and types each minor takes in the expressions of its objects."""
+"""Which CEL functions, macros and types each minor version accepts in its objects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How older minors say what is wrong: values in Go's syntax, and words that changed later."""
+"""Validation messages of older minor versions: values in Go syntax, and texts that changed later."""
 
 import pytest
 

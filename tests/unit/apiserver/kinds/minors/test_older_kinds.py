@@ -1,4 +1,4 @@
-"""The kinds that a server of each minor has, as upstream's discovery lists them."""
+"""The kinds that a server of each minor version serves equal those of upstream's discovery."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from mockube.apiserver.kinds import registry
 from mockube.apiserver.kinds.registry import kinds_of
 
 SERVED = orjson.loads(Path(__file__).with_name("served.json").read_bytes())
-"""By minor and by group and version, the names of resources and subresources."""
+"""Names of resources and subresources, by minor version and by group version."""
 
 
 def names(kinds):

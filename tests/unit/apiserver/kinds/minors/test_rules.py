@@ -1,4 +1,4 @@
-"""What older minors find wrong, and warn of, in their own way; and the columns that they show."""
+"""Validation, warnings and printer columns that are different in older minor versions."""
 
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ def wrong(resource, tree, minor, name="a"):
 
 
 def refusing(resource, tree, name="a"):
-    """The minors in which an object is refused that the newest takes."""
+    """Return the minor versions that refuse an object that the newest one accepts."""
     assert wrong(resource, tree, minors.NEWEST, name) == []
     return [minor for minor in minors.OLDER if wrong(resource, tree, minor, name)]
 

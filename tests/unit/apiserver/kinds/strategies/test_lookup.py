@@ -1,4 +1,4 @@
-"""What every strategy's data must be, whoever writes the next row."""
+"""Invariants of every row in the table of strategies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The few lines of code beside the rows."""
+"""Strategies that need code besides their row in the table."""
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.kinds.registry import STRATEGIES

@@ -1,4 +1,4 @@
-"""Pods as the server begins, changes and ends them."""
+"""Strategies of pods: creation, update and deletion."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The quality of service follows from what containers ask for."""
+"""The QoS class of a pod follows from the resources of its containers."""
 
 import pytest
 

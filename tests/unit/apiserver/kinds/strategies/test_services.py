@@ -1,4 +1,4 @@
-"""Fields of Services that belong together, across creations and updates."""
+"""Fields of Services that depend on each other, in creations and updates."""
 
 import pytest
 

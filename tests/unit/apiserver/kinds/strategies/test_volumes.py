@@ -1,4 +1,4 @@
-"""Volumes say since when they are in their phase; claims name their source in both fields."""
+"""The phase transition time of volumes, and the data source fields of claims."""
 
 import pytest
 

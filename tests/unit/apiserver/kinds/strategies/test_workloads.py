@@ -1,4 +1,4 @@
-"""Jobs select their own pods; DaemonSets count their templates."""
+"""Selectors of Jobs, template generations of DaemonSets, and disabled StatefulSet fields."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may become of objects: a table of changes, and what is said of each."""
+"""Validation of updates: a table of changes with their errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What new objects may not be, beyond what recordings show: a table for every family of kinds."""
+"""Validation of new objects beyond the recordings: a table for each group of kinds."""
 
 import pytest
 

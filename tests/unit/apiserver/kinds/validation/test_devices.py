@@ -1,4 +1,4 @@
-"""What is wrong with devices and requests for them, each as a real kube-apiserver 1.36 worded it."""
+"""Validation of devices and device requests, with the messages of a real kube-apiserver 1.36."""
 
 import pytest
 

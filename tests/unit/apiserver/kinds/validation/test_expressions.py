@@ -1,4 +1,4 @@
-"""Expressions in CEL of built-in kinds are compiled when they are written."""
+"""CEL expressions in built-in kinds are compiled when the object is written."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said of items that come twice: of which of them, and that it takes no longer for many."""
+"""Errors of duplicate items, and validation of many items in linear time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What rules are made of: which of the ways into a field looks at what, and in which order it is told of."""
+"""The building blocks of validation rules: which fields each one reads, and the order of errors."""
 
 import pytest
 
@@ -17,7 +17,7 @@ REFUSE = require_that(lambda _value: False, "no")
 NOT_ONE = require_that(lambda value: value != 1, "one")
 
 GONE = object()
-"""The field is not there."""
+"""The field is absent."""
 
 
 def found(check, value):

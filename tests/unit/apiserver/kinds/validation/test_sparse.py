@@ -1,4 +1,4 @@
-"""Rules can be asked of whatever a schema lets through: what is there may hold nothing, and what was may be gone."""
+"""Validation accepts whatever passes the schema: fields may be empty or null, and old fields may be gone."""
 
 from itertools import product
 

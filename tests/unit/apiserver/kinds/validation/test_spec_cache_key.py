@@ -1,4 +1,4 @@
-"""What was right of one pod is right of those like it, and of no others."""
+"""The validation result of a pod is reused for pods with an equivalent spec, and for no others."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def with_volumes(*volumes):
 
 
 def with_tokens(*names):
-    """Volumes of these names, the first of which is mounted."""
+    """Return a spec with volumes of these names, of which the first is mounted."""
     mounts = [{"name": names[0], "mountPath": "/token"}]
     volumes = [{"name": name, "emptyDir": {}} for name in names]
     return with_volumes(*volumes) | {"containers": [{**CONTAINER, "volumeMounts": mounts}]}

@@ -1,4 +1,4 @@
-"""What is said of objects that are not refused: as Kubernetes says it of the same ones."""
+"""Warnings for accepted objects equal those recorded from Kubernetes."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def cases():
 
 
 def whole(sent):
-    """An object as it is when it is judged: with its defaults."""
+    """Return an object decoded and with its defaults, as the warnings receive it."""
     version, kind = sent["apiVersion"], sent["kind"]
     tree = {"apiVersion": version, "kind": kind} | DECODER.decode(SCHEMAS.kind(version, kind), sent).tree
     RULES.default(version, kind, tree)

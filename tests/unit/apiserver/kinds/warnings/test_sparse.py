@@ -1,4 +1,4 @@
-"""Warnings can be asked for of whatever a schema lets through: what is there may hold nothing, and what was may be gone."""
+"""Warnings handle whatever passes the schema: fields may be empty or null, and old fields may be gone."""
 
 from itertools import product
 
@@ -35,7 +35,7 @@ def test_objects_with_missing_fields_get_warnings(row, type_):
 
 
 def hostile(count):
-    """A pod in which everything collides with everything."""
+    """Return a pod in which all items of each list are duplicates."""
     items = [{"key": "k", "path": "p"}] * count
     ports = [{"containerPort": 80, "protocol": "TCP"}] * count
     spec = {"volumes": [{"configMap": {"items": items}}] * 2, "containers": [{"name": "c", "ports": ports}]}
