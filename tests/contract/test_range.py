@@ -13,7 +13,7 @@ KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff", b"\xff\xff1")
     ("key", "range_end", "found"),
     [
         pytest.param(b"a", None, [b"a"], id="one key"),
-        pytest.param(b"a/", None, [], id="one key that is not there"),
+        pytest.param(b"a/", None, [], id="absent key"),
         pytest.param(b"a/", prefix_end(b"a/"), [b"a/1", b"a/2"], id="a prefix"),
         pytest.param(b"a", prefix_end(b"a"), [b"a", b"a/1", b"a/2", b"a0"], id="a prefix that is a key"),
         pytest.param(
@@ -22,8 +22,8 @@ KEYS = (b"a", b"a/1", b"a/2", b"a0", b"b", b"\xff", b"\xff\xff1")
         pytest.param(b"a/1", b"b", [b"a/1", b"a/2", b"a0"], id="an interval without its end"),
         pytest.param(b"a0", FROM_KEY, [b"a0", b"b", b"\xff", b"\xff\xff1"], id="from a key on"),
         pytest.param(FROM_KEY, FROM_KEY, list(KEYS), id="everything"),
-        pytest.param(b"b", b"a", [], id="an interval that ends before it begins"),
-        pytest.param(b"a", b"a", [], id="an interval of nothing"),
+        pytest.param(b"b", b"a", [], id="interval that ends before its start"),
+        pytest.param(b"a", b"a", [], id="empty interval"),
         pytest.param(b"c", b"d", [], id="an interval with no keys"),
     ],
 )

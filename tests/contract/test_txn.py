@@ -247,7 +247,7 @@ async def test_both_branches_may_put_same_key(store):
     ("operation", "error"),
     [
         pytest.param(Put(key=b"b", value=b"1", lease=12345), LeaseNotFound, id="no such lease"),
-        pytest.param(Range(key=b"a", revision=1 << 60), FutureRevision, id="a revision to come"),
+        pytest.param(Range(key=b"a", revision=1 << 60), FutureRevision, id="future revision"),
     ],
 )
 async def test_failed_txn_changes_nothing(store, operation, error):

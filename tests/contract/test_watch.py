@@ -49,7 +49,7 @@ async def test_watch_delivers_put_and_delete(store, backend):
     ("key", "range_end", "seen"),
     [
         pytest.param(b"a", None, [b"a"], id="one key"),
-        pytest.param(b"a/", None, [], id="one key that is never there"),
+        pytest.param(b"a/", None, [], id="key that never exists"),
         pytest.param(b"a/", prefix_end(b"a/"), [b"a/1", b"a/2"], id="a prefix"),
         pytest.param(b"a", prefix_end(b"a"), [b"a", b"a/1", b"a/2", b"a0"], id="a prefix that is a key"),
         pytest.param(b"a/1", b"b", [b"a/1", b"a/2", b"a0"], id="an interval without its end"),

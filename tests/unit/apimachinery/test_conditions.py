@@ -37,7 +37,7 @@ def test_status_returns_status_of_condition(obj, condition_type, status):
         pytest.param(
             {"type": "Ready", "status": "True", "reason": "StillUp"},
             READY | {"reason": "StillUp"},
-            id="the time is kept while the status is",
+            id="unchanged status keeps the time",
         ),
         pytest.param(
             {"type": "Ready", "status": "False", "message": "down"},
@@ -48,7 +48,7 @@ def test_status_returns_status_of_condition(obj, condition_type, status):
                 "lastProbeTime": THEN,
                 "message": "down",
             },
-            id="a new status has a new time, and says nothing old",
+            id="new status has a new time and drops old reason",
         ),
         pytest.param(
             {
@@ -58,7 +58,7 @@ def test_status_returns_status_of_condition(obj, condition_type, status):
                 "lastTransitionTime": "2029-01-01T00:00:00Z",
             },
             READY | {"status": "False", "lastTransitionTime": "2029-01-01T00:00:00Z"},
-            id="the time may be given",
+            id="explicit time",
         ),
     ],
 )

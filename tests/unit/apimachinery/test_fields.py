@@ -15,7 +15,7 @@ TERMS = st.builds(
     [
         pytest.param("", "", id="empty"),
         pytest.param(",,", "", id="commas"),
-        pytest.param("=", "", id="a term that says nothing"),
+        pytest.param("=", "", id="term without field and value"),
         pytest.param("a=b", "a=b", id="equals"),
         pytest.param("a==b", "a=b", id="double equals"),
         pytest.param("a!=b", "a!=b", id="not equals"),

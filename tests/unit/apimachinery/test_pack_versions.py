@@ -26,7 +26,7 @@ def test_update_strategy_type_moves_into_rolling_update():
     [
         pytest.param(True, False, id="claims are not used again"),
         pytest.param(False, True, id="claims are used again"),
-        pytest.param(None, True, id="v1alpha1 uses them if nothing is said"),
+        pytest.param(None, True, id="v1alpha1 reuses PVCs by default"),
     ],
 )
 def test_pvc_reuse_flag_is_inverted_between_versions(disable, enable):

@@ -45,10 +45,10 @@ def test_united_deployment_templates_have_schemas_of_their_kinds(template, kind)
     ("total", "value", "expected"),
     [
         pytest.param(3, 2, 2, id="a number"),
-        pytest.param(3, "25%", 1, id="three quarters are one"),
-        pytest.param(1, "25%", 0, id="a quarter is none"),
-        pytest.param(5, "50%", 3, id="a half is one"),
-        pytest.param(-1, 4, 4, id="a number of nobody knows how many"),
+        pytest.param(3, "25%", 1, id="25% of 3 is rounded up"),
+        pytest.param(1, "25%", 0, id="25% of 1 is rounded down"),
+        pytest.param(5, "50%", 3, id="half is rounded up"),
+        pytest.param(-1, 4, 4, id="number without total replicas"),
     ],
 )
 def test_subset_replicas_are_number_or_percentage(total, value, expected):
@@ -61,7 +61,7 @@ def test_subset_replicas_are_number_or_percentage(total, value, expected):
         pytest.param(3, -1, "subset replicas (-1) should not be less than 0", id="negative"),
         pytest.param(
             -1, "10%",
-            "subsetReplicas (10%) should not be string when unitedDeployment replicas is empty", id="of nothing",
+            "subsetReplicas (10%) should not be string when unitedDeployment replicas is empty", id="percentage without total replicas",
         ),
         pytest.param(
             3, "10", "subset replicas (10) only support integer value or percentage value with a suffix '%'", id="a text",

@@ -144,7 +144,7 @@ def cause_of(error):
             "Invalid",
             'Deployment.apps "web" is invalid',
             {"name": "web", "group": "apps", "kind": "Deployment"},
-            id="invalid, nothing said",
+            id="invalid, no errors",
         ),
         pytest.param(
             status.too_many_requests("storage is (re)initializing", 1),
@@ -291,19 +291,19 @@ def test_success_status():
             status.generic(415, server_message="415: Unsupported {Media} Type"),
             status.UnsupportedMediaType,
             "415: Unsupported {Media} Type",
-            id="what was said",
+            id="message of the server",
         ),
         pytest.param(
             status.generic(406),
             status.NotAcceptable,
             "the server was unable to respond with a content type that the client supports",
-            id="not acceptable, nothing said",
+            id="not acceptable, no message",
         ),
         pytest.param(
             status.generic(406, server_message="406: Not {Acceptable}"),
             status.NotAcceptable,
             "406: Not {Acceptable}",
-            id="not acceptable, something said",
+            id="not acceptable, with a message",
         ),
         pytest.param(
             status.generic(502, server_message='bad "gateway"'),

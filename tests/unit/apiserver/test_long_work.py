@@ -52,9 +52,9 @@ async def test_slice_ends_at_byte_limit():
     [
         pytest.param([], [], id="none"),
         pytest.param([1], [[1]], id="one"),
-        pytest.param([1, 1, 1, 1, 1, 1, 1], [[1, 1, 1], [1, 1, 1], [1]], id="so many"),
-        pytest.param([4, 6, 1], [[4, 6], [1]], id="so many bytes"),
-        pytest.param([1, 20, 30, 2], [[1], [20], [30], [2]], id="larger ones by themselves"),
+        pytest.param([1, 1, 1, 1, 1, 1, 1], [[1, 1, 1], [1, 1, 1], [1]], id="limit of items"),
+        pytest.param([4, 6, 1], [[4, 6], [1]], id="limit of bytes"),
+        pytest.param([1, 20, 30, 2], [[1], [20], [30], [2]], id="large items in their own slices"),
     ],
 )
 def test_batch_is_limited_in_items_and_bytes(sizes, expected):

@@ -11,11 +11,18 @@ NOT_YET = {"type": "Available", "status": "False"}
 @pytest.mark.parametrize(
     ("generation", "status", "met"),
     [
-        pytest.param(1, {"conditions": [AVAILABLE]}, True, id="it is true"),
-        pytest.param(1, {"conditions": [NOT_YET]}, False, id="it is false"),
-        pytest.param(1, {}, False, id="nobody has said anything"),
-        pytest.param(2, {"conditions": [AVAILABLE], "observedGeneration": 2}, True, id="it is true now"),
-        pytest.param(2, {"conditions": [AVAILABLE], "observedGeneration": 1}, False, id="it was true before"),
+        pytest.param(1, {"conditions": [AVAILABLE]}, True, id="condition is true"),
+        pytest.param(1, {"conditions": [NOT_YET]}, False, id="condition is false"),
+        pytest.param(1, {}, False, id="no conditions"),
+        pytest.param(
+            2,
+            {"conditions": [AVAILABLE], "observedGeneration": 2},
+            True,
+            id="true for the current generation",
+        ),
+        pytest.param(
+            2, {"conditions": [AVAILABLE], "observedGeneration": 1}, False, id="true for an older generation"
+        ),
     ],
 )
 def test_condition_must_be_of_current_generation(generation, status, met):

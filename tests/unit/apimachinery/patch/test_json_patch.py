@@ -14,12 +14,12 @@ def add(path, value):
 @pytest.mark.parametrize(
     ("document", "operations", "expected"),
     [
-        pytest.param({"a": 1}, [], {"a": 1}, id="nothing to do"),
+        pytest.param({"a": 1}, [], {"a": 1}, id="no operations"),
         pytest.param({"a": 1}, None, {"a": 1}, id="null is no operations"),
         pytest.param({}, [add("/a", 1)], {"a": 1}, id="add a member"),
         pytest.param({"a": 1}, [add("/a", 2)], {"a": 2}, id="add over a member"),
         pytest.param({}, [{"op": "add", "path": "/a"}], {"a": None}, id="add without a value adds null"),
-        pytest.param({}, [add("a/b", 1)], {"b": 1}, id="what is before the first slash does not count"),
+        pytest.param({}, [add("a/b", 1)], {"b": 1}, id="text before the first slash is ignored"),
         pytest.param({}, [add("/a~1b~0c", 1)], {"a/b~c": 1}, id="escaped steps"),
         pytest.param({"a": [1, 3]}, [add("/a/1", 2)], {"a": [1, 2, 3]}, id="add into a list"),
         pytest.param({"a": [1]}, [add("/a/-", 2)], {"a": [1, 2]}, id="add to the end of a list"),
@@ -30,7 +30,7 @@ def add(path, value):
         pytest.param({"a": [1, 2]}, [{"op": "remove", "path": "/a/-2"}], {"a": [2]}, id="remove from a list"),
         pytest.param({"a": 1}, [{"op": "replace", "path": "/a", "value": 2}], {"a": 2}, id="replace"),
         pytest.param(
-            {}, [{"op": "replace", "path": "/a", "value": 2}], {"a": 2}, id="replace what is not there"
+            {}, [{"op": "replace", "path": "/a", "value": 2}], {"a": 2}, id="replace an absent member"
         ),
         pytest.param(
             {"a": [1]}, [{"op": "replace", "path": "/a/0", "value": 2}], {"a": [2]}, id="replace in a list"
@@ -47,7 +47,7 @@ def add(path, value):
         ),
         pytest.param({"a": 1}, [{"op": "copy", "from": "/a", "path": "/b"}], {"a": 1, "b": 1}, id="copy"),
         pytest.param(
-            {}, [{"op": "copy", "from": "/a", "path": "/b"}], {"b": None}, id="copy what is not there"
+            {}, [{"op": "copy", "from": "/a", "path": "/b"}], {"b": None}, id="copy an absent member"
         ),
         pytest.param(
             {"a": {"b": 1}},

@@ -17,12 +17,15 @@ from mockube.apimachinery.patch.errors import Undecodable
         pytest.param({"a": [1, 2]}, {"a": [3]}, {"a": [3]}, id="lists are replaced"),
         pytest.param({"a": {"b": 1}}, {"a": 5}, {"a": 5}, id="an object becomes a number"),
         pytest.param({"a": None}, {"a": {"b": None, "c": 1}}, {"a": {"c": 1}}, id="null becomes an object"),
-        pytest.param({}, {"a": {"b": None}}, {"a": {}}, id="nulls are dropped from what is new"),
+        pytest.param({}, {"a": {"b": None}}, {"a": {}}, id="nulls are dropped from new values"),
         pytest.param(
             {"a": 1}, {"a": [{"b": None}, None]}, {"a": [{}, None]}, id="even in lists, but not the elements"
         ),
         pytest.param(
-            {"a": {}}, {"a": [{"b": None}]}, {"a": [{"b": None}]}, id="but not from what replaces an object"
+            {"a": {}},
+            {"a": [{"b": None}]},
+            {"a": [{"b": None}]},
+            id="nulls are kept in a value that replaces an object",
         ),
     ],
 )

@@ -137,14 +137,14 @@ def test_decoding_errors_are_upstreams(schemas, kind, text, error):
     ("text", "error"),
     [
         pytest.param(
-            '{"data":1,"metadata":2}', into("number", "ConfigMap.data", "map[string]string"), id="the first counts"
+            '{"data":1,"metadata":2}', into("number", "ConfigMap.data", "map[string]string"), id="first error is reported"
         ),
         pytest.param(
             '{"metadata":{"name":1,"creationTimestamp":2},"data":3}',
             into("number", "ObjectMeta.metadata.creationTimestamp", "string"),
-            id="but not before one at which Go gives up",
+            id="fatal error is reported before type errors",
         ),
-        pytest.param('{"x":1,"data":2}', into("number", "ConfigMap.data", "map[string]string"), id="or strictness"),
+        pytest.param('{"x":1,"data":2}', into("number", "ConfigMap.data", "map[string]string"), id="type error before strict errors"),
     ],
 )  # fmt: skip
 def test_first_error_is_reported(schemas, text, error):
@@ -154,8 +154,8 @@ def test_first_error_is_reported(schemas, text, error):
 @pytest.mark.parametrize(
     ("kind", "text", "strict"),
     [
-        pytest.param(CONFIG_MAP, '{"data":{"a":"b"},"metadata":null}', (), id="nothing"),
-        pytest.param(CONFIG_MAP, '{"Data":{"a":1}}', ('unknown field "Data"',), id="fields have their case"),
+        pytest.param(CONFIG_MAP, '{"data":{"a":"b"},"metadata":null}', (), id="no strict errors"),
+        pytest.param(CONFIG_MAP, '{"Data":{"a":1}}', ('unknown field "Data"',), id="field names are case-sensitive"),
         pytest.param(
             POD, '{"spec":{"containers":[{},{"x":1}]}}', ('unknown field "spec.containers[1].x"',), id="in a list"
         ),
@@ -185,11 +185,11 @@ def test_first_error_is_reported(schemas, text, error):
         ),
         pytest.param(
             DEFINITION, '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":1}}}]}}', (),
-            id="not where Go reads nothing",
+            id="not in a value that Go does not decode",
         ),
         pytest.param(
             ("meta.k8s.io/v1", "Table"), '{"rows":[{"cells":[[{"a":1,"a":2}],3]}]}',
-            ('duplicate field "rows[0].cells[0][0].a"',), id="in what has no type",
+            ('duplicate field "rows[0].cells[0][0].a"',), id="in an untyped value",
         ),
     ],
 )  # fmt: skip
@@ -213,7 +213,7 @@ def test_untyped_document_reports_duplicates_only():
     [
         pytest.param({"replicas": 1.5}, into("number 1.5", "DeploymentSpec.spec.replicas", "int32"), id="a float"),
         pytest.param({"replicas": 2**31}, into("number 2147483648", "DeploymentSpec.spec.replicas", "int32"), id="an integer"),
-        pytest.param({"paused": 1}, into("number", "DeploymentSpec.spec.paused", "bool"), id="where none is taken"),
+        pytest.param({"paused": 1}, into("number", "DeploymentSpec.spec.paused", "bool"), id="number for a boolean"),
     ],
 )  # fmt: skip
 def test_tree_without_text_is_checked(schemas, tree, error):

@@ -26,7 +26,7 @@ CONTAINER = {"name": "", "resources": {}}
     ("spec", "expected"),
     [
         pytest.param({}, {"containers": None}, id="a list that is always written"),
-        pytest.param({"containers": []}, {"containers": []}, id="an empty list is not no list"),
+        pytest.param({"containers": []}, {"containers": []}, id="empty list is not null"),
         pytest.param({"containers": [None]}, {"containers": [CONTAINER]}, id="null in a list of structs"),
         pytest.param(
             {"containers": [{"args": ["a", None]}]},
@@ -36,7 +36,7 @@ CONTAINER = {"name": "", "resources": {}}
         pytest.param(
             {"containers": None, "hostNetwork": False, "nodeName": "", "priority": None, "nodeSelector": {}},
             {"containers": None},
-            id="what is empty is left out",
+            id="empty values are omitted",
         ),
         pytest.param(
             {
@@ -53,7 +53,7 @@ CONTAINER = {"name": "", "resources": {}}
                 "runtimeClassName": "",
                 "enableServiceLinks": False,
             },
-            id="but not behind a pointer",
+            id="empty values behind a pointer are kept",
         ),
         pytest.param(
             {"nodeSelector": {"b": "1", "a": None, "Z": "2"}, "containers": []},
@@ -68,7 +68,7 @@ CONTAINER = {"name": "", "resources": {}}
         pytest.param(
             {"containers": [], "volumes": [{"hostPath": {"path": "/x"}, "name": "v"}]},
             {"volumes": [{"name": "v", "hostPath": {"path": "/x"}}], "containers": []},
-            id="an embedded struct's fields",
+            id="fields of an embedded struct",
         ),
     ],
 )
@@ -293,7 +293,7 @@ BEFORE = {
             id="elements of a list",
         ),
         pytest.param({"status": {"conditions": [None]}}, id="null in a list"),
-        pytest.param({"spec": BEFORE["status"]}, id="what is elsewhere of another type"),
+        pytest.param({"spec": BEFORE["status"]}, id="value of another field's type"),
     ],
 )
 def test_normalising_with_previous_object_gives_same_result(schemas, changed):

@@ -19,7 +19,7 @@ def read(shape, value, go=""):
         pytest.param(Shape.NUMBER, 0.5, 0.5, id="a fraction"),
         pytest.param(Shape.NUMBER, 2.0, 2, id="a float without a fraction"),
         pytest.param(Shape.NUMBER, 3, 3, id="an integer as a number"),
-        pytest.param(Shape.NUMBER, 1e300, 1e300, id="a float that no integer is"),
+        pytest.param(Shape.NUMBER, 1e300, 1e300, id="float beyond integers"),
         pytest.param(Shape.QUANTITY, "0.5", "500m", id="a quantity"),
         pytest.param(Shape.QUANTITY, " 1Gi ", "1Gi", id="a quantity in spaces"),
         pytest.param(Shape.QUANTITY, 0.5, "500m", id="a quantity without quotes"),
@@ -28,7 +28,7 @@ def read(shape, value, go=""):
         pytest.param(Shape.INT_OR_STRING, "25%", "25%", id="either, a text"),
         pytest.param(Shape.TIME, "2024-05-06T07:08:09Z", "2024-05-06T07:08:09Z", id="a time"),
         pytest.param(
-            Shape.TIME, "2024-05-06T07:08:09.9+02:00", "2024-05-06T05:08:09Z", id="a time elsewhere"
+            Shape.TIME, "2024-05-06T07:08:09.9+02:00", "2024-05-06T05:08:09Z", id="time in another zone"
         ),
         pytest.param(Shape.TIME, "0001-01-01T00:00:00Z", None, id="no time"),
         pytest.param(

@@ -82,8 +82,8 @@ def test_document_without_duplicates_is_recognised(write, tree):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param('{"a":1,"a":1}', id="the same twice"),
-        pytest.param('{"a":{"b":1},"a":2}', id="an object that is gone"),
+        pytest.param('{"a":1,"a":1}', id="duplicate member"),
+        pytest.param('{"a":{"b":1},"a":2}', id="overwritten object"),
         pytest.param('[{"x":{"a":1,"b":2,"a":3}}]', id="further in"),
         pytest.param('{"a":":","\\u0061":1}', id="written differently"),
         pytest.param('{ "a" : 1 , "a" : "\\":" }', id="spaced"),

@@ -11,27 +11,29 @@ from mockube.apimachinery.schema.settle import settle
     [
         pytest.param('{"data":{"a":"1","a":"2"}}', {"data": {"a": "2"}}, id="the last text"),
         pytest.param(
-            '{"data":{"a":"1"},"data":{"b":"2"}}', {"data": {"a": "1", "b": "2"}}, id="maps come together"
+            '{"data":{"a":"1"},"data":{"b":"2"}}', {"data": {"a": "1", "b": "2"}}, id="maps are merged"
         ),
-        pytest.param('{"data":{"a":"1"},"data":null}', {"data": None}, id="null undoes a map"),
-        pytest.param('{"data":null,"data":{"a":"1"}}', {"data": {"a": "1"}}, id="null is undone"),
+        pytest.param('{"data":{"a":"1"},"data":null}', {"data": None}, id="null replaces a map"),
+        pytest.param('{"data":null,"data":{"a":"1"}}', {"data": {"a": "1"}}, id="null is replaced"),
         pytest.param(
             '{"metadata":{"name":"a"},"metadata":{"namespace":"b"}}',
             {"metadata": {"name": "a", "namespace": "b"}},
-            id="structs come together",
+            id="structs are merged",
         ),
         pytest.param(
             '{"metadata":{"name":"a"},"metadata":null}',
             {"metadata": {"name": "a"}},
-            id="null leaves a struct",
+            id="null does not replace a struct",
         ),
-        pytest.param('{"kind":"a","kind":null}', {"kind": "a"}, id="null leaves a text"),
-        pytest.param('{"immutable":true,"immutable":null}', {"immutable": None}, id="null undoes a pointer"),
-        pytest.param('{"x":[{"a":1}],"x":1.5}', {"x": 1.5}, id="what is not known is not settled"),
+        pytest.param('{"kind":"a","kind":null}', {"kind": "a"}, id="null does not replace a string"),
+        pytest.param(
+            '{"immutable":true,"immutable":null}', {"immutable": None}, id="null replaces a pointer"
+        ),
+        pytest.param('{"x":[{"a":1}],"x":1.5}', {"x": 1.5}, id="unknown fields are not merged"),
         pytest.param(
             '{"metadata":{"ownerReferences":[{"name":"a"},{"name":"b"}],"ownerReferences":[{"uid":"c"}]}}',
             {"metadata": {"ownerReferences": [{"name": "a", "uid": "c"}]}},
-            id="elements of lists come together",
+            id="list items are merged by index",
         ),
         pytest.param(
             '{"metadata":{"managedFields":[{"fieldsV1":{"a":[1e3,null]}}]}}',

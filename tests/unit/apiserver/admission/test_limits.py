@@ -26,11 +26,11 @@ def container(cpu, **rest):
     ("spec", "expected"),
     [
         pytest.param({"containers": None}, {}, id="no containers"),
-        pytest.param({"containers": [container("1"), container("2")]}, {"cpu": "3"}, id="all at once"),
+        pytest.param({"containers": [container("1"), container("2")]}, {"cpu": "3"}, id="sum of containers"),
         pytest.param(
             {"containers": [container("1")], "initContainers": [container("2"), container("5")]},
             {"cpu": "5"},
-            id="or the most before",
+            id="largest init container",
         ),
         pytest.param(
             {
@@ -38,7 +38,7 @@ def container(cpu, **rest):
                 "initContainers": [container("2", restartPolicy="Always"), container("3")],
             },
             {"cpu": "5"},
-            id="beside one that goes on",
+            id="init container and sidecar",
         ),
         pytest.param(
             {
@@ -46,12 +46,12 @@ def container(cpu, **rest):
                 "initContainers": [container("2", restartPolicy="Always"), container("3")],
             },
             {"cpu": "6"},
-            id="which goes on beside the rest",
+            id="containers and sidecar",
         ),
         pytest.param(
             {"containers": [container("9")], "resources": {"requests": {"cpu": "1"}}},
             {"cpu": "1"},
-            id="as the pod itself says",
+            id="pod-level requests",
         ),
     ],
 )

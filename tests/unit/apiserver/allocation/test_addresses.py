@@ -12,9 +12,9 @@ from mockube.apiserver.allocation.addresses import contains
     [
         pytest.param("10.0.0.0/24", "10.0.0.1", True, id="the first"),
         pytest.param("10.0.0.0/24", "10.0.0.254", True, id="the last"),
-        pytest.param("10.0.0.0/24", "10.0.0.0", False, id="the network's own"),
-        pytest.param("10.0.0.0/24", "10.0.0.255", False, id="to everybody"),
-        pytest.param("10.0.0.0/24", "10.0.1.1", False, id="of another network"),
+        pytest.param("10.0.0.0/24", "10.0.0.0", False, id="network address"),
+        pytest.param("10.0.0.0/24", "10.0.0.255", False, id="broadcast address"),
+        pytest.param("10.0.0.0/24", "10.0.1.1", False, id="address of another network"),
         pytest.param("10.0.0.0/24", "fd00::1", False, id="of another family"),
         pytest.param("fd00::/120", "fd00::ff", True, id="IPv6 has no broadcast"),
         pytest.param("fd00::/120", "fd00::", False, id="but a network's own"),

@@ -16,19 +16,29 @@ def service(*addresses, **spec):
 @pytest.mark.parametrize(
     ("spec", "configured", "policy", "families"),
     [
-        pytest.param(service(), [IPV4], SINGLE, [IPV4], id="the cluster's own"),
-        pytest.param(service(), [IPV6, IPV4], SINGLE, [IPV6], id="the first one of two"),
-        pytest.param(service(V6), [IPV4, IPV6], SINGLE, [IPV6], id="the address's"),
-        pytest.param(service(ipFamilyPolicy="PreferDualStack"), [IPV4], None, [IPV4], id="two if there are"),
+        pytest.param(service(), [IPV4], SINGLE, [IPV4], id="family of the cluster"),
+        pytest.param(service(), [IPV6, IPV4], SINGLE, [IPV6], id="first family of a dual-stack cluster"),
+        pytest.param(service(V6), [IPV4, IPV6], SINGLE, [IPV6], id="family of the address"),
         pytest.param(
-            service(ipFamilyPolicy="PreferDualStack"), [IPV4, IPV6], None, [IPV4, IPV6], id="there are"
+            service(ipFamilyPolicy="PreferDualStack"),
+            [IPV4],
+            None,
+            [IPV4],
+            id="PreferDualStack on a single-stack cluster",
         ),
         pytest.param(
-            service(V6, ipFamilyPolicy=DUAL), [IPV4, IPV6], None, [IPV6, IPV4], id="the other one too"
+            service(ipFamilyPolicy="PreferDualStack"),
+            [IPV4, IPV6],
+            None,
+            [IPV4, IPV6],
+            id="PreferDualStack on a dual-stack cluster",
+        ),
+        pytest.param(
+            service(V6, ipFamilyPolicy=DUAL), [IPV4, IPV6], None, [IPV6, IPV4], id="secondary family is added"
         ),
         pytest.param(service("None"), [IPV4], SINGLE, [IPV4], id="headless"),
         pytest.param(
-            service("None", selector={}), [IPV4], DUAL, [IPV4, IPV6], id="headless, selects nothing"
+            service("None", selector={}), [IPV4], DUAL, [IPV4, IPV6], id="headless without selector"
         ),
         pytest.param(
             service("None", selector={}, ipFamilies=[IPV6], ipFamilyPolicy=SINGLE),
@@ -59,13 +69,13 @@ def test_external_name_service_has_no_ip_family():
             [IPV4],
             'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
             "this cluster is not configured for dual-stack services",
-            id="no two stacks",
+            id="cluster is not dual-stack",
         ),
         pytest.param(
             service(ipFamilies=[IPV6]),
             [IPV4],
             'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster',
-            id="not this family",
+            id="family not configured",
         ),
         pytest.param(
             service(V6),
@@ -134,12 +144,12 @@ def test_omitted_ip_family_policy_is_kept():
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        pytest.param(service(), True, id="nothing given"),
+        pytest.param(service(), True, id="no addresses"),
         pytest.param(service(V4, V6), True, id="two addresses"),
         pytest.param(service("None"), True, id="headless"),
         pytest.param(service("rubbish"), False, id="no address"),
         pytest.param(service("None", V4), False, id="headless, with an address"),
-        pytest.param(service(V4) | {"clusterIP": V6}, False, id="the one is not the first"),
+        pytest.param(service(V4) | {"clusterIP": V6}, False, id="clusterIP is not the first of clusterIPs"),
         pytest.param(service(V4, ipFamilies=[IPV6]), False, id="an address of another family"),
         pytest.param(service(ipFamilies=[IPV4, IPV4]), False, id="one family twice"),
         pytest.param(service(ipFamilies=["IPv5"]), False, id="no family"),

@@ -10,7 +10,7 @@ from mockube.apiserver.allocation.ports import NodePorts
 
 PORTS = range(30000, 30100)
 STATIC = 16
-"""The ports that are allocated last, of a range of 100."""
+"""The size of the static band of a range of 100 ports; it is allocated last."""
 
 
 def record(*used, ports=PORTS, draw=0.0):
@@ -32,11 +32,11 @@ def test_port_is_allocated_once():
 @pytest.mark.parametrize(
     ("used", "draw", "expected"),
     [
-        pytest.param((), 0.0, PORTS[STATIC], id="the first that is not kept for people"),
+        pytest.param((), 0.0, PORTS[STATIC], id="first of the dynamic band"),
         pytest.param((), 0.999, PORTS[-1], id="the last"),
         pytest.param(PORTS[STATIC:-1], 0.5, PORTS[-1], id="the only one"),
-        pytest.param(PORTS[STATIC:], 0.0, PORTS[0], id="then those kept for people"),
-        pytest.param(PORTS, 0.0, 0, id="none is left"),
+        pytest.param(PORTS[STATIC:], 0.0, PORTS[0], id="static band after the dynamic band"),
+        pytest.param(PORTS, 0.0, 0, id="all ports in use"),
     ],
 )
 def test_allocate_next_returns_free_port(used, draw, expected):
@@ -84,7 +84,7 @@ def test_new_service_gets_node_ports(ports, expected):
         pytest.param(
             service(HTTP, chosen(DNS, 30050), kind="LoadBalancer", allocateLoadBalancerNodePorts=False),
             [None, 30050],
-            id="that do not want them, as chosen only",
+            id="without allocation, requested ports only",
         ),
     ],
 )

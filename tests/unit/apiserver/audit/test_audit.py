@@ -62,7 +62,7 @@ def policy(tmp_path, *rules, **rest):
             "GET",
             f"{POD}/log",
             True,
-            id="anybody's log",
+            id="wildcard subresource log",
         ),
         pytest.param(
             {"resources": [{"group": "", "resources": ["pods"], "resourceNames": ["q"]}]},
@@ -202,7 +202,7 @@ def test_audit_line_has_impersonated_and_real_user(tmp_path):
             {"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""},
             id="not allowed",
         ),
-        pytest.param(None, None, id="not asked"),
+        pytest.param(None, None, id="no decision"),
     ],
 )
 def test_audit_line_has_authorization_decision(tmp_path, decision, annotations):

@@ -130,7 +130,9 @@ async def test_token_is_invalid_after_its_account_is_deleted(world, metadata, sa
     [
         pytest.param({"exp": -120}, "service account token has expired", id="expired"),
         pytest.param({"nbf": 120}, "service account token is not valid yet", id="too early"),
-        pytest.param({"iat": 120}, "service account token is issued in the future", id="from the future"),
+        pytest.param(
+            {"iat": 120}, "service account token is issued in the future", id="issued in the future"
+        ),
     ],
 )
 async def test_token_outside_its_times_is_refused(world, changes, says):
@@ -233,8 +235,8 @@ def test_unsupported_signing_key_is_refused(data):
         pytest.param("system:serviceaccount:ns:", None, id="no name"),
         pytest.param("system:serviceaccount:a:b:c", None, id="too many parts"),
         pytest.param("system:serviceaccount:NS:robot", None, id="no namespace"),
-        pytest.param("system:serviceaccount:ns:Robot!", None, id="no name of an account"),
-        pytest.param("robot", None, id="somebody else"),
+        pytest.param("system:serviceaccount:ns:Robot!", None, id="invalid account name"),
+        pytest.param("robot", None, id="not a service account"),
     ],
 )
 def test_service_account_user_names_are_parsed(name, found):

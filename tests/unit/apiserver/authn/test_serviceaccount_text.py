@@ -59,7 +59,7 @@ def signed(world, header=b"", claims=b""):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        pytest.param(b"", "", id="nothing more"),
+        pytest.param(b"", "", id="no other members"),
         pytest.param(b',"typ":"JWT"', "", id="its type"),
         pytest.param(b',"alg":"ES256"', NOT_OURS, id="the algorithm twice"),
         pytest.param(b',"x":{"y":1,"y":2}', NOT_OURS, id="a key twice, deep inside"),
@@ -78,7 +78,7 @@ async def test_ambiguous_token_header_is_refused(world, more, says):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        pytest.param(b',"x":1', "", id="nothing that matters"),
+        pytest.param(b',"x":1', "", id="unknown member"),
         pytest.param(
             b',"iss":"https://issuer"', "json: duplicate key 'iss' in object", id="the issuer twice"
         ),

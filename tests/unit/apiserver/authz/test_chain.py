@@ -32,10 +32,10 @@ class Says:
 @pytest.mark.parametrize(
     ("authorizers", "verdict"),
     [
-        pytest.param([], (PASS, ""), id="nobody is asked"),
-        pytest.param([Says(PASS), Says(ALLOW, "yes")], (ALLOW, "yes"), id="the second has an opinion"),
-        pytest.param([Says(DENY, "no"), Says(ALLOW)], (DENY, "no"), id="the first has the last word"),
-        pytest.param([Says(PASS, "a"), Says(PASS, "b")], (PASS, "a\nb"), id="every reason is told"),
+        pytest.param([], (PASS, ""), id="no authorizers"),
+        pytest.param([Says(PASS), Says(ALLOW, "yes")], (ALLOW, "yes"), id="second authorizer decides"),
+        pytest.param([Says(DENY, "no"), Says(ALLOW)], (DENY, "no"), id="first authorizer decides"),
+        pytest.param([Says(PASS, "a"), Says(PASS, "b")], (PASS, "a\nb"), id="reasons are joined"),
         pytest.param([AlwaysAllow(), Says(DENY)], (ALLOW, ""), id="always"),
     ],
 )

@@ -155,7 +155,7 @@ def test_environment_variables_set_flags_and_flags_override_them():
         pytest.param(
             ["--authorization-mode=AlwaysAllow", "--bind-address=0.0.0.0"],
             "--bind-address is 0.0.0.0",
-            id="everything for everybody who reaches it",
+            id="AlwaysAllow on all interfaces",
         ),
         pytest.param(["--authorization-mode=RBCA"], '"RBCA" is not a valid mode', id="no mode"),
         pytest.param(["--tls-cert-file=a"], "--tls-cert-file and --tls-private-key-file", id="half a pair"),
@@ -202,7 +202,7 @@ def test_environment_variables_set_flags_and_flags_override_them():
             'couldn\'t init admission plugin "ImagePolicyWebhook": no config specified',
             id="plugin not configured",
         ),
-        pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="a slip of the finger"),
+        pytest.param(["--secure-pot=1"], "unrecognized arguments: --secure-pot=1", id="misspelled flag"),
         pytest.param(["--secure=1"], "unrecognized arguments: --secure=1", id="no abbreviations"),
         pytest.param(["now"], "unrecognized arguments: now", id="too much"),
     ],

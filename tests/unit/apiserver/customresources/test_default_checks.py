@@ -45,7 +45,7 @@ def problems(schema):
         pytest.param(
             embedded({"default": {"name": "a"}, "maxProperties": 0}),
             ".properties[metadata].default: Too many: 1: must have at most 0 items",
-            id="what its schema refuses",
+            id="value that the schema refuses",
         ),
     ],
 )

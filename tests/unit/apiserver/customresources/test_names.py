@@ -112,7 +112,7 @@ def test_released_names_are_free():
         pytest.param(
             {"preserveUnknownFields": True},
             "spec.preserveUnknownFields: Invalid value: true: must be false",
-            id="fields of any name",
+            id="preserveUnknownFields",
         ),
         pytest.param(
             {"versions": [{"schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": {}}}}}]},

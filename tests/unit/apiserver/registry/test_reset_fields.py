@@ -16,9 +16,9 @@ NEW = {"spec": {"a": 9, "d": 3}, "status": {"ready": False}, "data": 5}
         pytest.param((("status",),), NEW | {"status": OLD["status"]}, id="a field"),
         pytest.param((("spec", "a"),), NEW | {"spec": {"a": 1, "d": 3}}, id="below a field"),
         pytest.param(
-            (("spec", "b", "c"),), NEW | {"spec": {"a": 9, "d": 3, "b": {"c": 2}}}, id="what was dropped"
+            (("spec", "b", "c"),), NEW | {"spec": {"a": 9, "d": 3, "b": {"c": 2}}}, id="dropped field"
         ),
-        pytest.param((("spec", "d"),), NEW | {"spec": {"a": 9}}, id="what was not there"),
+        pytest.param((("spec", "d"),), NEW | {"spec": {"a": 9}}, id="absent in the old object"),
         pytest.param((("data",),), {k: v for k, v in NEW.items() if k != "data"}, id="a new field"),
     ],
 )

@@ -36,8 +36,8 @@ def test_limit_0_is_unlimited():
 @pytest.mark.parametrize(
     ("asked", "seconds"),
     [
-        pytest.param((), 60.0, id="not asked"),
-        pytest.param(("",), 60.0, id="asked for nothing"),
+        pytest.param((), 60.0, id="no parameter"),
+        pytest.param(("",), 60.0, id="empty parameter"),
         pytest.param(("5s",), 5.0, id="less"),
         pytest.param(("5m",), 60.0, id="more"),
         pytest.param(("0s",), 60.0, id="no time at all"),

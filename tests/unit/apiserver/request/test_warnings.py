@@ -14,12 +14,12 @@ def texts(count, length):
     [
         pytest.param([], [], id="none"),
         pytest.param(["a", "b", "a"], ["a", "b"], id="each once"),
-        pytest.param(["", "a\x00", "a\u0085", "é"], ["é"], id="only what a header takes"),
+        pytest.param(["", "a\x00", "a\u0085", "é"], ["é"], id="characters invalid in headers"),
         pytest.param(texts(4, 1024), texts(4, 1024), id="as much as fits"),
         pytest.param(
-            texts(5, 1024), [text[:EACH] for text in texts(5, 1024)], id="too much is cut, and all of it told"
+            texts(5, 1024), [text[:EACH] for text in texts(5, 1024)], id="long warnings are truncated"
         ),
-        pytest.param(texts(20_000, 100), texts(41, 100), id="many are told until it is enough"),
+        pytest.param(texts(20_000, 100), texts(41, 100), id="warnings beyond the total size are omitted"),
         pytest.param(["x" * 5000], ["x" * EACH], id="one that is too long"),
     ],
 )

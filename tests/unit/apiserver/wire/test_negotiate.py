@@ -23,12 +23,12 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
             "application/json/x,application/yaml", OutputFormat(format=Format.YAML), id="two slashes"
         ),
         pytest.param("application/json;stream=watch", OutputFormat(format=Format.JSON), id="a stream"),
-        pytest.param("application/yaml;stream=watch", None, id="a stream of what is not streamed"),
+        pytest.param("application/yaml;stream=watch", None, id="stream parameter with an unsupported type"),
         pytest.param("application/json;stream=x", None, id="an unknown stream"),
         pytest.param("application/json;sv=v1", OutputFormat(format=Format.JSON), id="a version of the group"),
         pytest.param("application/json;sv=v2", None, id="an unknown version of the group"),
-        pytest.param("application/json;v=v1", None, id="a version of nothing"),
-        pytest.param("application/json;as=", OutputFormat(format=Format.JSON), id="as nothing"),
+        pytest.param("application/json;v=v1", None, id="v without as"),
+        pytest.param("application/json;as=", OutputFormat(format=Format.JSON), id="empty as"),
         pytest.param("application/json;pretty=1", OutputFormat(format=Format.JSON, pretty=True), id="pretty"),
         pytest.param(
             "application/json;q=0.1,*/*", OutputFormat(format=Format.JSON), id="anything rather than JSON"
@@ -50,18 +50,18 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         pytest.param(
             "application/json;as=Table;v=v9;g=meta.k8s.io,application/json",
             OutputFormat(format=Format.JSON),
-            id="a table of a version that nobody knows",
+            id="table of unknown version",
         ),
         pytest.param(
             "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
             OutputFormat(format=Format.JSON, view=View.PARTIAL, version="v1beta1", listed=True),
             id="metadata alone",
         ),
-        pytest.param("image/png", None, id="what cannot be given"),
+        pytest.param("image/png", None, id="unsupported type"),
         pytest.param(
             f"{TABLE.replace('json', 'vnd.kubernetes.protobuf')},application/yaml",
             OutputFormat(format=Format.YAML),
-            id="a table in a form that it does not have",
+            id="table as protobuf is not offered",
         ),
         pytest.param("application/json;as=Table;v=v1;g=other", None, id="a table of another group"),
         pytest.param(

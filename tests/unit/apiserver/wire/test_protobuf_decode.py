@@ -23,18 +23,18 @@ def read(message, payload, depth=MAX_DEPTH):
     ("message", "payload", "json"),
     [
         pytest.param("core.v1.EnvVar", part(1, b"A") + part(2, b""), {"name": "A"}, id="an empty string is left out"),
-        pytest.param("core.v1.EnvVar", b"", {"name": ""}, id="or shown, as Go's tag says"),
-        pytest.param("core.v1.Toleration", number(5, 0), {"tolerationSeconds": 0}, id="a pointer's zero is shown"),
-        pytest.param("core.v1.Toleration", b"", {}, id="a nil pointer is not"),
+        pytest.param("core.v1.EnvVar", b"", {"name": ""}, id="zero value without omitempty is kept"),
+        pytest.param("core.v1.Toleration", number(5, 0), {"tolerationSeconds": 0}, id="zero behind a pointer is kept"),
+        pytest.param("core.v1.Toleration", b"", {}, id="nil pointer is omitted"),
         pytest.param("apps.v1.DeploymentSpec", b"", {
             "selector": None, "template": {"metadata": {}, "spec": {"containers": None}}, "strategy": {},
-        }, id="nil is null where Go always shows the field"),
-        pytest.param("core.v1.ConfigMapList", b"", {"metadata": {}, "items": []}, id="but a list has items"),
-        pytest.param("core.v1.ServiceStatus", b"", {"loadBalancer": {}}, id="a struct is always shown"),
-        pytest.param("meta.v1.ObjectMeta", part(8, b""), {}, id="unless its zero is left out"),
+        }, id="nil is null without omitempty"),
+        pytest.param("core.v1.ConfigMapList", b"", {"metadata": {}, "items": []}, id="items of an empty list object"),
+        pytest.param("core.v1.ServiceStatus", b"", {"loadBalancer": {}}, id="structs are never omitted"),
+        pytest.param("meta.v1.ObjectMeta", part(8, b""), {}, id="zero time with omitzero is omitted"),
         pytest.param("core.v1.PodCondition", part(3, b""), {
             "type": "", "status": "", "lastProbeTime": None, "lastTransitionTime": None,
-        }, id="or is null"),
+        }, id="zero time is null"),
         pytest.param("core.v1.Secret", part(2, part(1, b"b") + part(2, b"\x01")) + part(2, part(1, b"a")), {
             "metadata": {}, "data": {"a": "", "b": "AQ=="},
         }, id="a map is in order, its bytes in base64"),
@@ -47,12 +47,12 @@ def read(message, payload, depth=MAX_DEPTH):
         }, id="an inlined struct's fields stand beside the others"),
         pytest.param("core.v1.PodSpec", part(3, b"Never") + part(20, part(1, b"i")), {
             "initContainers": [{"name": "i", "resources": {}}], "containers": None, "restartPolicy": "Never",
-        }, id="the order is JSON's"),
+        }, id="members have the order of the JSON form"),
         pytest.param("apps.v1.StatefulSetSpec", part(4, b""), {
             "selector": None, "template": {"metadata": {}, "spec": {"containers": None}}, "volumeClaimTemplates": [
                 {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": {}, "spec": {"resources": {}}, "status": {}}
             ], "serviceName": "", "updateStrategy": {},
-        }, id="a claim's template says its kind"),
+        }, id="claim template has kind and version"),
         pytest.param("core.v1.ContainerStateTerminated", number(1, -1), {
             "exitCode": -1, "startedAt": None, "finishedAt": None,
         }, id="a negative number"),
@@ -64,7 +64,7 @@ def read(message, payload, depth=MAX_DEPTH):
         }, id="a message in parts is one message"),
         pytest.param("core.v1.EnvVar", part(1, b"A") + part(99, b"?") + number(98, 7), {
             "name": "A",
-        }, id="what is not known is skipped"),
+        }, id="unknown fields are skipped"),
     ],
 )  # fmt: skip
 def test_protobuf_decodes_to_json_of_go(message, payload, json):
@@ -75,7 +75,7 @@ def test_protobuf_decodes_to_json_of_go(message, payload, json):
     ("payload", "shown"),
     [
         pytest.param(b"\x00\x00\x00\x00\x00\x00\xf8\x3f", b"1.5", id="a fraction"),
-        pytest.param(b"\x00\x00\x00\x00\x00\x00\x24\x40", b"10", id="a whole number has none"),
+        pytest.param(b"\x00\x00\x00\x00\x00\x00\x24\x40", b"10", id="integral double without fraction"),
     ],
 )
 def test_doubles_are_decoded(payload, shown):
@@ -91,7 +91,7 @@ def test_doubles_are_decoded(payload, shown):
             "core.v1.EnvVar", number(1, 7), "wrong wireType = 0 for field name", id="a number for a string"
         ),
         pytest.param("core.v1.EnvVar", varint(tag_of(9, 3)), "illegal wireType 3", id="a group"),
-        pytest.param("core.v1.EnvVar", b"\x02\x00", "illegal tag 0", id="no field's number"),
+        pytest.param("core.v1.EnvVar", b"\x02\x00", "illegal tag 0", id="field number 0"),
         pytest.param("runtime.RawExtension", part(1, b"{"), "invalid JSON", id="JSON cut short"),
         pytest.param(
             "apiextensions.v1.JSONSchemaProps",

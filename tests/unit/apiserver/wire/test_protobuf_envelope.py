@@ -95,9 +95,9 @@ def test_kinds_without_resource_are_known(version, kind):
 @pytest.mark.parametrize(
     ("version", "kind"),
     [
-        pytest.param("meta.k8s.io/v1", "Table", id="Kubernetes has no message for tables"),
-        pytest.param("example.com/v1", "Widget", id="nor for custom resources"),
-        pytest.param("v1", "PodSpec", id="and a part of a kind is none"),
+        pytest.param("meta.k8s.io/v1", "Table", id="Table has no message"),
+        pytest.param("example.com/v1", "Widget", id="custom resource"),
+        pytest.param("v1", "PodSpec", id="type that is not a kind"),
     ],
 )
 def test_unknown_kind_is_named(version, kind):
@@ -109,10 +109,10 @@ def test_unknown_kind_is_named(version, kind):
     ("data", "message"),
     [
         pytest.param(b"", "empty data", id="nothing"),
-        pytest.param(b"k8s\x00", "empty body", id="nothing after the beginning"),
-        pytest.param(b"{}", r"expected prefix \[107 56 115 0\]", id="another beginning"),
+        pytest.param(b"k8s\x00", "empty body", id="magic number only"),
+        pytest.param(b"{}", r"expected prefix \[107 56 115 0\]", id="wrong magic number"),
         pytest.param(ENCODED[:-8], "unexpected EOF", id="cut short"),
-        pytest.param(ENCODED.replace(b"\x01a", b"\x01\xff"), "invalid UTF-8", id="no letter"),
+        pytest.param(ENCODED.replace(b"\x01a", b"\x01\xff"), "invalid UTF-8", id="invalid UTF-8"),
     ],
 )
 def test_envelope_without_object_is_refused(data, message):

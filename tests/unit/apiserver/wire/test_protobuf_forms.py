@@ -18,12 +18,12 @@ def write(message, value):
 @pytest.mark.parametrize(
     ("message", "json", "payload"),
     [
-        pytest.param("meta.v1.Time", None, b"", id="a time nobody set"),
+        pytest.param("meta.v1.Time", None, b"", id="unset time"),
         pytest.param(
             "meta.v1.Time", "2026-11-20T08:08:16Z", b"\x08\xf0\xff\xff\xd7\x06\x10\x00", id="a time"
         ),
         pytest.param("meta.v1.Time", "1970-01-01T00:00:00Z", b"\x08\x00\x10\x00", id="1970 is a time"),
-        pytest.param("meta.v1.MicroTime", None, b"", id="a micro time nobody set"),
+        pytest.param("meta.v1.MicroTime", None, b"", id="unset micro time"),
         pytest.param(
             "meta.v1.MicroTime", "1970-01-01T00:00:01.000002Z", b"\x08\x01\x10\xd0\x0f", id="a micro time"
         ),
@@ -32,7 +32,7 @@ def write(message, value):
         pytest.param("resource.Quantity", "100m", b"\x0a\x04100m", id="a quantity"),
         pytest.param("intstr.IntOrString", 80, b"\x08\x00\x10\x50\x1a\x00", id="a number"),
         pytest.param("intstr.IntOrString", "http", b"\x08\x01\x10\x00\x1a\x04http", id="a string"),
-        pytest.param("runtime.RawExtension", None, b"", id="an extension nobody set"),
+        pytest.param("runtime.RawExtension", None, b"", id="unset extension"),
         pytest.param("runtime.RawExtension", {"b": [1, None]}, b'\x0a\x0e{"b":[1,null]}', id="an extension"),
         pytest.param("meta.v1.FieldsV1", {"f:a": {}}, b'\x0a\x0a{"f:a":{}}', id="fields"),
         pytest.param("meta.v1.Verbs", [], b"", id="no verbs"),
@@ -72,7 +72,7 @@ def test_schemas_round_trip(message, json):
             "meta.v1.Time", b"\x08\x80\x92\xb8\xc3\x98\xfe\xff\xff\xff\x01", None, id="Go's zero time"
         ),
         pytest.param("meta.v1.MicroTime", b"\x10\xcf\x0f", "1970-01-01T00:00:00.000001Z", id="nanoseconds"),
-        pytest.param("resource.Quantity", b"", "0", id="a quantity nobody set"),
+        pytest.param("resource.Quantity", b"", "0", id="unset quantity"),
     ],
 )
 def test_special_forms_decode_as_server_does(message, payload, json):
@@ -87,7 +87,7 @@ def test_special_forms_decode_as_server_does(message, payload, json):
         ),
         pytest.param("meta.v1.Time", "1970-01-01T00:00:01.9Z", b"\x08\x01\x10\x00", id="fractions"),
         pytest.param("meta.v1.Time", "0001-01-01T00:00:00Z", b"", id="Go's zero time"),
-        pytest.param("resource.Quantity", None, b"\x0a\x010", id="a quantity nobody set"),
+        pytest.param("resource.Quantity", None, b"\x0a\x010", id="unset quantity"),
         pytest.param("resource.Quantity", 2, b"\x0a\x012", id="a bare number"),
     ],
 )

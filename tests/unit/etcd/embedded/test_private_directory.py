@@ -27,13 +27,13 @@ def found(mode, *, uid=US, gid=OUR_GROUP):
     [
         pytest.param(found(0o700), "", id="ours alone"),
         pytest.param(found(0o755), "", id="others may read"),
-        pytest.param(found(0o775), "", id="our group may write"),
+        pytest.param(found(0o775), "", id="writable by own group"),
         pytest.param(
-            found(0o775, gid=7), "group 7, which is not that of this process", id="another group may write"
+            found(0o775, gid=7), "group 7, which is not that of this process", id="writable by another group"
         ),
-        pytest.param(found(0o755, gid=7), "", id="another group may read"),
-        pytest.param(found(0o777), "by every user: `chmod go-w /data`", id="everybody may write"),
-        pytest.param(found(0o1777), "by every user", id="everybody may write, as in /tmp"),
+        pytest.param(found(0o755, gid=7), "", id="readable by another group"),
+        pytest.param(found(0o777), "by every user: `chmod go-w /data`", id="world-writable"),
+        pytest.param(found(0o1777), "by every user", id="world-writable with sticky bit"),
         pytest.param(
             found(0o700, uid=0), "belongs to user 0, and this process runs as user 1000", id="of root"
         ),

@@ -109,14 +109,16 @@ def test_log_is_replayed_onto_newest_snapshot(tmp_path):
 @pytest.mark.parametrize(
     ("frames", "reason"),
     [
-        pytest.param([[Commit(3, [PUT_A])]], "revision 3 after 1", id="a revision too far"),
+        pytest.param([[Commit(3, [PUT_A])]], "revision 3 after 1", id="skipped revision"),
         pytest.param(
             [[Commit(2, [PUT_A])], [Commit(2, [PUT_A])]], "revision 2 after 2", id="a revision twice"
         ),
         pytest.param(
-            [[Commit(2, [(b"a", None, 0)])]], "deletes b'a', which does not exist", id="a key not there"
+            [[Commit(2, [(b"a", None, 0)])]],
+            "deletes b'a', which does not exist",
+            id="deletion of an absent key",
         ),
-        pytest.param([[Compaction(2)]], "compaction at 2", id="a compaction of the future"),
+        pytest.param([[Compaction(2)]], "compaction at 2", id="compaction at a future revision"),
     ],
 )
 def test_record_that_contradicts_previous_one_is_damage(tmp_path, frames, reason):

@@ -170,7 +170,7 @@ def test_watch_response_is_decoded(rest, expected):
         pytest.param(
             watched(4, b',"created":true,"canceled":true,"cancel_reason":"mvcc: watcher range is empty"'),
             InvalidRequest,
-            id="a watch that makes no sense",
+            id="invalid watch",
         ),
         pytest.param(
             watched(
@@ -179,13 +179,13 @@ def test_watch_response_is_decoded(rest, expected):
                 b'"rpc error: code = PermissionDenied desc = etcdserver: permission denied"',
             ),
             PermissionDenied,
-            id="a watch that is not allowed",
+            id="forbidden watch",
         ),
-        pytest.param(watched(4, b',"canceled":true'), Interrupted, id="a watch that etcd gave up"),
+        pytest.param(watched(4, b',"canceled":true'), Interrupted, id="watch cancelled by etcd"),
         pytest.param(
             b'{"error":{"grpc_code":14,"http_code":503,"message":"transport is closing"}}',
             Interrupted,
-            id="a stream that broke",
+            id="broken stream",
         ),
     ],
 )

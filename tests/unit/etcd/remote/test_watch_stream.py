@@ -34,9 +34,7 @@ async def test_fragments_are_joined(clock):
     assert revisions(alone) == [10]
 
 
-@pytest.mark.parametrize(
-    "outcome", ["alive", TokenRejected("too old")], ids=["answers", "does not know the token any more"]
-)
+@pytest.mark.parametrize("outcome", ["alive", TokenRejected("too old")], ids=["answers", "rejects the token"])
 async def test_idle_stream_of_healthy_member_is_kept(outcome, clock):
     raw, member = FakeStream(), FakeGateway(outcome)
     receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, patience=5).receive())

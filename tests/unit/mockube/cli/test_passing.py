@@ -19,13 +19,13 @@ def parser():
 @pytest.mark.parametrize(
     ("arguments", "server", "manager"),
     [
-        pytest.param([], [], [], id="nothing"),
-        pytest.param(["--event-ttl", "1m"], ["--event-ttl=1m"], [], id="only the server knows it"),
-        pytest.param(["--metrics-port=0"], [], ["--metrics-port=0"], id="only the manager knows it"),
-        pytest.param(["--secure-port=0"], ["--secure-port=0"], [], id="both know it, the server gets it"),
-        pytest.param(["-v", "4"], ["--v=4"], ["--v=4"], id="how they log is for both"),
+        pytest.param([], [], [], id="no flags"),
+        pytest.param(["--event-ttl", "1m"], ["--event-ttl=1m"], [], id="flag of the server"),
+        pytest.param(["--metrics-port=0"], [], ["--metrics-port=0"], id="flag of the manager"),
+        pytest.param(["--secure-port=0"], ["--secure-port=0"], [], id="flag of both is passed to the server"),
+        pytest.param(["-v", "4"], ["--v=4"], ["--v=4"], id="logging flag is passed to both"),
         pytest.param(["--fsync"], ["--fsync=true"], [], id="a switch"),
-        pytest.param(["--fsync=false"], ["--fsync=false"], [], id="a switch that is off"),
+        pytest.param(["--fsync=false"], ["--fsync=false"], [], id="boolean flag set to false"),
         pytest.param(
             ["--etcd-servers=http://a", "--etcd-servers=http://b"],
             ["--etcd-servers=http://a", "--etcd-servers=http://b"],

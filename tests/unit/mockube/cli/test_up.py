@@ -19,9 +19,9 @@ def options(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param([], [], id="nothing said"),
+        pytest.param([], [], id="defaults"),
         pytest.param(["--authorization-mode=Node,RBAC"], [], id="RBAC"),
-        pytest.param(["--authorization-mode=AlwaysAllow"], ["--authorization-mode=Always"], id="everybody"),
+        pytest.param(["--authorization-mode=AlwaysAllow"], ["--authorization-mode=Always"], id="AlwaysAllow"),
         pytest.param(["--allowed-hosts=a.b,*"], ["--allowed-hosts=*"], id="any name"),
     ],
 )

@@ -19,17 +19,17 @@ READY = ready("https://x")
 @pytest.mark.parametrize(
     ("written", "held", "state"),
     [
-        pytest.param(None, False, State.STOPPED, id="nobody runs it"),
-        pytest.param(None, True, State.STARTING, id="somebody has just begun"),
-        pytest.param(STARTING, True, State.STARTING, id="it is not ready"),
-        pytest.param(READY, True, State.RUNNING, id="it is ready"),
+        pytest.param(None, False, State.STOPPED, id="no record, not locked"),
+        pytest.param(None, True, State.STARTING, id="no record, locked"),
+        pytest.param(STARTING, True, State.STARTING, id="starting record, locked"),
+        pytest.param(READY, True, State.RUNNING, id="ready record, locked"),
         pytest.param(
             replace(READY, pid=1),
             True,
             State.STARTING,
-            id="somebody has just begun after one that was killed",
+            id="record of another process, locked",
         ),
-        pytest.param(READY, False, State.DEAD, id="whoever ran it was killed"),
+        pytest.param(READY, False, State.DEAD, id="ready record, not locked"),
     ],
 )
 async def test_state_follows_record_and_lock(folder, written, held, state):

@@ -17,7 +17,7 @@ VERSION = ("GET", "/version")
         pytest.param(EVICTION, {}, True, id="everything"),
         pytest.param(EVICTION, {"resource": "pods"}, False, id="a subresource is not its resource"),
         pytest.param(EVICTION, {"resource": "pods/eviction"}, True, id="a subresource"),
-        pytest.param(EVICTION, {"resource": "pods*"}, True, id="a resource and what is below it"),
+        pytest.param(EVICTION, {"resource": "pods*"}, True, id="resource and its subresources"),
         pytest.param(SCALE, {"resource": "deployments.apps/scale"}, True, id="with its group"),
         pytest.param(SCALE, {"resource": "deployments.extensions/scale"}, False, id="of another group"),
         pytest.param(EVICTION, {"verb": ["update", "create"]}, True, id="one of several verbs"),
@@ -26,10 +26,10 @@ VERSION = ("GET", "/version")
         pytest.param(VERSION, {"verb": "get"}, False, id="a verb is of resources"),
         pytest.param(VERSION, {"namespace": ""}, False, id="a namespace as well"),
         pytest.param(VERSION, {"path": "/version"}, True, id="a path"),
-        pytest.param(NODES, {"user": "alice", "agent": "kubectl"}, True, id="who asks, and by what"),
-        pytest.param(NODES, {"agent": "*v1.36*"}, True, id="a pattern of what he asks by"),
+        pytest.param(NODES, {"user": "alice", "agent": "kubectl"}, True, id="user and agent"),
+        pytest.param(NODES, {"agent": "*v1.36*"}, True, id="pattern of the agent"),
         pytest.param(NODES, {"agent": "helm"}, False, id="by something else"),
-        pytest.param(NODES, {"user": "bob"}, False, id="somebody else"),
+        pytest.param(NODES, {"user": "bob"}, False, id="another user"),
     ],
 )
 def test_requests_match_criteria(request_line, criteria, meant):

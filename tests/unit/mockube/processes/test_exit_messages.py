@@ -10,17 +10,17 @@ from mockube.processes.supervised_process import exit_message
     ("log", "told"),
     [
         pytest.param("", "", id="nothing"),
-        pytest.param("I0131 12:00:00.000000    42 serve.py:1] Serving\n", "", id="no complaint"),
-        pytest.param("W0131 12:00:00.000000    42 serve.py:1] Odd\n", "", id="a warning is no reason"),
+        pytest.param("I0131 12:00:00.000000    42 serve.py:1] Serving\n", "", id="info only"),
+        pytest.param("W0131 12:00:00.000000    42 serve.py:1] Odd\n", "", id="warning only"),
         pytest.param(
             "I0131 12:00:00.000000    42 a.py:1] fine\nF0131 12:00:00.000000    42 a.py:9] No room\n",
             ": No room",
-            id="the last of its lines",
+            id="last line is fatal",
         ),
         pytest.param(
             "usage: python -m mockube.apiserver [FLAG ...]\npython -m mockube.apiserver: error: --v: no number\n",
             ": --v: no number",
-            id="a command line that it did not understand",
+            id="usage error",
         ),
         pytest.param('Traceback:\n  File "x"\nValueError: 3\n', ": ValueError: 3", id="a crash"),
     ],

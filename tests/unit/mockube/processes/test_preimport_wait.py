@@ -22,7 +22,7 @@ def main(arguments):
     ("told", "code", "printed"),
     [
         pytest.param(GO, 7, ["imported", "--v 4 {nice} MainThread"], id="go"),
-        pytest.param(b"", 0, ["imported"], id="whoever would have said it is gone"),
+        pytest.param(b"", 0, ["imported"], id="stdin closed"),
     ],
 )
 def test_preimported_program_runs_on_command(tmp_path, told, code, printed):

@@ -91,16 +91,16 @@ def test_of_fields_makes_set_from_names():
     ("tree", "paths_in_it", "written"),
     [
         pytest.param({}, [], {}, id="nothing"),
-        pytest.param({".": {}}, [], {}, id="the whole object is nobody's"),
+        pytest.param({".": {}}, [], {}, id="root member is dropped"),
         pytest.param({"f:a": {}}, [("f:a",)], {"f:a": {}}, id="a place"),
         pytest.param({"f:a": {"f:b": {}}}, [("f:a", "f:b")], {"f:a": {"f:b": {}}}, id="a place below"),
         pytest.param(
             {"f:a": {"f:b": {}, ".": {}}}, [("f:a",), ("f:a", "f:b")], {"f:a": {".": {}, "f:b": {}}},
             id="a place and one below",
         ),
-        pytest.param({"f:a": {".": {}}}, [("f:a",)], {"f:a": {}}, id="a place said too clearly"),
-        pytest.param({"f:a": {"x:b": {}}}, [("f:a",)], {"f:a": {}}, id="a place above what is not known"),
-        pytest.param({"x:b": {}}, [], {}, id="what is not known"),
+        pytest.param({"f:a": {".": {}}}, [("f:a",)], {"f:a": {}}, id="redundant dot of a leaf"),
+        pytest.param({"f:a": {"x:b": {}}}, [("f:a",)], {"f:a": {}}, id="parent of an unknown prefix"),
+        pytest.param({"x:b": {}}, [], {}, id="unknown prefix"),
         pytest.param(
             {"v:10": {}, "v:9": {}, 'k:{"b":1, "a":2}': {}, "f:z": {}, "f:a": {}},
             [("f:a",), ("f:z",), ('k:{"a":2,"b":1}',), ("v:9",), ("v:10",)],

@@ -152,7 +152,7 @@ def test_several_conflicts_are_described():
         pytest.param({"f:whole": {".": {}, "f:a": {}}}, [".whole"], id="with the object itself"),
         pytest.param({"f:plain": {"i:0": {}}}, [".plain"], id="a list"),
         pytest.param({"f:one": {"f:a": {}}}, [".one.a"], id="an object with many owners"),
-        pytest.param({"f:one": {"f:bogus": {"f:a": {}}}}, [".one.bogus.a"], id="a field that is not known"),
+        pytest.param({"f:one": {"f:bogus": {"f:a": {}}}}, [".one.bogus.a"], id="unknown field"),
         pytest.param({"f:text": {"f:a": {}}}, [".text.a"], id="below a primitive"),
         pytest.param({"f:whole": {}}, [".whole"], id="as it should be"),
         pytest.param(

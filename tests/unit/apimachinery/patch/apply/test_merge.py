@@ -28,7 +28,7 @@ ATOM = atom_of(BOX)
         pytest.param({"names": ["a", "b"]}, {"names": ["b", "a"]}, {"names": ["b", "a"]}, id="in the applied order"),
         pytest.param(
             {"names": ["x", "a", "y", "b", "z"]}, {"names": ["b", "n", "a"]}, {"names": ["x", "y", "b", "z", "n", "a"]},
-            id="items of others stay before what they stood before",
+            id="items of other managers keep their relative position",
         ),
         pytest.param(
             {"names": ["a", "x", "a", "y"]}, {"names": ["a", "n"]}, {"names": ["a", "x", "n", "y"]},

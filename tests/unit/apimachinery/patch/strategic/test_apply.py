@@ -46,13 +46,13 @@ BOX = struct(
         pytest.param({"plain": named("a")}, {"plain": named("b")}, {"plain": named("b")}, id="an atomic list"),
         pytest.param(
             {}, {"one": {"a": None, "b": "1"}, "items": [{"name": "a", "value": None}]},
-            {"one": {"b": "1"}, "items": named("a")}, id="nulls are dropped from what is new",
+            {"one": {"b": "1"}, "items": named("a")}, id="nulls are dropped from new values",
         ),
-        pytest.param({"text": "a"}, {"text": {"$patch": "delete"}}, {}, id="a directive that meets a primitive"),
-        pytest.param({}, {"one": {"$patch": "replace", "a": "1"}}, {}, id="a directive that meets nothing"),
+        pytest.param({"text": "a"}, {"text": {"$patch": "delete"}}, {}, id="directive for a primitive"),
+        pytest.param({}, {"one": {"$patch": "replace", "a": "1"}}, {}, id="directive for an absent object"),
         pytest.param(
             {}, {"items": [{"name": "a", "$patch": "delete"}, *named("b")]}, {"items": named("b")},
-            id="a directive in a list that meets nothing",
+            id="directive for an absent list item",
         ),
         pytest.param(
             {"one": {"a": "1", "b": "2"}}, {"one": {"$patch": "replace", "a": "3"}}, {"one": {"a": "3"}},
@@ -72,29 +72,29 @@ def test_object_members_are_merged(original, patch, expected):
     [
         pytest.param([], [], [], id="nothing"),
         pytest.param(named("a", "b"), [], named("a", "b"), id="no changes"),
-        pytest.param(named("a", "b"), named("c"), named("c", "a", "b"), id="what is new comes first"),
+        pytest.param(named("a", "b"), named("c"), named("c", "a", "b"), id="new items come first"),
         pytest.param(
             named("a", "b"), [{"name": "b", "value": "x"}], [{"name": "a"}, {"name": "b", "value": "x"}],
-            id="what is known stays",
+            id="existing items keep their position",
         ),
         pytest.param(
             named("a", "b", "c"), named("c", "a"), named("b", "c", "a"),
-            id="the patch has the order of its own, and what it does not name its place before",
+            id="patched items have the order of the patch",
         ),
         pytest.param(
             [{"name": "a", "nested": {"a": "1"}, "tags": ["x"]}],
             [{"name": "a", "nested": {"b": "2"}, "tags": ["y"], "value": None}],
             [{"name": "a", "nested": {"a": "1", "b": "2"}, "tags": ["y", "x"]}],
-            id="elements merge in turn",
+            id="nested fields of an item are merged",
         ),
         pytest.param(named("a"), [*named("b"), {"name": "b", "value": "x"}], [{"name": "b", "value": "x"}, *named("a")],
-                     id="twice the same new one"),
+                     id="new item twice in the patch"),
         pytest.param(
             named("a", "b"), [{"name": "a", "$patch": "delete"}, {"name": "no", "$patch": "delete"}], named("b"),
             id="$patch delete",
         ),
         pytest.param(named("a", "b"), [{"$patch": "replace"}, *named("c")], named("c"), id="$patch replace"),
-        pytest.param(named("a"), [{"$patch": "replace"}], [], id="$patch replace by nothing"),
+        pytest.param(named("a"), [{"$patch": "replace"}], [], id="$patch replace with an empty list"),
     ],
 )  # fmt: skip
 def test_lists_of_objects_are_merged_by_key(original, patch, expected):
@@ -107,18 +107,18 @@ def test_lists_of_objects_are_merged_by_key(original, patch, expected):
         pytest.param(["a", "b"], {"names": ["c", "a"]}, ["c", "a", "b"], id="merge"),
         pytest.param(["a", "b"], {"$deleteFromPrimitiveList/names": ["a", "x"]}, ["b"], id="delete"),
         pytest.param(["a"], {"$deleteFromPrimitiveList/names": None}, None, id="delete all, by null"),
-        pytest.param(["a"], {"$deleteFromPrimitiveList/names": "a"}, ["a"], id="delete what is no list"),
+        pytest.param(["a"], {"$deleteFromPrimitiveList/names": "a"}, ["a"], id="$deleteFromPrimitiveList is not a list"),
         pytest.param(
             ["a", "b", "c"], {"names": ["d"], "$setElementOrder/names": ["d", "c", "a"]}, ["d", "b", "c", "a"],
             id="ordered",
         ),
         pytest.param(["a", "b"], {"$setElementOrder/names": ["b", "a"]}, ["b", "a"], id="only ordered"),
-        pytest.param(None, {"names": ["b", "a"], "$setElementOrder/names": ["a", "b"]}, "refused", id="in disorder"),
+        pytest.param(None, {"names": ["b", "a"], "$setElementOrder/names": ["a", "b"]}, "refused", id="items not in the order of $setElementOrder"),
         pytest.param(
             ["a", "b", "c"],
             {"names": ["d"], "$deleteFromPrimitiveList/names": ["b"], "$setElementOrder/names": ["a", "d", "c"]},
             ["a", "d", "c"],
-            id="all at once",
+            id="merge, delete and order",
         ),
     ],
 )  # fmt: skip
@@ -143,7 +143,7 @@ def test_lists_of_primitives_are_merged(original, patch, expected):
         pytest.param(None, None, named("a"), None, id="no list"),
         pytest.param(
             named("a", "b", "c"), named("d"), named("d", "c", "a"), named("d", "b", "c", "a"),
-            id="what the order does not name stays before what it stood before",
+            id="items outside $setElementOrder keep their relative position",
         ),
         pytest.param(
             named("s", "a", "b"), named("c"), named("b", "c", "a"), named("s", "b", "c", "a"), id="first of all"
@@ -154,9 +154,9 @@ def test_lists_of_primitives_are_merged(original, patch, expected):
         ),
         pytest.param(
             named("b", "e", "a", "c"), [*named("e", "d"), {"name": "c", "$patch": "delete"}], named("e", "c", "d"),
-            named("b", "e", "a", "d"), id="what is new takes the place of what is deleted",
+            named("b", "e", "a", "d"), id="new item takes the position of a deleted one",
         ),
-        pytest.param(named("a", "b"), named("x", "y"), [], named("a", "b", "y", "x"), id="an order of nothing"),
+        pytest.param(named("a", "b"), named("x", "y"), [], named("a", "b", "y", "x"), id="empty $setElementOrder"),
     ],
 )  # fmt: skip
 def test_set_element_order_sorts_objects(original, changes, order, expected):

@@ -31,9 +31,11 @@ def test_stored_versions_gain_new_storage_version(new, expected):
 @pytest.mark.parametrize(
     ("metadata", "waits"),
     [
-        pytest.param({}, True, id="nobody has asked for its deletion"),
-        pytest.param({"deletionTimestamp": NOW_TEXT, "finalizers": [CLEANUP]}, True, id="objects are left"),
-        pytest.param({"deletionTimestamp": NOW_TEXT}, False, id="all are gone"),
+        pytest.param({}, True, id="not deleted"),
+        pytest.param(
+            {"deletionTimestamp": NOW_TEXT, "finalizers": [CLEANUP]}, True, id="with cleanup finalizer"
+        ),
+        pytest.param({"deletionTimestamp": NOW_TEXT}, False, id="without finalizers"),
     ],
 )
 def test_definition_deletion_waits_for_cleanup(metadata, waits):

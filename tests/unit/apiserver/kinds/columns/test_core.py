@@ -64,10 +64,10 @@ def test_replication_controller_columns():
 @pytest.mark.parametrize(
     ("conditions", "unschedulable", "expected"),
     [
-        pytest.param([], False, "Unknown", id="nobody says"),
+        pytest.param([], False, "Unknown", id="no conditions"),
         pytest.param([{"type": "Ready", "status": "True"}], False, "Ready", id="ready"),
         pytest.param([{"type": "Ready", "status": "False"}], False, "NotReady", id="not ready"),
-        pytest.param([{"type": "Ready", "status": "Unknown"}], False, "NotReady", id="silent"),
+        pytest.param([{"type": "Ready", "status": "Unknown"}], False, "NotReady", id="unknown"),
         pytest.param([{"type": "DiskPressure", "status": "True"}], False, "Unknown", id="other conditions"),
         pytest.param([{"type": "Ready", "status": "True"}], True, "Ready,SchedulingDisabled", id="cordoned"),
     ],
@@ -115,7 +115,7 @@ def test_node_wide_columns():
 @pytest.mark.parametrize(
     ("conditions", "expected"),
     [
-        pytest.param([], ["x", "Unknown", "", ""], id="not asked"),
+        pytest.param([], ["x", "Unknown", "", ""], id="component without conditions"),
         pytest.param(
             [{"type": "Healthy", "status": "True", "message": "ok"}], ["x", "Healthy", "ok", ""], id="healthy"
         ),

@@ -17,7 +17,7 @@ APIREGISTRATION = "apiregistration.k8s.io"
     ("kind", "tree", "expected"),
     [
         pytest.param(
-            "StorageClass", {}, ["x", "", "Delete", "Immediate", False, "5m"], id="class that says nothing"
+            "StorageClass", {}, ["x", "", "Delete", "Immediate", False, "5m"], id="empty storage class"
         ),
         pytest.param(
             "StorageClass",
@@ -46,9 +46,7 @@ APIREGISTRATION = "apiregistration.k8s.io"
             },
             ["x", "a", "pv", "n", True, "5m"],
         ),
-        pytest.param(
-            "VolumeAttachment", {}, ["x", "", "", "", False, "5m"], id="attachment that says nothing"
-        ),
+        pytest.param("VolumeAttachment", {}, ["x", "", "", "", False, "5m"], id="empty volume attachment"),
         pytest.param(
             "CSIDriver", {}, ["x", True, False, False, "<unset>", False, "<none>", "5m"], id="plain driver"
         ),
@@ -207,7 +205,7 @@ def test_resource_columns(kind, spec, expected):
 @pytest.mark.parametrize(
     ("kind", "tree", "expected"),
     [
-        pytest.param("FlowSchema", {}, ["x", "", 0, "<none>", "5m", "?"], id="schema that says nothing"),
+        pytest.param("FlowSchema", {}, ["x", "", 0, "<none>", "5m", "?"], id="empty flow schema"),
         pytest.param(
             "FlowSchema",
             {

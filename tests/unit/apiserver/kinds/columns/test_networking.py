@@ -51,7 +51,7 @@ def test_ingress_columns():
 @pytest.mark.parametrize(
     ("kind", "tree", "expected"),
     [
-        pytest.param("IngressClass", {}, ["x", "", "<none>", "5m"], id="class that says nothing"),
+        pytest.param("IngressClass", {}, ["x", "", "<none>", "5m"], id="empty ingress class"),
         pytest.param(
             "IngressClass",
             {

@@ -56,14 +56,14 @@ def shown(tree):
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        pytest.param(pod(phase="Pending"), ("0/1", "Pending", "0"), id="nobody has looked at it"),
+        pytest.param(pod(phase="Pending"), ("0/1", "Pending", "0"), id="without container statuses"),
         pytest.param(
             pod(
                 phase="Pending",
                 conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}],
             ),
             ("0/1", "SchedulingGated", "0"),
-            id="kept from scheduling",
+            id="scheduling gated",
         ),
         pytest.param(
             pod(waiting("ContainerCreating"), phase="Pending"),
@@ -78,7 +78,7 @@ def shown(tree):
         pytest.param(
             pod(running(name="a"), waiting("ImagePullBackOff", name="b"), waiting("ErrImagePull", name="c")),
             ("1/3", "ImagePullBackOff", "0"),
-            id="the first container in the way gives the reason",
+            id="reason of the first waiting container",
         ),
         pytest.param(pod(phase="Failed", reason="Evicted"), ("0/1", "Evicted", "0"), id="evicted"),
     ],
@@ -98,7 +98,7 @@ def test_pod_status_column_follows_containers(tree, expected):
             pod(terminated(137, signal=9), phase="Failed"), ("0/1", "Signal:9", "0"), id="killed by a signal"
         ),
         pytest.param(
-            pod(terminated(3), phase="Failed"), ("0/1", "ExitCode:3", "0"), id="no reason but a code"
+            pod(terminated(3), phase="Failed"), ("0/1", "ExitCode:3", "0"), id="exit code without reason"
         ),
         pytest.param(
             pod(terminated(reason="Completed", name="a"), running(name="b"), conditions=[READY]),
@@ -123,7 +123,7 @@ def test_pod_status_column_follows_containers(tree, expected):
                 conditions=[READY],
             ),
             ("1/3", "Running", "0"),
-            id="a ready pod runs whatever failed",
+            id="a ready pod is Running despite a failed container",
         ),
     ],
 )
@@ -171,7 +171,7 @@ def test_pod_status_column_of_terminated_containers(tree, expected):
         pytest.param(
             pod(waiting("PodInitializing"), init=[terminated(reason="Completed", name="i", restarts=2)]),
             ("0/1", "PodInitializing", "0"),
-            id="done, and its restarts forgotten",
+            id="restarts of finished init containers are not counted",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_pod_status_column_of_init_containers(tree, expected):
                 sidecars={"proxy"},
             ),
             ("0/2", "Init:0/1", "0"),
-            id="in the way until it has started",
+            id="sidecar that has not started",
         ),
         pytest.param(
             pod(
@@ -224,7 +224,7 @@ def test_pod_status_column_of_sidecars(tree, expected):
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        pytest.param(pod(running(restarts=2)), "2", id="nobody knows when"),
+        pytest.param(pod(running(restarts=2)), "2", id="without time of last restart"),
         pytest.param(pod(running(restarts=2, **ended(minutes=5))), "2 (5m ago)", id="once"),
         pytest.param(
             pod(
@@ -232,13 +232,13 @@ def test_pod_status_column_of_sidecars(tree, expected):
                 running(name="b", restarts=1, **ended(minutes=30)),
             ),
             "2 (30m ago)",
-            id="the last counts",
+            id="latest termination counts",
         ),
-        pytest.param(pod(running(**ended(minutes=5))), "0", id="ended but never restarted"),
+        pytest.param(pod(running(**ended(minutes=5))), "0", id="terminated but never restarted"),
         pytest.param(
             pod(running(restarts=1), init=[terminated(name="i", restarts=3, **ended(minutes=5))]),
             "1",
-            id="not the init containers'",
+            id="without restarts of init containers",
         ),
         pytest.param(
             pod(
@@ -247,7 +247,7 @@ def test_pod_status_column_of_sidecars(tree, expected):
                 sidecars={"proxy"},
             ),
             "2 (5m ago)",
-            id="the sidecars' too",
+            id="with restarts of sidecars",
         ),
     ],
 )

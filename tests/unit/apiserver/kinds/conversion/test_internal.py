@@ -13,9 +13,9 @@ from mockube.apiserver.kinds.internal_version import settle
             ("v1", "Secret"),
             {"data": {"a": "MQ==", "c": "Mw=="}, "stringData": {"a": "2", "b": "é"}},
             {"data": {"a": "Mg==", "b": "w6k=", "c": "Mw=="}},
-            id="texts are data",
+            id="stringData is merged into data",
         ),
-        pytest.param(("v1", "Secret"), {"data": {"a": "MQ=="}}, {"data": {"a": "MQ=="}}, id="no texts"),
+        pytest.param(("v1", "Secret"), {"data": {"a": "MQ=="}}, {"data": {"a": "MQ=="}}, id="no stringData"),
         pytest.param(
             ("v1", "Node"),
             {"spec": {"podCIDR": "10.0.0.0/24"}},
@@ -32,7 +32,7 @@ from mockube.apiserver.kinds.internal_version import settle
             ("v1", "Node"),
             {"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.0.0.0/24"]}},
             {"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"]}},
-            id="they differ",
+            id="singular field overrides list",
         ),
         pytest.param(
             ("v1", "Pod"),
@@ -41,19 +41,19 @@ from mockube.apiserver.kinds.internal_version import settle
                 "spec": {"serviceAccount": "a", "serviceAccountName": "a"},
                 "status": {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]},
             },
-            id="a pod's account and address",
+            id="service account and IP of a pod",
         ),
         pytest.param(
             ("v1", "Pod"),
             {"spec": {"terminationGracePeriodSeconds": -5}},
             {"spec": {"terminationGracePeriodSeconds": 1}},
-            id="a pod ends in the future",
+            id="negative grace period of a pod becomes 1",
         ),
         pytest.param(
             ("v1", "PodTemplate"),
             {"template": {"spec": {"terminationGracePeriodSeconds": -5}}},
             {"template": {"spec": {"terminationGracePeriodSeconds": -5}}},
-            id="a template ends whenever it likes",
+            id="negative grace period of a template is kept",
         ),
         pytest.param(
             ("batch/v1", "CronJob"),
@@ -65,7 +65,7 @@ from mockube.apiserver.kinds.internal_version import settle
                     }
                 }
             },
-            id="an account far inside",
+            id="service account in a nested template",
         ),
         pytest.param(
             ("apps/v1", "StatefulSet"),
@@ -80,7 +80,10 @@ from mockube.apiserver.kinds.internal_version import settle
             id="templates of claims",
         ),
         pytest.param(
-            ("v1", "ConfigMap"), {"stringData": {"a": "b"}}, {"stringData": {"a": "b"}}, id="others"
+            ("v1", "ConfigMap"),
+            {"stringData": {"a": "b"}},
+            {"stringData": {"a": "b"}},
+            id="other kinds are unchanged",
         ),
     ],
 )

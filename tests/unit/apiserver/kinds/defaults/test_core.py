@@ -52,12 +52,12 @@ def test_allocatable_defaults_to_capacity(filled, status, allocatable):
         pytest.param(
             {"min": {"cpu": "1"}, "max": {"cpu": "3"}, "default": {"cpu": "2", "memory": "1Gi"}},
             {"default": {"cpu": "2", "memory": "1Gi"}, "defaultRequest": {"cpu": "2", "memory": "1Gi"}},
-            id="a limit of its own",
+            id="explicit limit",
         ),
         pytest.param(
             {"max": {"cpu": "3"}, "defaultRequest": {"cpu": "1"}},
             {"default": {"cpu": "3"}, "defaultRequest": {"cpu": "1"}},
-            id="a request of its own",
+            id="explicit request",
         ),
         pytest.param({}, {}, id="nothing"),
     ],
@@ -75,8 +75,8 @@ LABELS = {"a": "1", "b": "2"}
     ("metadata", "spec", "labels", "selector"),
     [
         pytest.param({}, {}, LABELS, LABELS, id="those of its pods"),
-        pytest.param({"labels": {"c": "3"}}, {}, {"c": "3"}, LABELS, id="labels of its own"),
-        pytest.param({}, {"selector": {"a": "1"}}, LABELS, {"a": "1"}, id="a selector of its own"),
+        pytest.param({"labels": {"c": "3"}}, {}, {"c": "3"}, LABELS, id="explicit labels"),
+        pytest.param({}, {"selector": {"a": "1"}}, LABELS, {"a": "1"}, id="explicit selector"),
     ],
 )
 def test_replication_controller_labels_default_to_template_labels(filled, metadata, spec, labels, selector):

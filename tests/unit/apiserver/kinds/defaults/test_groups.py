@@ -55,12 +55,12 @@ def found(tree, path):
             FLOW, "PriorityLevelConfiguration", "spec limited nominalConcurrencyShares", 0, 0, id="no share at all"
         ),
         pytest.param(
-            "networking.k8s.io/v1", "NetworkPolicy", "spec policyTypes", None, ["Ingress"], id="what comes in"
+            "networking.k8s.io/v1", "NetworkPolicy", "spec policyTypes", None, ["Ingress"], id="ingress only"
         ),
         pytest.param(
             "networking.k8s.io/v1", "NetworkPolicy", "spec", {"podSelector": {}, "egress": [{}]},
             {"podSelector": {}, "egress": [{}], "policyTypes": ["Ingress", "Egress"]},
-            id="what goes out",
+            id="ingress and egress",
         ),
         pytest.param(
             "networking.k8s.io/v1", "NetworkPolicy", "spec policyTypes", ["Egress"], ["Egress"], id="its own types"
@@ -97,7 +97,7 @@ def found(tree, path):
         ),
         pytest.param(
             "scheduling.k8s.io/v1", "PriorityClass", "preemptionPolicy", None, "PreemptLowerPriority",
-            id="who may be preempted",
+            id="preemption policy",
         ),
         pytest.param("storage.k8s.io/v1", "StorageClass", "reclaimPolicy", None, "Delete", id="volumes of a class"),
         pytest.param(

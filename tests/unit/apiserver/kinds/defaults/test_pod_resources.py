@@ -48,32 +48,32 @@ def test_template_container_requests_are_not_defaulted(filled):
             {"limits": {"cpu": "2", "memory": "1Gi"}},
             [container()],
             {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2", "memory": "1Gi"}},
-            id="its limits, if containers ask for nothing",
+            id="pod limits, without container requests",
         ),
         pytest.param(
             {"limits": {"cpu": "2"}},
             [container(requests={"cpu": "100m"}), container(requests={"cpu": "250m", "memory": "1Mi"})],
             {"limits": {"cpu": "2"}, "requests": {"cpu": "350m", "memory": "1Mi"}},
-            id="what its containers ask for together",
+            id="sum of container requests",
         ),
         pytest.param(
             {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
             [container(requests={"cpu": "100m"})],
             {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
-            id="what it says itself",
+            id="explicit pod requests",
         ),
         pytest.param(
             {"requests": {"cpu": "1"}},
             [container(requests={"cpu": "100m", "memory": "1Mi"})],
             {"requests": {"cpu": "1"}},
-            id="no more where it has no limit",
+            id="container requests without a pod limit are not added",
         ),
-        pytest.param({}, [container(requests={"cpu": "1"})], {}, id="nothing where nothing was said of it"),
+        pytest.param({}, [container(requests={"cpu": "1"})], {}, id="no pod resources"),
         pytest.param(
             {"limits": {"cpu": "1", "example.com/gpu": "1"}},
             [container(requests={"ephemeral-storage": "1Gi"})],
             {"limits": {"cpu": "1", "example.com/gpu": "1"}, "requests": {"cpu": "1"}},
-            id="only of what a pod may have as a whole",
+            id="supported pod-level resources only",
         ),
     ],
 )
@@ -98,7 +98,9 @@ PAGES = "hugepages-2Mi"
             id="its own limit",
         ),
         pytest.param(
-            {"requests": {PAGES: "8Mi"}}, {"requests": {PAGES: "8Mi"}}, id="no limit where it asks for some"
+            {"requests": {PAGES: "8Mi"}},
+            {"requests": {PAGES: "8Mi"}},
+            id="request of huge pages sets no limit",
         ),
     ],
 )
@@ -113,18 +115,20 @@ SIDECAR = {"restart": "Always"}
 @pytest.mark.parametrize(
     ("first", "cpu"),
     [
-        pytest.param([container(requests={"cpu": "200m"})], "200m", id="the largest of those before"),
-        pytest.param([container(requests={"cpu": "50m"})], "100m", id="what runs later is more"),
-        pytest.param([container(requests={"cpu": "50m"}, **SIDECAR)], "150m", id="a sidecar runs on"),
+        pytest.param([container(requests={"cpu": "200m"})], "200m", id="largest init container request"),
+        pytest.param(
+            [container(requests={"cpu": "50m"})], "100m", id="container request above init container request"
+        ),
+        pytest.param([container(requests={"cpu": "50m"}, **SIDECAR)], "150m", id="sidecar request is added"),
         pytest.param(
             [container(requests={"cpu": "50m"}, **SIDECAR), container(requests={"cpu": "200m"})],
             "250m",
-            id="one after a sidecar runs beside it",
+            id="init container after a sidecar adds its request",
         ),
         pytest.param(
             [container(requests={"cpu": "200m"}), container(requests={"cpu": "50m"}, **SIDECAR)],
             "200m",
-            id="one before a sidecar does not",
+            id="init container before a sidecar does not add its request",
         ),
     ],
 )

@@ -9,7 +9,7 @@ FIELD_REF = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
         pytest.param({}, {"emptyDir": {}}, id="no source"),
         pytest.param({"emptyDir": {"medium": "Memory"}}, {"emptyDir": {"medium": "Memory"}}, id="emptyDir"),
         pytest.param({"secret": {}}, {"secret": {"defaultMode": 420}}, id="secret"),
-        pytest.param({"secret": {"defaultMode": 0}}, {"secret": {"defaultMode": 0}}, id="secret for nobody"),
+        pytest.param({"secret": {"defaultMode": 0}}, {"secret": {"defaultMode": 0}}, id="secret with mode 0"),
         pytest.param(
             {"configMap": {"name": "m"}}, {"configMap": {"name": "m", "defaultMode": 420}}, id="map"
         ),

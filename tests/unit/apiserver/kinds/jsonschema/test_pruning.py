@@ -15,7 +15,7 @@ def obj(**properties):
 @pytest.mark.parametrize(
     ("schema", "tree", "expected", "dropped"),
     [
-        pytest.param(obj(a=TEXT), {"a": "x"}, {"a": "x"}, [], id="nothing to drop"),
+        pytest.param(obj(a=TEXT), {"a": "x"}, {"a": "x"}, [], id="no unknown fields"),
         pytest.param(obj(a=TEXT), {"a": "x", "b": 1}, {"a": "x"}, ["b"], id="an unknown field"),
         pytest.param(obj(a=obj(b=TEXT)), {"a": {"c": {}}}, {"a": {}}, ["a.c"], id="a nested one"),
         pytest.param(
@@ -38,7 +38,7 @@ def obj(**properties):
             {"a": {"x": 1, "b": {"y": 1}}},
             {"a": {"x": 1, "b": {}}},
             ["a.b.y"],
-            id="what is named is pruned within what is kept",
+            id="specified fields are pruned within a preserved object",
         ),
         pytest.param(
             obj(),

@@ -27,9 +27,9 @@ def test_main_update_resets_status_and_status_update_resets_spec(subject, strate
     ("subject", "kept"),
     [
         pytest.param(
-            "leases.coordination.k8s.io", "create_on_update", id="leases appear when they are updated"
+            "leases.coordination.k8s.io", "create_on_update", id="update of an absent lease creates it"
         ),
-        pytest.param("services", "returns_deleted", id="services show themselves once more"),
+        pytest.param("services", "returns_deleted", id="delete of a service returns the object"),
     ],
 )
 def test_strategy_facts_are_upstreams(subject, kept):

@@ -41,14 +41,20 @@ def test_gated_pod_has_scheduling_gated_condition():
     ("spec", "status", "asked", "expected"),
     [
         pytest.param({}, {}, None, 0, id="on no node"),
-        pytest.param({"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, None, 7, id="as it wants"),
-        pytest.param({"nodeName": "n"}, {}, None, 0, id="it wants nothing"),
         pytest.param(
-            {"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, 3, 3, id="as the client wants"
+            {"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, None, 7, id="grace period of the pod"
+        ),
+        pytest.param({"nodeName": "n"}, {}, None, 0, id="no grace period in the pod"),
+        pytest.param(
+            {"nodeName": "n", "terminationGracePeriodSeconds": 7},
+            {},
+            3,
+            3,
+            id="grace period of the delete options",
         ),
         pytest.param({"nodeName": "n", "terminationGracePeriodSeconds": 7}, {}, 0, 0, id="by force"),
         pytest.param({"nodeName": "n", "terminationGracePeriodSeconds": -1}, {}, None, 1, id="negative"),
-        pytest.param({"nodeName": "n"}, {"phase": "Failed"}, 30, 0, id="it has ended already"),
+        pytest.param({"nodeName": "n"}, {"phase": "Failed"}, 30, 0, id="failed pod"),
     ],
 )
 def test_pod_deletion_grace_period(spec, status, asked, expected):
@@ -103,7 +109,7 @@ def test_match_label_keys_are_merged_into_selectors():
         pytest.param("unconfined", None, {"type": "Unconfined"}, True, id="none"),
         pytest.param("localhost/p", None, {"type": "Localhost", "localhostProfile": "p"}, True, id="a file"),
         pytest.param("rubbish", None, None, True, id="not a profile"),
-        pytest.param("runtime/default", {"type": "RuntimeDefault"}, None, False, id="as the pod says"),
+        pytest.param("runtime/default", {"type": "RuntimeDefault"}, None, False, id="security context set"),
     ],
 )
 def test_apparmor_annotations_become_fields(value, of_pod, profile, warned):

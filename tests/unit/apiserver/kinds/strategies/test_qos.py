@@ -16,9 +16,9 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        pytest.param({"containers": [container()]}, "BestEffort", id="asks for nothing"),
+        pytest.param({"containers": [container()]}, "BestEffort", id="no resources"),
         pytest.param({"containers": None}, "BestEffort", id="has no containers"),
-        pytest.param({"containers": [container({"cpu": "0"})]}, "BestEffort", id="asks for none"),
+        pytest.param({"containers": [container({"cpu": "0"})]}, "BestEffort", id="zero request"),
         pytest.param(
             {"containers": [container({"example.com/gpu": "1"})]}, "BestEffort", id="only other resources"
         ),
@@ -27,13 +27,15 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
         pytest.param(
             {"containers": [container({"cpu": "1000m", "memory": "1Gi"}, BOTH)]},
             "Guaranteed",
-            id="the same in other words",
+            id="equal quantities in other notation",
         ),
         pytest.param(
             {"containers": [container({"cpu": "1"}, {"cpu": "1"})]}, "Burstable", id="no limit of memory"
         ),
         pytest.param(
-            {"containers": [container(BOTH, BOTH), container()]}, "Burstable", id="one container without"
+            {"containers": [container(BOTH, BOTH), container()]},
+            "Burstable",
+            id="one container without resources",
         ),
         pytest.param(
             {"containers": [container(BOTH, BOTH)], "initContainers": [container({"cpu": "1"})]},
@@ -43,7 +45,7 @@ BOTH = {"cpu": "1", "memory": "1Gi"}
         pytest.param(
             {"containers": [container()], "resources": {"requests": BOTH, "limits": BOTH}},
             "Guaranteed",
-            id="the pod itself asks",
+            id="pod-level resources",
         ),
     ],
 )

@@ -92,9 +92,7 @@ def test_load_balancer_without_node_ports_keeps_none(new, old, kept):
             {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"},
             id="an external name needs no address",
         ),
-        pytest.param(
-            NODE | {"type": "ClusterIP"}, NODE, {"externalTrafficPolicy"}, id="nothing from outside"
-        ),
+        pytest.param(NODE | {"type": "ClusterIP"}, NODE, {"externalTrafficPolicy"}, id="no longer external"),
         pytest.param(
             BALANCED | {"type": "NodePort"},
             BALANCED,
@@ -135,7 +133,7 @@ def test_cluster_ips_follow_changed_cluster_ip(one, several, expected):
     ("type_", "expected"),
     [
         pytest.param("LoadBalancer", {"ingress": [{"ip": "1.2.3.4"}]}, id="a load balancer keeps its state"),
-        pytest.param("ClusterIP", {}, id="others have none"),
+        pytest.param("ClusterIP", {}, id="not for ClusterIP"),
     ],
 )
 def test_load_balancer_status_is_dropped_on_type_change(type_, expected):

@@ -46,7 +46,7 @@ OTHER = {"apiGroup": "example.com", "kind": "Thing", "name": "t"}
         pytest.param(
             {"dataSourceRef": OTHER}, {"dataSource": OTHER, "dataSourceRef": OTHER}, id="the new field"
         ),
-        pytest.param({"dataSource": OTHER}, {}, id="the old field cannot name anything"),
+        pytest.param({"dataSource": OTHER}, {}, id="unsupported kind in the old field"),
         pytest.param(
             {"dataSourceRef": OTHER | {"namespace": "n"}},
             {},

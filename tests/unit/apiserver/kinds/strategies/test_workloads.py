@@ -29,15 +29,17 @@ def job(labels=None, template=None, **spec):
 @pytest.mark.parametrize(
     ("labels", "template", "expected", "expected_template"),
     [
-        pytest.param(None, None, OWN, OWN, id="nothing is labelled"),
-        pytest.param({"mine": "1"}, None, {"mine": "1"}, OWN, id="the job has labels of its own"),
-        pytest.param({"a": "1"}, {"a": "1"}, OWN | {"a": "1"}, OWN | {"a": "1"}, id="it had its template's"),
+        pytest.param(None, None, OWN, OWN, id="no labels"),
+        pytest.param({"mine": "1"}, None, {"mine": "1"}, OWN, id="labels of the job"),
+        pytest.param(
+            {"a": "1"}, {"a": "1"}, OWN | {"a": "1"}, OWN | {"a": "1"}, id="labels copied from the template"
+        ),
         pytest.param(
             None,
             {"job-name": "x"},
             OWN | {"job-name": "x"},
             OWN | {"job-name": "x"},
-            id="what is there stays",
+            id="existing label is kept",
         ),
     ],
 )
@@ -65,9 +67,9 @@ def daemon_set(generation=None, template=1):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param(None, "1", id="begins at one"),
-        pytest.param("7", "7", id="or as it is said"),
-        pytest.param("rubbish", "1", id="unless that is no number"),
+        pytest.param(None, "1", id="starts at 1"),
+        pytest.param("7", "7", id="explicit value"),
+        pytest.param("rubbish", "1", id="not a number"),
     ],
 )
 def test_new_daemon_set_starts_template_generation(given, expected):
@@ -80,7 +82,7 @@ def test_new_daemon_set_starts_template_generation(given, expected):
     ("subresource", "template", "expected"),
     [
         pytest.param(MAIN, 2, "6", id="a new template"),
-        pytest.param(MAIN, 1, "5", id="the same template, whatever the client says"),
+        pytest.param(MAIN, 1, "5", id="unchanged template keeps its generation"),
         pytest.param("status", 1, "5", id="through the status"),
     ],
 )
@@ -102,10 +104,10 @@ def test_stateful_set_max_unavailable_is_dropped():
 @pytest.mark.parametrize(
     ("group", "resource", "policy"),
     [
-        pytest.param("batch", "jobs", "Orphan", id="jobs leave their pods"),
-        pytest.param("", "replicationcontrollers", "Orphan", id="so do replication controllers"),
-        pytest.param("apps", "deployments", "Background", id="deployments do not"),
-        pytest.param("", "events", "Unsupported", id="events have none"),
+        pytest.param("batch", "jobs", "Orphan", id="jobs orphan their pods"),
+        pytest.param("", "replicationcontrollers", "Orphan", id="replication controllers orphan their pods"),
+        pytest.param("apps", "deployments", "Background", id="deployments delete in the background"),
+        pytest.param("", "events", "Unsupported", id="not for events"),
     ],
 )
 def test_default_deletion_policy_of_dependents(group, resource, policy):

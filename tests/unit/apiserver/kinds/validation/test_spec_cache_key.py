@@ -49,16 +49,20 @@ def test_specs_differing_in_token_volume_name_share_cache_key():
     ("one", "other"),
     [
         pytest.param(SPEC, {**SPEC, "restartPolicy": "Never"}, id="anything else differs"),
-        pytest.param(with_tokens("kube-api-access-bbbbb"), with_tokens("token"), id="one has no such name"),
+        pytest.param(
+            with_tokens("kube-api-access-bbbbb"),
+            with_tokens("token"),
+            id="one name without the generated form",
+        ),
         pytest.param(
             with_tokens("kube-api-access-bbbbb", "kube-api-access-ccccc"),
             with_tokens("kube-api-access-bbbbb", "kube-api-access-bbbbb"),
-            id="two names and one",
+            id="two generated names and a repeated one",
         ),
         pytest.param(
             with_tokens("kube-api-access-bbbbb", "kube-api-access-00000"),
             with_tokens("kube-api-access-bbbbb", "kube-api-access-bbbbb"),
-            id="the name that stands for any",
+            id="placeholder name",
         ),
     ],
 )
