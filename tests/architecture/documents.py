@@ -1,4 +1,4 @@
-"""What a document points at: files, tests and commands. Each function finds the pointers that lead nowhere."""
+"""Find references in documents to files, tests and make targets that do not exist."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ _TARGET = re.compile(r"^(?P<name>[a-z0-9-]+):", re.MULTILINE)
 
 
 def dead_links(text: str, folder: Path) -> Iterator[str]:
-    """Links to files that are not there; addresses on the web are not looked at."""
+    """Yield links to files that do not exist; URLs are not checked."""
     for match in _LINK.finditer(_CODE_BLOCK.sub("", text)):
         target = match["target"]
         if target and "://" not in target and not (folder / target).exists():
@@ -26,7 +26,7 @@ def _functions(path: Path) -> set[str]:
 
 
 def missing_tests(text: str, root: Path) -> Iterator[str]:
-    """Tests that are named and do not exist."""
+    """Yield references to tests that do not exist."""
     for match in _TEST.finditer(text):
         path = root / match["path"]
         if not path.exists() or (match["name"] and match["name"] not in _functions(path)):
@@ -34,7 +34,7 @@ def missing_tests(text: str, root: Path) -> Iterator[str]:
 
 
 def unknown_commands(text: str, makefile: str) -> Iterator[str]:
-    """Targets of make that are named and do not exist."""
+    """Yield make targets that do not exist."""
     known = {match["name"] for match in _TARGET.finditer(makefile)}
     for match in _COMMAND.finditer(text):
         yield from (target for target in match["targets"].split() if target not in known)

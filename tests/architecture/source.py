@@ -1,6 +1,6 @@
-"""The tree as the rules see it: which files there are, and each as text and syntax tree.
+"""The Python files of the repository, each as text and syntax tree, for the rules.
 
-Knows no rule. The walk is over the folders named below and not over what git knows, so it also works on an export.
+Contains no rule. The walk covers the folders named below and does not use git, so it also works on an export.
 """
 
 import ast
@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[2]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
     path: str
-    """From the root of the checkout, with slashes."""
+    """Relative to the root of the checkout, with slashes."""
     text: str
     tree: ast.Module
 
     @classmethod
     def of(cls, path: str, text: str) -> "Module":
-        """A module as it would be at `path`: how a test plants what a rule must find."""
+        """Return a module with this text as if it were at `path`, for tests of the rules."""
         text = dedent(text)
         return cls(path=path, text=text, tree=ast.parse(text))
 
@@ -51,11 +51,11 @@ TOOLS = ("benchmarks", "tools")
 
 
 def paths(*folders: str) -> Iterator[str]:
-    """Of every file of Python in the folders, from the root of the checkout."""
+    """Return the paths of all Python files in the folders, relative to the root of the checkout."""
     found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
     return (path.relative_to(ROOT).as_posix() for path in found if not path.is_relative_to(RECORDINGS))
 
 
 def module(path: str) -> Module:
-    """Nobody keeps the modules of the whole tree: their syntax trees take a gigabyte."""
+    """Parse a file. Modules are not cached: the syntax trees of the whole repository take a gigabyte."""
     return Module.of(path, (ROOT / path).read_text())

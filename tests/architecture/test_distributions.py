@@ -1,4 +1,4 @@
-"""What is depended on: the lock holds it all, by hash and from no named place, and nothing in it takes our names."""
+"""Dependencies: the lock pins all of them by hash and without URLs, and none installs a package `mockube`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ def normalised(name: str) -> str:
 
 
 def pinned(lock: str) -> dict[str, bool]:
-    """The distributions that a lock pins with nothing but hashes, and whether each is for every platform."""
+    """Return the distributions that a lock pins by sha256, and whether each is for every platform."""
     return {
         normalised(match["name"]): match["marker"] is None
         for match in _PINNED.finditer(lock)
@@ -30,7 +30,7 @@ def pinned(lock: str) -> dict[str, bool]:
 
 
 def wanted() -> Iterator[str]:
-    """The names that pyproject.toml depends on, in every group."""
+    """Yield the names of the dependencies in pyproject.toml, of every group."""
     groups = settings()["dependency-groups"].values()
     lines = [*settings()["project"]["dependencies"], *(line for group in groups for line in group)]
     for line in lines:
@@ -39,7 +39,7 @@ def wanted() -> Iterator[str]:
 
 
 def providers(package: str, installed: Iterable[Distribution]) -> set[str]:
-    """The distributions that install a top-level package or module of this name."""
+    """Return the distributions that install a top-level package or module of this name."""
     return {
         normalised(distribution.name)
         for distribution in installed
@@ -53,7 +53,7 @@ def test_every_dependency_is_in_the_lock_with_hashes():
 
 
 def test_the_lock_is_nothing_but_pins_and_hashes():
-    """No address, no option, no pin without hashes: what is left over is empty."""
+    """The lock contains no URL, no option and no pin without hashes."""
     assert _PINNED.sub("", LOCK) == ""
     assert "://" not in LOCK
 
@@ -61,9 +61,9 @@ def test_the_lock_is_nothing_but_pins_and_hashes():
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param("orjson==3.11.6\n", id="no hash"),
-        pytest.param("orjson>=3.11.6 \\\n    --hash=sha256:" + "0" * 64 + "\n", id="no pin"),
-        pytest.param("orjson==3.11.6 \\\n    --hash=md5:" + "0" * 32 + "\n", id="a weak hash"),
+        pytest.param("orjson==3.11.6\n", id="pin without hash"),
+        pytest.param("orjson>=3.11.6 \\\n    --hash=sha256:" + "0" * 64 + "\n", id="version range"),
+        pytest.param("orjson==3.11.6 \\\n    --hash=md5:" + "0" * 32 + "\n", id="MD5 hash"),
     ],
 )
 def test_a_dependency_that_is_not_locked_is_seen(line):
@@ -71,7 +71,7 @@ def test_a_dependency_that_is_not_locked_is_seen(line):
 
 
 def test_every_locked_package_is_installed():
-    """Else the next test would look at something else than the lock."""
+    """The next test reads the installed packages, so they must be those of the lock."""
     here = {normalised(distribution.name) for distribution in distributions()}
     assert {name for name, everywhere in pinned(LOCK).items() if everywhere} - here == set()
 

@@ -1,4 +1,4 @@
-"""The documents tell the truth where that can be checked: what they point at is there."""
+"""Files, tests and make targets that the documents refer to exist."""
 
 import re
 from collections import Counter

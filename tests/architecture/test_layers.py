@@ -1,4 +1,4 @@
-"""The layers of the packages, as import-linter reads them from pyproject.toml: kept by the tree, and able to break."""
+"""The import-linter contracts in pyproject.toml hold, and a forbidden import breaks them."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def lint(tree: Path, cache: Path) -> subprocess.CompletedProcess[str]:
 
 
 def skeleton(tree: Path) -> None:
-    """The packages of the checkout, empty, under its own contracts."""
+    """Create empty copies of the checkout's packages, with its contracts."""
     for folder in (*PACKAGES, "etcd/embedded"):
         (tree / folder).mkdir(parents=True, exist_ok=True)
         (tree / folder / "__init__.py").touch()

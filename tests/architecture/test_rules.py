@@ -1,4 +1,4 @@
-"""The rules themselves: each finds what is planted, on the line where it is, and leaves alone what is right."""
+"""Each rule finds a violation on its line, and accepts correct code."""
 
 import pytest
 
@@ -25,22 +25,20 @@ def lines(check, path, code):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        pytest.param("import time\nx = time.monotonic()", [2], id="a module's function"),
-        pytest.param("from time import time as now\nx = now()", [2], id="under another name"),
-        pytest.param("import datetime as d\nx = d.datetime.now()", [2], id="through a renamed module"),
-        pytest.param("from datetime import datetime\nf = datetime.now", [2], id="not called, passed on"),
+        pytest.param("import time\nx = time.monotonic()", [2], id="function of the module"),
+        pytest.param("from time import time as now\nx = now()", [2], id="alias"),
+        pytest.param("import datetime as d\nx = d.datetime.now()", [2], id="alias of the module"),
+        pytest.param("from datetime import datetime\nf = datetime.now", [2], id="reference without a call"),
         pytest.param(
             "import asyncio\nt = asyncio.get_running_loop().time()", [2], id="the event loop's clock"
         ),
         pytest.param("import random\n\nx = random.choice([1])\ny = random.random()", [3, 4], id="random"),
+        pytest.param("import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="system randomness"),
+        pytest.param("def f(clock):\n    return clock.now(), clock.time()", [], id="injected clock"),
+        pytest.param("from datetime import datetime\nx = datetime(2030, 1, 1)", [], id="constant time"),
         pytest.param(
-            "import os, uuid\nx = os.urandom(4), uuid.uuid4()", [2, 2], id="randomness of the system"
+            "import os, uuid\nx = os.path, uuid.UUID('0' * 32)", [], id="other functions of the modules"
         ),
-        pytest.param("def f(clock):\n    return clock.now(), clock.time()", [], id="an injected clock"),
-        pytest.param(
-            "from datetime import datetime\nx = datetime(2030, 1, 1)", [], id="a time that is given"
-        ),
-        pytest.param("import os, uuid\nx = os.path, uuid.UUID('0' * 32)", [], id="their neighbours"),
     ],
 )
 def test_time_and_randomness(code, expected):
@@ -50,13 +48,17 @@ def test_time_and_randomness(code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        pytest.param("import asyncio\nt = asyncio.create_task(f())", [2], id="a module's function"),
-        pytest.param("from asyncio import create_task as go\nt = go(f())", [1], id="under another name"),
-        pytest.param("t = loop.create_task(f())", [1], id="of a loop"),
-        pytest.param("g.create_task(f())\nh = group.create_task", [1, 2], id="of a group, also passed on"),
-        pytest.param("import asyncio\nasyncio.ensure_future(f())", [2], id="a future that is ensured"),
-        pytest.param("import asyncio\nt = asyncio.Task(f())", [2], id="the class itself"),
-        pytest.param("import asyncio\nt: asyncio.Task[None] = start('a', f())", [], id="its neighbours"),
+        pytest.param("import asyncio\nt = asyncio.create_task(f())", [2], id="function of the module"),
+        pytest.param("from asyncio import create_task as go\nt = go(f())", [1], id="alias"),
+        pytest.param("t = loop.create_task(f())", [1], id="event loop"),
+        pytest.param(
+            "g.create_task(f())\nh = group.create_task", [1, 2], id="task group, called and referenced"
+        ),
+        pytest.param("import asyncio\nasyncio.ensure_future(f())", [2], id="ensure_future"),
+        pytest.param("import asyncio\nt = asyncio.Task(f())", [2], id="Task class"),
+        pytest.param(
+            "import asyncio\nt: asyncio.Task[None] = start('a', f())", [], id="Task in an annotation"
+        ),
     ],
 )
 def test_tasks(code, expected):
@@ -83,10 +85,10 @@ LONG_LOGIC = LONG_DATA + "\n\ndef f():\n    return A\n"
     ("path", "code", "expected"),
     [
         pytest.param("etcd/planted.py", FUNCTION_AT_LIMIT, [], id="a function at the limit"),
-        pytest.param("etcd/planted.py", LONG_FUNCTION, [1], id="a function over it"),
+        pytest.param("etcd/planted.py", LONG_FUNCTION, [1], id="a function over the limit"),
         pytest.param("etcd/planted.py", LONG_TABLE, [], id="a function that is a table"),
         pytest.param("etcd/planted.py", "x = 1\nf()\n" * 200, [], id="a file at the limit"),
-        pytest.param("etcd/planted.py", "x = 1\nf()\n" * 200 + "f()\n", [401], id="a file over it"),
+        pytest.param("etcd/planted.py", "x = 1\nf()\n" * 200 + "f()\n", [401], id="a file over the limit"),
         pytest.param("etcd/planted.py", LONG_DATA, [], id="a file that is data"),
         pytest.param("etcd/planted.py", LONG_LOGIC, [406], id="a long file of data and logic"),
     ],
@@ -98,15 +100,15 @@ def test_size(path, code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        pytest.param("if kind == 'Pod': f()", [1], id="a name"),
-        pytest.param("x = obj['kind'] != 'Pod'", [1], id="a subscript"),
-        pytest.param("x = 'Pod' == obj.get('kind', '')", [1], id="a get, on the right"),
-        pytest.param("x = owner.kind in ('ReplicaSet', 'Job')", [1], id="one of several"),
-        pytest.param("match owner_kind:\n    case 'Pod' | 'Job':\n        f()", [1], id="a match"),
-        pytest.param("x = kind == other.kind", [], id="two kinds"),
-        pytest.param("x = token.kind == 'identifier'", [], id="the kind of something else"),
+        pytest.param("if kind == 'Pod': f()", [1], id="name"),
+        pytest.param("x = obj['kind'] != 'Pod'", [1], id="subscript"),
+        pytest.param("x = 'Pod' == obj.get('kind', '')", [1], id="get() on the right side"),
+        pytest.param("x = owner.kind in ('ReplicaSet', 'Job')", [1], id="membership test"),
+        pytest.param("match owner_kind:\n    case 'Pod' | 'Job':\n        f()", [1], id="match statement"),
+        pytest.param("x = kind == other.kind", [], id="comparison of two kinds"),
+        pytest.param("x = token.kind == 'identifier'", [], id="kind of something other than an object"),
         pytest.param("x = {'kind': 'Pod'}", [], id="building an object"),
-        pytest.param("x = answer['kind'] == 'Status'", [], id="the kind of an answer"),
+        pytest.param("x = answer['kind'] == 'Status'", [], id="kind of a response"),
     ],
 )
 def test_kinds(code, expected):
@@ -124,9 +126,9 @@ def test_kinds_where_they_are_at_home(path):
 @pytest.mark.parametrize(
     ("path", "code", "expected"),
     [
-        pytest.param("etcd/planted.py", "x = 1", [1], id="a module without"),
-        pytest.param("etcd/planted.py", '"""Owns x."""\nx = 1', [], id="a module with"),
-        pytest.param("etcd/__init__.py", '"""A package."""', [1], id="a package without its rule"),
+        pytest.param("etcd/planted.py", "x = 1", [1], id="module without docstring"),
+        pytest.param("etcd/planted.py", '"""Owns x."""\nx = 1', [], id="module with docstring"),
+        pytest.param("etcd/__init__.py", '"""A package."""', [1], id="package without membership rule"),
         pytest.param("etcd/__init__.py", "", [1, 1], id="an empty package"),
         pytest.param("etcd/__init__.py", '"""What belongs here."""\nx = f()', [2], id="a package with logic"),
         pytest.param(
@@ -142,12 +144,12 @@ def test_docstrings(path, code, expected):
     ("code", "expected"),
     [
         pytest.param("x = 1  # noqa", [1], id="noqa"),
-        pytest.param("x = 1  # NOQA because", [1], id="noqa with words"),
+        pytest.param("x = 1  # NOQA because", [1], id="noqa with text"),
         pytest.param("# ruff: noqa\nx = 1", [1], id="noqa of a file"),
         pytest.param("x = 1  # type: ignore", [1], id="type"),
         pytest.param("# mypy: ignore-errors\nx = 1", [1], id="types of a file"),
-        pytest.param("x = 1  # noqa: E501 - a reason", [], id="noqa, named"),
-        pytest.param("x = 1  # type: ignore[arg-type]", [], id="type, named"),
+        pytest.param("x = 1  # noqa: E501 - a reason", [], id="noqa with code"),
+        pytest.param("x = 1  # type: ignore[arg-type]", [], id="type with code"),
         pytest.param("x = '# noqa'", [], id="in a string"),
     ],
 )
@@ -159,17 +161,25 @@ def test_suppressions(code, expected):
     ("path", "code", "expected"),
     [
         pytest.param("etcd/embedded/planted.py", "import aiohttp", [1], id="the embedded store"),
-        pytest.param("apiserver/registry/planted.py", "from aiohttp.web import Response", [1], id="a verb"),
+        pytest.param("apiserver/registry/planted.py", "from aiohttp.web import Response", [1], id="registry"),
         pytest.param(
-            "controller_manager/client/client.py", "import aiohttp.web as w", [1], id="beside transport"
+            "controller_manager/client/client.py",
+            "import aiohttp.web as w",
+            [1],
+            id="other module of the client",
         ),
         pytest.param("apiserver/storage/planted.py", "import etcd3", [1], id="the client library of etcd"),
         pytest.param("controller_manager/client/transport.py", "import aiohttp", [], id="transport"),
-        pytest.param("controller_manager/http_endpoints.py", "from aiohttp import web", [], id="its health"),
+        pytest.param(
+            "controller_manager/http_endpoints.py",
+            "from aiohttp import web",
+            [],
+            id="health endpoints of the manager",
+        ),
         pytest.param("apiserver/http/adapter.py", "from aiohttp import web", [], id="the HTTP server"),
         pytest.param("etcd/remote/watch.py", "import aiohttp, etcd3", [], id="the client of a real etcd"),
         pytest.param(
-            "apiserver/registry/planted.py", "from mockube.etcd.kv import KV", [], id="our own etcd"
+            "apiserver/registry/planted.py", "from mockube.etcd.kv import KV", [], id="mockube.etcd"
         ),
         pytest.param("apiserver/request/handler.py", "import aiohttp", [1], id="the request handler"),
     ],
@@ -181,14 +191,22 @@ def test_libraries(path, code, expected):
 @pytest.mark.parametrize(
     ("path", "code", "expected"),
     [
-        pytest.param("etcd/hub.py", "from mockube.etcd.embedded import hub", [], id="its namesake"),
-        pytest.param("etcd/hub.py", "from mockube.etcd import hub as own", [1], id="itself"),
-        pytest.param("mockube/cli/up.py", "from mockube.cli import up", [1], id="itself, of mockube/"),
         pytest.param(
-            "etcd/a.py", "from mockube.etcd import b, c\nfrom mockube.etcd import b as d", [2], id="two names"
+            "etcd/hub.py", "from mockube.etcd.embedded import hub", [], id="another module of the same name"
+        ),
+        pytest.param("etcd/hub.py", "from mockube.etcd import hub as own", [1], id="self-import"),
+        pytest.param("mockube/cli/up.py", "from mockube.cli import up", [1], id="self-import in mockube/"),
+        pytest.param(
+            "etcd/a.py",
+            "from mockube.etcd import b, c\nfrom mockube.etcd import b as d",
+            [2],
+            id="two aliases",
         ),
         pytest.param(
-            "etcd/a.py", "from mockube.etcd import b\nfrom mockube.etcd.b import c", [], id="and a part of it"
+            "etcd/a.py",
+            "from mockube.etcd import b\nfrom mockube.etcd.b import c",
+            [],
+            id="module and a name in it",
         ),
     ],
 )
@@ -201,7 +219,7 @@ def test_imports(path, code, expected):
     [
         pytest.param("etcd/utils.py", [1], id="a module"),
         pytest.param("apiserver/common/keys.py", [1], id="a package"),
-        pytest.param("controller_manager/app.py", [], id="a part of a name"),
+        pytest.param("controller_manager/app.py", [], id="generic word in a longer name"),
     ],
 )
 def test_module_names(path, expected):
@@ -214,7 +232,7 @@ def test_module_names(path, expected):
         pytest.param("def told(): ...\nclass Wanted: ...", [1, 2], id="participles"),
         pytest.param("async def turn(): ...", [1], id="a coroutine"),
         pytest.param("class RecordEvent: ...\ndef sync_pods(): ...", [], id="nouns and verbs"),
-        pytest.param("def _told(): ...\ndef f():\n    def told(): ...", [], id="what is not public"),
+        pytest.param("def _told(): ...\ndef f():\n    def told(): ...", [], id="private names"),
     ],
 )
 def test_public_names(code, expected):
@@ -231,7 +249,7 @@ def test_public_names(code, expected):
         ),
         pytest.param("def f(taken, *what, made_=1): ...\nkey = lambda it: it", [1, 1, 1, 2], id="parameters"),
         pytest.param("class Pod:\n    kept: int\n    shown = 1", [2, 3], id="fields"),
-        pytest.param("def _tell(world): ...\nself._fleet = home = 1", [1, 1, 2, 2], id="houses and theatres"),
+        pytest.param("def _tell(world): ...\nself._fleet = home = 1", [1, 1, 2, 2], id="metaphors"),
         pytest.param("def f(self):\n    self._wanted = 1\n    cls.made += 1", [2, 3], id="attributes"),
         pytest.param(
             "def f():\n    made = 1\n    a, (b, where) = p\n    held: int", [2, 3, 4], id="variables"
@@ -260,7 +278,7 @@ def test_all_names(code, expected):
         pytest.param("class Pod:\n    def _written(self): ...", [2], id="a method"),
         pytest.param("def f():\n    def served(): ...", [2], id="an inner function"),
         pytest.param("def is_changed(): ...\nchanged = 1\nclass Stored: ...", [], id="other names"),
-        pytest.param("def proceed(): ...\ndef forbidden(): ...", [], id="a verb, and a reason"),
+        pytest.param("def proceed(): ...\ndef forbidden(): ...", [], id="verb and error reason"),
     ],
 )
 def test_names_of_functions(code, expected):
@@ -272,7 +290,7 @@ def test_names_of_functions(code, expected):
     [
         pytest.param("import time\ntime.sleep(1)", [2], id="time"),
         pytest.param("from asyncio import sleep\nawait_(sleep(0.1))", [2], id="asyncio"),
-        pytest.param("import asyncio\nf(pause=asyncio.sleep)", [2], id="passed on"),
+        pytest.param("import asyncio\nf(pause=asyncio.sleep)", [2], id="reference without a call"),
         pytest.param("from unittest.mock import patch\nwith patch('a.b'): f()", [2], id="a mock"),
         pytest.param("async def test(clock):\n    await clock.sleep(5)", [], id="a stepped clock"),
     ],
@@ -284,10 +302,10 @@ def test_testing(code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        pytest.param("def test_who_is_told(): ...", [1], id="persons"),
+        pytest.param("def test_who_is_told(): ...", [1], id="words for persons"),
         pytest.param("class TestPod:\n    async def test_pod_asks_nobody(self): ...", [2], id="a method"),
         pytest.param("def test_it_is_ready(): ...\ndef test_what_is_left(): ...", [1, 2], id="pronouns"),
-        pytest.param("def test_pod_is_ready(): ...\ndef test_pod_after_it(): ...", [], id="a subject"),
+        pytest.param("def test_pod_is_ready(): ...\ndef test_pod_after_it(): ...", [], id="clear subject"),
         pytest.param("def told(): ...\ndef testing_who(): ...", [], id="other functions"),
     ],
 )

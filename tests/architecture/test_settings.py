@@ -1,4 +1,4 @@
-"""The packages lie at the top of the repository, and every tool sees them inside `mockube`."""
+"""The packages are in the repository's root, and every tool uses them as `mockube.*` through links."""
 
 import pytest
 

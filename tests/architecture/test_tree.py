@@ -1,4 +1,4 @@
-"""The rules, applied to the whole tree. A failure names file and line; each rule's module says why it is one."""
+"""The whole repository follows the rules. A failure gives file and line; the rule's module has the reason."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ RULES = (
 
 @pytest.fixture(scope="module")
 def broken():
-    """By the name of a rule, where it is broken. Each file is parsed once, for all rules."""
+    """Map each rule's name to its violations. Each file is parsed once, for all rules."""
     found = defaultdict(list)
     for folder in (*PACKAGES, *TESTS, *TOOLS):
         rules = [rule for rule in RULES if folder in rule.folders]
@@ -71,7 +71,7 @@ def test_the_tree_keeps_the_rule(rule, broken):
 
 
 def test_the_walk_sees_the_tree():
-    """An empty walk would keep every rule."""
+    """Without files every rule would pass."""
     seen = {*paths(*PACKAGES, *TESTS)}
     assert {"etcd/kv.py", "apimachinery/clock.py", "tests/architecture/test_tree.py"} <= seen
 

@@ -1,4 +1,4 @@
-"""The command `mockube` and the two processes, as a person at a terminal meets them."""
+"""The `mockube` command and the two server processes: output, exit codes and usage errors."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from tests.architecture.source import ROOT, settings
 
 
 def ended(arguments):
-    """The exit code, however it is told."""
+    """Return the exit code, from the return value or from SystemExit."""
     try:
         return main(arguments)
     except SystemExit as end:
@@ -77,29 +77,33 @@ def test_command_line_without_command_prints_usage(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param(["upp"], 'unknown command "upp": did you mean up? (see `mockube --help`)', id="a slip"),
-        pytest.param(["--bogus", "up"], "unknown flag --bogus (see `mockube --help`)", id="no such flag"),
-        pytest.param(["demo", "now"], 'unexpected argument "now" (see `mockube demo --help`)', id="too much"),
+        pytest.param(
+            ["upp"], 'unknown command "upp": did you mean up? (see `mockube --help`)', id="mistyped command"
+        ),
+        pytest.param(["--bogus", "up"], "unknown flag --bogus (see `mockube --help`)", id="unknown flag"),
+        pytest.param(
+            ["demo", "now"], 'unexpected argument "now" (see `mockube demo --help`)', id="unexpected argument"
+        ),
         pytest.param(
             ["up", "--secure-prot=1"],
             "unknown flag --secure-prot: did you mean --secure-port? (see `mockube up --help`)",
-            id="a flag of the API server, mistyped",
+            id="mistyped API server flag",
         ),
         pytest.param(
             ["up", "--concurrent-gc-sync=1"],
             "unknown flag --concurrent-gc-sync: did you mean --concurrent-gc-syncs? (see `mockube up --help`)",
-            id="a flag of the controller manager, mistyped",
+            id="mistyped controller manager flag",
         ),
         pytest.param(
             ["up", "--event-ttl=soon"],
             '--event-ttl: time: invalid duration "soon" (see `mockube up --help`)',
-            id="a wrong value",
+            id="invalid value",
         ),
-        pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="nothing to run"),
+        pytest.param(["run"], "no command: use `mockube run -- CMD ...`", id="no command to run"),
         pytest.param(
             ["status", "--name=No/where"],
             '"No/where" is not a valid cluster name: use lower-case letters, digits and "-" between them, at most 40',
-            id="a name that is none",
+            id="invalid cluster name",
         ),
     ],
 )
@@ -116,8 +120,8 @@ def test_invalid_command_line_is_refused_in_one_line(arguments, says, capsys):
         pytest.param(["logs"], id="logs"),
         pytest.param(["reset"], id="reset"),
         pytest.param(["kubeconfig"], id="kubeconfig"),
-        pytest.param(["--name=nowhere", "status"], id="named before the command"),
-        pytest.param(["status", "--name=nowhere"], id="named after it"),
+        pytest.param(["--name=nowhere", "status"], id="name before the command"),
+        pytest.param(["status", "--name=nowhere"], id="name after the command"),
     ],
 )
 def test_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`mockube crds`: definitions for any API server."""
+"""`mockube crds` prints the CustomResourceDefinitions of a pack."""
 
 import pytest
 import yaml

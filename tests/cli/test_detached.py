@@ -1,4 +1,4 @@
-"""`mockube up --detach`: a cluster that goes on without the shell, and never without the process that runs it."""
+"""`mockube up --detach`: the cluster keeps running in the background and stops with its main process."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`mockube envtest`: the launchers that it writes, started as envtest starts binaries."""
+"""`mockube envtest` writes launchers that start like envtest's binaries."""
 
 import signal
 import ssl

@@ -1,4 +1,4 @@
-"""`mockube import`: a line for each object, a summary, and an exit code that says whether all of it came in."""
+"""`mockube import` prints a line per object and a summary; the exit code reports failures."""
 
 import io
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def imported(capsys, server):
-    """Runs the command: its exit code and what it printed."""
+    """Run the command; return its exit code, stdout and stderr."""
 
     def run(*arguments):
         code = main(["import", "--kubeconfig", str(server.kubeconfig), *map(str, arguments)])

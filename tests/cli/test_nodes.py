@@ -1,4 +1,4 @@
-"""`mockube nodes`: how many there are, as many as are asked for, and what is told of one who cannot have them."""
+"""`mockube nodes` prints and sets the number of simulated nodes, and refuses invalid numbers."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.processes.process import ApiServerProcess, ManagerProcess
 
 @pytest.fixture
 def nodes(tmp_path):
-    """Runs the command: its exit code and what it printed."""
+    """Run the command; return its exit code, stdout and stderr."""
     mockube = Mockube(tmp_path)
 
     def run(*arguments):
@@ -38,11 +38,11 @@ def test_node_count_change_survives_manager_restart(tmp_path, nodes):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(["many"], '"many" is not a whole number', id="no number"),
-        pytest.param(["-1"], '"-1" is not a whole number', id="less than none"),
+        pytest.param(["many"], '"many" is not a whole number', id="not a number"),
+        pytest.param(["-1"], '"-1" is not a whole number', id="negative"),
         pytest.param(["2304"], "no more than 2303 nodes have addresses", id="too many"),
-        pytest.param(["3", "--labels", "ssd"], '"ssd" is no label: KEY=VALUE', id="no label"),
-        pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="no zone"),
+        pytest.param(["3", "--labels", "ssd"], '"ssd" is no label: KEY=VALUE', id="invalid label"),
+        pytest.param(["3", "--zones", "a,b c"], '"b c": a valid label must be', id="invalid zone"),
     ],
 )
 def test_invalid_node_count_is_refused(nodes, arguments, message):

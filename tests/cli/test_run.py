@@ -1,4 +1,4 @@
-"""`mockube run -- CMD`: what the command sees, how it all ends, and that nothing is left."""
+"""`mockube run -- CMD`: the environment of the command, its exit code, and cleanup."""
 
 import os
 import re
@@ -42,12 +42,12 @@ for awaited in b"begun", b"interrupted 1":
     os.write(terminal, b"\\x03")
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
 """
-"""Types Ctrl+C whenever the command has said what is awaited."""
+"""Sends Ctrl+C after each awaited output of the command."""
 
 
 @pytest.fixture
 def run(tmp_path):
-    """`mockube run` with some arguments; its temporary folders are below the test's."""
+    """Start `mockube run` with arguments; its temporary folders are in the test's folder."""
     started = []
 
     def start(*arguments):
@@ -76,9 +76,9 @@ def python(code):
 @pytest.mark.parametrize(
     ("ending", "code"),
     [
-        pytest.param("sys.exit(0)", 0, id="well"),
-        pytest.param("sys.exit(7)", 7, id="badly"),
-        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 137, id="by a signal"),
+        pytest.param("sys.exit(0)", 0, id="success"),
+        pytest.param("sys.exit(7)", 7, id="failure"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", 137, id="signal"),
     ],
 )
 def test_run_returns_exit_code_of_command_and_cleans_up(run, tmp_path, ending, code):
@@ -135,7 +135,7 @@ def test_ctrl_c_at_terminal_is_handled_by_command():
 
 
 def test_killed_run_leaves_no_processes(run):
-    """All of its processes hold the pipe, which is at its end when the last has gone."""
+    """All processes of the command hold the pipe; it is at EOF after the last one has exited."""
     process = run(*python(WAITS))
     assert process.stdout.readline()
     process.kill()

@@ -1,7 +1,7 @@
-"""`tools/setup.sh`: when the virtual environment is made, when it is left alone, and what is said if it cannot be.
+"""`tools/setup.sh`: when it creates or keeps the virtual environment, and its error messages.
 
-A fake uv stands in for the installer: it writes down how it was called and makes as much of an environment as the
-script looks at.
+A fake uv replaces the installer: it records its calls and creates the part of an environment that the script
+checks.
 """
 
 import os
@@ -37,7 +37,7 @@ def executable(path, text):
 
 
 class Checkout:
-    """A checkout in a folder of its own, with as much as setup looks at."""
+    """A temporary checkout with the files that the setup script reads."""
 
     def __init__(self, root, tools):
         self.root = root
@@ -66,7 +66,7 @@ class Checkout:
         )
 
     def installs(self):
-        """What the installer was asked for since this was last looked at."""
+        """Return the installer's subcommands since the last call of this method."""
         words = (
             [line.split()[0] for line in self.calls.read_text().splitlines()] if self.calls.exists() else []
         )

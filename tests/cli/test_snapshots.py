@@ -1,4 +1,4 @@
-"""`mockube snapshot`: from a running server, a folder or an etcd into a file, and from there into any of them."""
+"""`mockube snapshot` saves a server, a data folder or an etcd to a file, and restores the file."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture
 def snapshot(capsys):
-    """Runs the command: its exit code and what it printed."""
+    """Run the command; return its exit code, stdout and stderr."""
 
     def run(*arguments):
         code = main(["snapshot", *map(str, arguments)])
@@ -34,7 +34,7 @@ async def sent(server, method, path, body=None):
 
 
 def entries(path):
-    """Every line but the first and the last, and what tells of processes."""
+    """Return the lines of the objects, without header, trailer and the leases of the processes."""
     lines = gzip.decompress(path.read_bytes()).splitlines()[1:-1]
     of_processes = re.compile(rb'"/registry/(leases/kube-system|masterleases)/')
     return [line for line in lines if not of_processes.search(line)]
@@ -74,13 +74,13 @@ def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path,
             ["restore", "{}/text", "--data-dir", "{}/d"],
             1,
             "text is not a mockube snapshot, or is damaged",
-            id="another file",
+            id="not a snapshot",
         ),
         pytest.param(
             ["save", "{}/a.gz", "--etcd-prefix", "/x"],
             2,
             "--etcd-prefix needs --data-dir",
-            id="no store that is meant",
+            id="prefix without a store",
         ),
         pytest.param(
             ["save", "{}/a.gz", "--etcd-servers", "http://a", "--data-dir", "{}"],
@@ -105,7 +105,7 @@ def test_killed_snapshot_save_keeps_previous_file(tmp_path):
     target = tmp_path / "a.gz"
     target.write_bytes(b"before")
     with ApiServerProcess(tmp_path) as server:
-        server.signal(signal.SIGSTOP)  # nothing is answered
+        server.signal(signal.SIGSTOP)  # the server does not respond
         saving = subprocess.Popen(
             [sys.executable, "-m", "mockube", "snapshot", "save", target, "--kubeconfig", server.kubeconfig],
             cwd=ROOT,

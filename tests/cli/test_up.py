@@ -1,4 +1,4 @@
-"""`mockube up` in the foreground, and what other commands see of it meanwhile."""
+"""`mockube up` in the foreground, and the other commands on the running cluster."""
 
 import os
 import shlex
@@ -22,7 +22,7 @@ def mockube(tmp_path):
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """One cluster for all who leave it as it is, or mend what they break."""
+    """One running cluster for the tests that do not change it, or restore it."""
     commands = Mockube(tmp_path_factory.mktemp("home"))
     process = commands.start("up", "--secure-port=0", "--simulate-nodes=1")
     commands.said = [process.stdout.readline()]

@@ -1,4 +1,4 @@
-"""An operator made with kopf: it writes into each ConfigMap whose label `wanted` is set that it has seen it."""
+"""A kopf operator that sets `data.handled` in each ConfigMap with the label `wanted`."""
 
 import kopf
 

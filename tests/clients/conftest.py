@@ -1,4 +1,4 @@
-"""A real server process for real clients; each test has a namespace of its own."""
+"""Fixtures: an API server process for real clients, and a namespace per test."""
 
 import itertools
 from pathlib import Path
@@ -20,7 +20,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def go_program(tmp_path_factory):
-    """The program in `go/`, built."""
+    """Build the program in `go/`."""
     return go_programs.build(Path(__file__).parent / "go", tmp_path_factory.mktemp("go") / "clients")
 
 
@@ -31,7 +31,7 @@ def namespace():
 
 @pytest.fixture(params=kubectl_binaries.binaries())
 def kubectl(request, server, namespace, tmp_path):
-    """Each version that there is, in the namespace."""
+    """Each available version of kubectl, with the namespace flag set."""
     run = Kubectl(kubectl_binaries.present(request.param), server.kubeconfig, tmp_path)
     run("create", "namespace", namespace)
 

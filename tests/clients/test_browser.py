@@ -1,6 +1,6 @@
-"""A page in a real browser cannot reach the server, neither under a name of its own nor across sites.
+"""A page in a real browser cannot reach the server, by DNS rebinding or by cross-site requests.
 
-The page asks synchronously, so that the browser prints it when everything is answered.
+The page sends synchronous requests, so the browser prints it after all responses.
 """
 
 import re
@@ -58,7 +58,7 @@ async def test_rebound_host_name_is_refused():
 
 
 async def test_rebound_host_name_reaches_server_without_host_check():
-    """So that the test above is known to try what it says."""
+    """Control case: without the host check the same page does reach the server."""
     browser()
     settings = Settings(hosts=Hosts(("*",)))
     async with apiserver.running(settings=settings) as client, rebinding(REBOUND, address(client)) as site:
@@ -70,7 +70,7 @@ async def test_rebound_host_name_reaches_server_without_host_check():
 
 
 async def test_cross_site_page_cannot_write():
-    """It never sees an answer, so the answers are read on their way."""
+    """The page cannot read responses, so the test reads them on the proxied connection."""
     browser()
     async with apiserver.running() as client, rebinding("", address(client)) as server:
         server._served = True

@@ -1,6 +1,6 @@
-"""An API server is killed, and another one with an empty store takes its address: every client finds its way back.
+"""Clients recover when an API server is replaced by one with an empty store at the same address.
 
-A client knows revisions of the earlier store. The new one answers them with 410, so that each client lists anew.
+A client has revisions of the earlier store. The new server returns 410 for them, so each client lists again.
 """
 
 import os
@@ -21,13 +21,13 @@ from tests.support.processes.process import ApiServerProcess, ManagerProcess
 HERE = Path(__file__).parent
 CLOCK = RealClock()
 PATIENCE = 60.0
-"""Seconds. On an idle machine each client is right again within 10; one that waits for ever fails on a busy one too."""
+"""Seconds. On an idle machine each client recovers within 10; the limit also holds on a busy machine."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(go_programs.BUILD_SECONDS + 4 * PATIENCE)]
 
 
 class Restartable:
-    """A server that can be followed by an empty one with the same address, certificates and kubeconfig."""
+    """A server that can be replaced by an empty one with the same address, certificates and kubeconfig."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -56,7 +56,7 @@ def server(tmp_path):
 
 
 class Lines:
-    """What a process prints, line by line."""
+    """A process whose output is read line by line."""
 
     def __init__(self, command, **environment):
         self._process = subprocess.Popen(
@@ -71,7 +71,7 @@ class Lines:
         self._reader.start()
 
     def wait_for(self, words):
-        """Return once a line has the words; fails with queue.Empty after too long a time."""
+        """Return when a line contains the words; raise queue.Empty after the time limit."""
         deadline = CLOCK.monotonic() + PATIENCE
         while words not in self._lines.get(timeout=deadline - CLOCK.monotonic()):
             pass
@@ -91,14 +91,14 @@ class Lines:
 
 
 def wait_until(met):
-    """Ask the server again and again; each question takes a kubectl a while, so nothing sleeps."""
+    """Poll a condition; each poll runs kubectl, which takes long enough that no sleep is needed."""
     deadline = CLOCK.monotonic() + PATIENCE
     while not met():
         assert CLOCK.monotonic() < deadline, met.__name__
 
 
 def make_many_changes(kubectl):
-    """So that the first store is well ahead of where a new one would be that counted from 1."""
+    """Advance the first store's revision well beyond that of a new store that starts at 1."""
     for number in range(3):
         kubectl("create", "configmap", f"before-{number}")
 
@@ -118,7 +118,7 @@ def test_manager_schedules_pods_created_after_store_replacement(server):
         server.replace()
         kubectl("create", "deployment", "web", "--image=x", "--replicas=3")
         wait_until(is_ready)
-        wait_until(has_its_nodes)  # perhaps later: what the scheduler knows of nodes is a moment old
+        wait_until(has_its_nodes)  # may take longer: the scheduler's node cache can be stale
         assert manager.is_running
         assert manager.stop() == 0
 
@@ -134,7 +134,7 @@ def test_client_go_informer_reports_deleted_and_added_objects_after_store_replac
 
 
 def test_kubectl_watch_ends_after_store_replacement(server):
-    """`kubectl get --watch` does not list again by itself: its watch breaks with the connection, and it ends."""
+    """`kubectl get --watch` does not list again: it exits when the connection of its watch breaks."""
     make_many_changes(server.kubectl)
     watching = server.kubectl.start("get", "configmaps", "--watch-only")
     with watching:

@@ -1,4 +1,4 @@
-"""An operator's suite on controller-runtime's envtest, with what `mockube envtest` writes in place of its binaries."""
+"""A suite on controller-runtime's envtest runs with the launchers of `mockube envtest` as binaries."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""client-go and controller-runtime, as operators use them: the program in `go/`, one of its checks a test."""
+"""client-go and controller-runtime: each check of the program in `go/` is a test."""
 
 import subprocess
 
@@ -35,7 +35,7 @@ CHECKS = (
 
 @pytest.fixture(scope="session")
 def clients(go_program):
-    """What runs the program with some arguments."""
+    """Return a function that runs the program with arguments."""
 
     def run(*arguments):
         return subprocess.run(
@@ -47,7 +47,7 @@ def clients(go_program):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server that was restarted, so that the versions of its first life are too old to watch from."""
+    """A restarted server, so that resource versions from before the restart are too old to watch from."""
     folder = tmp_path_factory.mktemp("server")
     with ApiServerProcess(folder, f"--data-dir={folder / 'data'}") as first:
         assert first.stop() == 0

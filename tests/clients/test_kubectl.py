@@ -1,4 +1,4 @@
-"""kubectl in every version there is, doing what people do with it all day."""
+"""Common kubectl commands, with each available version of kubectl."""
 
 import orjson
 import pytest

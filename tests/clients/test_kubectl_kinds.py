@@ -1,4 +1,4 @@
-"""kubectl on kinds that are not built in: those of a pack, and those that a user has just defined."""
+"""kubectl on custom kinds: those of a pack, and a kind defined during the test."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""kubectl's commands on a pod whose container is a process: the oldest and the newest version that lie on this machine."""
+"""kubectl on a pod whose container is a process, with the oldest and newest installed kubectl."""
 
 import re
 import subprocess
@@ -33,7 +33,9 @@ def cluster():
 @pytest.mark.parametrize("binary", VERSIONS)
 def test_kubectl_logs_exec_and_port_forward_reach_process(cluster, binary, tmp_path):
     kubectl = Kubectl(kubectl_binaries.present(binary), cluster.kubeconfig, tmp_path)
-    until(lambda: kubectl("logs", "web") == "serving\n", "its log")  # it is ready before it has written
+    until(
+        lambda: kubectl("logs", "web") == "serving\n", "its log"
+    )  # the pod is ready before the process has written its log
     assert kubectl("exec", "-i", "web", "--", "sh", "-c", "echo $WORD; cat", stdin="typed") == "hello\ntyped"
     failed = kubectl.attempt("exec", "web", "--", "sh", "-c", "exit 7")
     assert failed.returncode == 7

@@ -1,4 +1,4 @@
-"""kubectl and a server of the same minor, for some of the minors whose kubectl is on this machine; and Python's client."""
+"""kubectl with a server of the same minor version, and the Python client with the oldest minor."""
 
 import gc
 
@@ -56,7 +56,7 @@ def test_kubectl_of_same_minor_works(binary, tmp_path):
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_official_python_client_works_with_oldest_minor():
-    """It is newer than the server: what it does not find is not served, and all else works."""
+    """The client is newer than the server: APIs missing in 1.29 return 404, and the rest works."""
     with (
         Cluster(version="1.29", nodes=1, packs="") as cluster,
         kubernetes.config.new_client_from_config(str(cluster.kubeconfig)) as connection,

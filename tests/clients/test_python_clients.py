@@ -1,4 +1,4 @@
-"""The Python clients that people use, on the kubeconfig that the server wrote."""
+"""Common Python clients, with the kubeconfig that the server writes."""
 
 import asyncio
 import gc
@@ -13,7 +13,7 @@ from lightkube.resources.core_v1 import ConfigMap, Namespace
 
 pytestmark = [
     pytest.mark.timeout(120),
-    # What these clients leave open, and which versions they say they know, is theirs.
+    # These clients leave connections open and warn about Kubernetes versions.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for it."""
+    """Collect unclosed connections here, so that no later test gets their warnings."""
     yield
     gc.collect()
 
@@ -93,7 +93,7 @@ async def test_kr8s_creates_scales_and_deletes(server, namespace):
     ]
     assert [item.name for item in found] == ["a"]
     await config.delete()
-    await api._session.aclose()  # kr8s keeps every client, and closes none
+    await api._session.aclose()  # kr8s caches every client and closes none
 
 
 def test_lightkube_applies_and_watches(server, namespace):

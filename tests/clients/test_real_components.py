@@ -1,4 +1,4 @@
-"""Our manager before the real API server, and the real manager and scheduler before ours."""
+"""mockube's manager with the real API server, and the real manager and scheduler with mockube's API server."""
 
 import orjson
 import pytest
@@ -55,12 +55,12 @@ spec:
   template: {spec: {restartPolicy: Never, containers: [{name: c, image: one, command: ["true"]}]}}
 """
 HAPPENS = {404, 409}
-"""What controllers are told that somebody else was faster than."""
+"""Response codes that controllers get when an object was changed or deleted concurrently."""
 
 
 @pytest.fixture
 def kubectl_of(tmp_path):
-    """What makes a kubectl for the administrator of a server."""
+    """Return a function that creates a kubectl for the administrator of a server."""
     folder()
     found = [binary.values[0] for binary in binaries() if binary.values[0] is not None]
     if not found:
@@ -73,7 +73,7 @@ def kubectl_of(tmp_path):
 
 
 def play(kubectl):
-    """Workloads come up, are rolled, scaled, and go with their namespace; kubectl waits for each."""
+    """Create, roll out and scale workloads; kubectl waits for each step."""
     here = f"--namespace={OWN_NAMESPACE}"
     kubectl("create", "namespace", OWN_NAMESPACE)
     kubectl("apply", here, "-f", "-", stdin=OBJECTS)
@@ -91,7 +91,7 @@ def leave(kubectl):
 
 
 def refused(audit):
-    """What the manager was refused, other than what it is refused at any server."""
+    """Yield the manager's failed requests, except those that fail at any server."""
     for event in map(orjson.loads, audit.read_bytes().splitlines()):
         status = event.get("responseStatus", {})
         is_ours = event.get("userAgent", "").startswith("kube-controller-manager/")
@@ -103,7 +103,7 @@ def refused(audit):
 
 @pytest.mark.parametrize("accounts", ["true", "false"])
 def test_mockube_manager_works_with_real_apiserver(tmp_path, kubectl_of, accounts):
-    """Whose roles allow upstream's controllers their own work, and no more."""
+    """The real API server's roles allow upstream's controllers the requests they need, and no more."""
     with EtcdServer() as etcd, RealApiServer(tmp_path, etcd) as server:
         kubectl = kubectl_of(server.url, server.authority)
         wait_ready(server, kubectl)
@@ -137,7 +137,7 @@ def test_real_manager_and_scheduler_work_with_mockube_apiserver(tmp_path, kubect
 
 
 def test_both_apiservers_work_alternately_over_one_etcd(tmp_path, kubectl_of):
-    """Each reads what the other stored: ours wrote JSON, the real one writes protobuf."""
+    """Each server reads the other's objects: mockube writes JSON, the real server writes protobuf."""
     jsonpath = "--output=jsonpath={.items[*].metadata.name}"
     with EtcdServer() as etcd:
         certificates, tokens = tmp_path / "certificates", write_tokens(tmp_path / "tokens.csv")

@@ -1,6 +1,6 @@
-"""The whole compose project on a Docker engine: kubectl uses it, each container is killed, and Prometheus is asked.
+"""The compose project on a Docker engine: kubectl works, killed containers restart, and Prometheus scrapes.
 
-`make compose-test` sees to an engine and to images; without them these tests do not run.
+`make compose-test` provides an engine and the images; without them these tests are skipped.
 """
 
 import urllib.parse

@@ -1,4 +1,4 @@
-"""`make compose-test` says in one line why it could not run, and fails only what has run."""
+"""`make compose-test` reports a missing Docker engine in one line and does not fail."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The Dockerfile: what it is built of is there and pinned, and what runs is nobody in particular."""
+"""The Dockerfile: its sources exist, packages are pinned by hash, and the image runs as non-root."""
 
 import fnmatch
 import re
@@ -28,7 +28,7 @@ def final_stage():
 
 
 def copied():
-    """What comes from the checkout."""
+    """Return the COPY sources from the checkout."""
     return [source for words in arguments("COPY") if "--from" not in words for source in words.split()[:-1]]
 
 
@@ -81,5 +81,5 @@ def test_programs_of_image_are_executable(name):
 
 @pytest.mark.parametrize("name", sorted(parts()))
 def test_requirements_of_image_match_lock(name):
-    """`python tools/deployed_requirements.py` writes them anew."""
+    """`python tools/deployed_requirements.py` regenerates the requirements."""
     assert (FOLDER / name).read_text() == parts()[name]

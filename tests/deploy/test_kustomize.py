@@ -1,4 +1,4 @@
-"""The manifests for a cluster: rendered by kubectl, confined, and brought up in a cluster of our own."""
+"""The Kubernetes manifests: rendered by kubectl, restricted, and deployed to a mockube cluster."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Whatever the dashboard and the rules of Prometheus name is really told by the two processes."""
+"""Every metric and label in the dashboard and the Prometheus rules is exposed by the two processes."""
 
 import re
 import urllib.request
@@ -11,9 +11,9 @@ from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.process import ApiServerProcess, ManagerProcess, tls
 
 TARGET_LABELS = {"job", "instance"}
-"""What Prometheus adds to all that it scrapes."""
+"""Labels that Prometheus adds to every scraped sample."""
 COUNTED_LATER = {"apiserver_storage_consistency_checks_total"}
-"""After five minutes; a family without samples is not on the page."""
+"""First counted after five minutes; a family without samples is not exposed."""
 PARTS = {"histogram": ("_bucket", "_sum", "_count"), "counter": ("_total",)}
 
 
@@ -28,7 +28,7 @@ def has(families, name):
 
 @pytest.fixture(scope="module")
 def families(tmp_path_factory):
-    """Of both processes, once the manager has begun to work."""
+    """Metric families of both processes, read after the manager has started its controllers."""
     with (
         ApiServerProcess(tmp_path_factory.mktemp("metrics"), "--packs=kruise") as server,
         ManagerProcess(server.kubeconfig, "--metrics-port=0", "--simulate-nodes=1") as manager,
@@ -47,7 +47,7 @@ def names(families):
 
 @pytest.fixture(scope="module")
 def label_names(families):
-    """By metric, where something has been counted already."""
+    """The label names of each metric that has samples."""
     found = {}
     for family in families:
         for sample in family.samples:

@@ -1,4 +1,4 @@
-"""What compose.yaml starts, without Docker: whoever is killed under load, nothing acknowledged is lost."""
+"""The processes of compose.yaml without Docker: no acknowledged write is lost when one is killed under load."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""compose.yaml: nothing in it has more rights than it needs, and what it names is there."""
+"""compose.yaml: services have minimal rights, and the files and flags that it names exist."""
 
 import re
 

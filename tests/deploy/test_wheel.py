@@ -1,4 +1,4 @@
-"""What a wheel puts into an environment: one package, beside whatever else is called like a part of it."""
+"""The wheel installs one package, and works beside packages named like its subpackages."""
 
 import subprocess
 import sys
@@ -51,7 +51,7 @@ def test_wheel_contains_every_file_once(wheel):
 
 
 def test_wheel_built_from_sdist_is_identical(wheel, tmp_path):
-    """A source distribution holds no links."""
+    """A source distribution contains no symbolic links."""
     with tarfile.open(build(ROOT, "sdist", tmp_path)) as archive:
         archive.extractall(tmp_path, filter="data")
     tree = next(path for path in tmp_path.iterdir() if path.is_dir())
@@ -67,7 +67,7 @@ def files_in(*folders):
 
 
 def test_installed_wheel_works_beside_packages_of_same_names(wheel, tmp_path):
-    """python-etcd installs `etcd`, and a user's project may well have a folder `apiserver`."""
+    """python-etcd installs `etcd`, and a user's project may have a folder `apiserver`."""
     site, project = tmp_path / "site", tmp_path / "project"
     wheel.extractall(site)
     for name in NAMESAKES:

@@ -1,4 +1,4 @@
-"""The reference of flags says what the code says."""
+"""The reference page of flags matches the code."""
 
 from tools.flags_page import PAGE, page
 

@@ -1,4 +1,4 @@
-"""What follows the pages would notice if one of them were wrong."""
+"""The test harness for documents: parsing of pages, a shell, and comparison of output."""
 
 import pytest
 
@@ -73,15 +73,15 @@ def test_session_without_prompt_is_refused():
 @pytest.mark.parametrize(
     ("shown", "printed"),
     [
-        pytest.param("a   1s\n", "a     2m10s\n", id="ages and the columns that they widen"),
-        pytest.param("ready after 0.8 s", "ready after 12.25 s", id="measured times"),
-        pytest.param("web-7887448d46-cxx7n", "web-7887448d46-zzzz9", id="ends of generated names"),
-        pytest.param("web-cxx7n-0", "web-7884s-0", id="one that looks like an age"),
-        pytest.param("10.244.3.1   node-3", "10.244.1.1   node-1", id="where a pod was placed"),
+        pytest.param("a   1s\n", "a     2m10s\n", id="ages and column widths"),
+        pytest.param("ready after 0.8 s", "ready after 12.25 s", id="durations"),
+        pytest.param("web-7887448d46-cxx7n", "web-7887448d46-zzzz9", id="suffixes of generated names"),
+        pytest.param("web-cxx7n-0", "web-7884s-0", id="suffix that looks like an age"),
+        pytest.param("10.244.3.1   node-3", "10.244.1.1   node-1", id="pod IP and node"),
         pytest.param("at https://127.0.0.1:6443", "at https://127.0.0.1:40123", id="ports"),
-        pytest.param("a\n...\nz", "a\nb\nc\nz", id="lines left out"),
-        pytest.param("a\n...\nz", "a\nz", id="no line left out"),
-        pytest.param("it ... z", "it is so, z", id="words left out"),
+        pytest.param("a\n...\nz", "a\nb\nc\nz", id="omitted lines"),
+        pytest.param("a\n...\nz", "a\nz", id="no omitted line"),
+        pytest.param("it ... z", "it is so, z", id="omitted words"),
     ],
 )
 def test_varying_output_counts_as_alike(shown, printed):
@@ -91,12 +91,12 @@ def test_varying_output_counts_as_alike(shown, printed):
 @pytest.mark.parametrize(
     ("shown", "printed"),
     [
-        pytest.param("web   3/3", "web   2/3", id="a number"),
-        pytest.param("web-7887448d46-cxx7n", "web-7887448d47-cxx7n", id="the hash of a template"),
-        pytest.param("node-1   Ready", "node-2   Ready", id="a node"),
-        pytest.param("a\n", "a\nb\n", id="more lines"),
-        pytest.param("it ... z", "it is\nso, z", id="lines where words are left out"),
-        pytest.param("", "error", id="something instead of nothing"),
+        pytest.param("web   3/3", "web   2/3", id="different number"),
+        pytest.param("web-7887448d46-cxx7n", "web-7887448d47-cxx7n", id="different template hash"),
+        pytest.param("node-1   Ready", "node-2   Ready", id="different node"),
+        pytest.param("a\n", "a\nb\n", id="additional line"),
+        pytest.param("it ... z", "it is\nso, z", id="omitted words do not span lines"),
+        pytest.param("", "error", id="unexpected output"),
     ],
 )
 def test_other_output_counts_as_different(shown, printed):
@@ -116,10 +116,10 @@ def test_commands_of_page_share_a_shell(terminal):
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        pytest.param("echo 2", "1", id="something else is printed"),
-        pytest.param("echo 1; echo oh >&2", "1", id="a complaint besides"),
-        pytest.param("false", None, id="it fails where nobody looks at what it prints"),
-        pytest.param("false", "", id="it fails and prints nothing"),
+        pytest.param("echo 2", "1", id="different output"),
+        pytest.param("echo 1; echo oh >&2", "1", id="additional error output"),
+        pytest.param("false", None, id="failure with unchecked output"),
+        pytest.param("false", "", id="failure without output"),
     ],
 )
 def test_command_with_different_output_is_detected(terminal, command, shown):

@@ -1,4 +1,4 @@
-"""Every command and every program of the documents, as their readers meet them."""
+"""Every command and program in the documents runs and prints the documented output."""
 
 import shutil
 from pathlib import Path
@@ -23,7 +23,7 @@ PAGES = sorted(
         ),
     ]
 )
-"""Whoever writes a page has it followed here."""
+"""All Markdown pages of the repository; a new page is tested without being listed."""
 
 EXAMPLES = ROOT / "examples"
 
@@ -61,7 +61,7 @@ def test_page_shows_real_output(page, terminal, record_property, request):
 
 
 def lay_out(page, folder):
-    """An example is tried out where it lies; every other page is read at the top of a checkout."""
+    """Copy the files for a page: an example runs in its own folder, other pages in the root of a checkout."""
     if page.is_relative_to(EXAMPLES):
         shutil.copytree(page.parent, folder, dirs_exist_ok=True)
     else:
@@ -92,7 +92,7 @@ def _take(step, terminal):
 
 @each_page
 def test_commands_of_page_can_be_found(page):
-    """In sessions: a prompt elsewhere, or a language of shells, would be read by people and by no test."""
+    """Commands are in console blocks; commands in other blocks would not be tested."""
     for block in blocks(page.read_text()):
         assert block.language not in SHELLS or block.file, f"line {block.line}: write ```console"
         assert block.language == "console" or "\n$ " not in f"\n{block.text}", f"line {block.line}: a prompt"

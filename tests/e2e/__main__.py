@@ -1,4 +1,4 @@
-"""`make e2e`: the official conformance suite of Kubernetes against a cluster of ours.
+"""`make e2e` runs the official Kubernetes conformance suite against a mockube cluster.
 
     python -m tests.e2e --focus 'sig-apps' --jobs 2
 
@@ -61,7 +61,7 @@ def main() -> int:
 def run_in_cluster(
     suite: Suite, specs: Sequence[str], folder: Path, options, *, jobs: int, agnhost: Path | None = None
 ) -> dict[str, Result]:
-    """Run specs in the cluster that is there, or in one that is started for them."""
+    """Run specs in an existing cluster, or in a new one."""
     if not specs:
         return {}
     with contextlib.nullcontext(options.kubeconfig) if options.kubeconfig else cluster(agnhost) as kubeconfig:
@@ -71,7 +71,7 @@ def run_in_cluster(
 def run(
     suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options, *, jobs: int
 ) -> dict[str, Result]:
-    """Run specs side by side, and then those that must be alone."""
+    """Run specs in parallel, then those that must run alone."""
     serial = [spec for spec in specs if "[Serial]" in spec or "[Disruptive]" in spec]
     parallel = [spec for spec in specs if spec not in serial]
     results: dict[str, Result] = {}
@@ -89,7 +89,7 @@ def run(
 def _run_all(
     suite: Suite, specs: Sequence[str], kubeconfig: Path, folder: Path, options
 ) -> dict[str, Result]:
-    """Start processes for specs until each has a result or one process brings none."""
+    """Start processes for specs until each spec has a result or a process returns none."""
     results: dict[str, Result] = {}
     for number in range(len(specs)):
         left = [spec for spec in specs if spec not in results]
@@ -106,7 +106,7 @@ def _run_all(
 
 @contextlib.contextmanager
 def cluster(agnhost: Path | None = None) -> Iterator[Path]:
-    """Start a cluster as `mockube up` does, on a port of its own; a program may stand for the image of this name."""
+    """Start a cluster as `mockube up` does, on a separate port; a local program may replace the image of this name."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
         flags = []
@@ -127,7 +127,7 @@ def cluster(agnhost: Path | None = None) -> Iterator[Path]:
 
 
 def report(specs: Sequence[str], passing: Sequence[str], results: dict[str, Result], *, update: bool) -> int:
-    """Print what came of each group, and return the exit code."""
+    """Print the results of each group, and return the exit code."""
     passed = {spec for spec in specs if spec in results and results[spec].passed}
     of, good = (Counter(spec.partition("]")[0][1:] for spec in group) for group in (specs, passed))
     for group in sorted(of):

@@ -1,4 +1,4 @@
-"""The official end-to-end suite as a program: how it is built, which specs it has, and what came of some of them."""
+"""The official end-to-end suite as a program: build it, list its specs, run them and read the results."""
 
 import queue
 import re
@@ -38,7 +38,7 @@ class Suite:
         """What the suite's pods serve."""
 
     def build(self) -> None:
-        """Compile the suite and what its pods serve, unless they are there."""
+        """Compile the suite and the programs of its pods, unless they exist."""
         self._program.parent.mkdir(parents=True, exist_ok=True)
         flags = f"-s -w -X k8s.io/component-base/version.gitVersion={VERSION}"
         programs = (
@@ -51,7 +51,7 @@ class Suite:
                 subprocess.run(command, cwd=MODULE, check=True)
 
     def conformance_specs(self) -> list[str]:
-        """Return the names of all specs of conformance."""
+        """Return the names of all conformance specs."""
         command = [self._program, "--list-conformance-tests"]
         listed = subprocess.run(command, capture_output=True, text=True, check=True)
         return sorted(spec["codename"] for spec in yaml.safe_load(listed.stdout))
@@ -59,9 +59,9 @@ class Suite:
     def run(
         self, specs: Sequence[str], kubeconfig: Path, folder: Path, spec_seconds: float
     ) -> dict[str, Result]:
-        """Run specs one after another in a process, which is interrupted at the first that takes too long.
+        """Run specs one after another in a process, which is interrupted at the first spec that exceeds its time limit.
 
-        What is left then, or when a spec ends the process, has no result.
+        The remaining specs, also after a spec that ends the process, have no result.
         """
         folder.mkdir(parents=True, exist_ok=True)
         command = [
@@ -86,7 +86,7 @@ class Suite:
 
 
 def read_results(folder: Path) -> dict[str, Result]:
-    """Return what the JUnit reports in a folder say of the specs that were run."""
+    """Return the results of the specs in the JUnit reports of a folder."""
     found = {}
     for report in folder.glob("junit*.xml"):
         for case in ET.parse(report).iter("testcase"):
@@ -96,7 +96,7 @@ def read_results(folder: Path) -> dict[str, Result]:
 
 
 def _result(case: ET.Element) -> Result | None:
-    """Return what came of a spec, or None if it was not chosen; one that skips itself has not passed."""
+    """Return the result of a spec, or None if it was not selected; a spec that skips itself has not passed."""
     spec = _spec_name(case.get("name", "").removeprefix("[It] "))
     problem = next((case.find(kind) for kind in PROBLEMS if case.find(kind) is not None), None)
     message = "" if problem is None else problem.get("message") or problem.text or ""

@@ -1,4 +1,4 @@
-"""How `make e2e` reads reports and judges them, and that its lists are as they should be; the suite itself is not needed."""
+"""`make e2e`: report parsing, exit codes, and its lists of specs. The suite itself is not needed."""
 
 import re
 from collections import Counter

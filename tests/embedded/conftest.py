@@ -1,4 +1,4 @@
-"""One cluster for the tests of a file, each of which sees its own calls and its own faults only."""
+"""The tests of a file share one cluster; its recorded calls are cleared before each test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Time that is let pass."""
+"""`Cluster.advance` moves the cluster's clock: timeouts elapse, and nodes stay ready."""
 
 import pytest
 

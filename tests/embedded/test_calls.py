@@ -1,4 +1,4 @@
-"""What a server was asked."""
+"""`Cluster.calls` returns the recorded API requests, filtered by criteria."""
 
 import asyncio
 
@@ -54,7 +54,7 @@ def test_calls_are_recorded_in_order(cluster):
         pytest.param({"resource": "deployments.apps"}, ["web"], id="by resource and group"),
         pytest.param({"namespace": "def*", "name": "w?b"}, ["web"], id="by patterns"),
         pytest.param({"code": 404}, ["a"], id="by code"),
-        pytest.param({"agent": "kubectl"}, [], id="by whom it is not"),
+        pytest.param({"agent": "kubectl"}, [], id="by user agent without calls"),
         pytest.param({"user": "kubernetes-*", "verb": "patch"}, ["web", "a"], id="by user"),
     ],
 )
@@ -80,7 +80,7 @@ def test_calls_of_controllers_are_listed_only_on_request(cluster):
 
 
 def test_controllers_are_limited_to_their_roles(cluster):
-    """They never lack a right, as from their first request on, and are no masters."""
+    """No request of the controllers is forbidden, and no role of theirs has all permissions."""
     cluster.apply(DEPLOYMENT.replace("web", "allowed"))
     cluster.wait("Deployment", "allowed", "Available")
     cluster.delete("Deployment", "allowed")
@@ -112,11 +112,9 @@ def test_non_resource_call_is_found_by_path(cluster):
 @pytest.mark.parametrize(
     ("criteria", "problem"),
     [
-        pytest.param(
-            {"verb": "apply"}, '"apply" is not a verb, must be one of get, list', id="a verb that is none"
-        ),
-        pytest.param({"resource": "Pod"}, '"Pod" is not a resource', id="a kind"),
-        pytest.param({"pod": "a"}, "pod", id="what nobody can ask for"),
+        pytest.param({"verb": "apply"}, '"apply" is not a verb, must be one of get, list', id="unknown verb"),
+        pytest.param({"resource": "Pod"}, '"Pod" is not a resource', id="kind instead of resource"),
+        pytest.param({"pod": "a"}, "pod", id="unknown criterion"),
     ],
 )
 def test_invalid_call_criteria_raise_an_error(cluster, criteria, problem):

@@ -1,4 +1,4 @@
-"""A certificate is requested, approved and signed, and the server knows its user; a kubelet's is approved by itself."""
+"""Client certificates are signed after approval and authenticate; kubelet requests are approved automatically."""
 
 import base64
 import ssl
@@ -17,7 +17,7 @@ WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def request(*groups, name):
-    """A key, and a request for a certificate, as `spec.request` has it."""
+    """Return a key and the encoded CSR for `spec.request`."""
     key = ec.generate_private_key(ec.SECP256R1())
     parts = [*((NameOID.ORGANIZATION_NAME, group) for group in groups), (NameOID.COMMON_NAME, name)]
     subject = x509.Name([x509.NameAttribute(oid, value) for oid, value in parts])

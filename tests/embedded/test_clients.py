@@ -1,4 +1,4 @@
-"""Clients of other makers, ready for a cluster."""
+"""Third-party Python clients that `Cluster` returns with its connection configured."""
 
 import gc
 import sys
@@ -12,7 +12,7 @@ from mockube import Cluster
 from mockube.clients import NotInstalled
 
 pytestmark = [
-    # What these clients leave open, and which versions they say they know, is theirs.
+    # These clients leave connections open and warn about Kubernetes versions.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
@@ -21,7 +21,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for it."""
+    """Collect unclosed connections here, so that no later test gets their warnings."""
     yield
     gc.collect()
 
@@ -48,7 +48,7 @@ async def test_asynchronous_clients_work_in_event_loop():
             assert [node.metadata.name for node in nodes] == ["node-1"]
         api = await cluster.kr8s()
         assert [node.name async for node in api.get("nodes")] == ["node-1"]
-        await api._session.aclose()  # kr8s keeps every client, and closes none
+        await api._session.aclose()  # kr8s caches every client and closes none
         client = cluster.lightkube()
         assert [node.metadata.name async for node in client.list(Node)] == ["node-1"]
         await client.close()

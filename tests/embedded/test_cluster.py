@@ -1,4 +1,4 @@
-"""`mockube.Cluster` in a program, as a block and in an event loop."""
+"""`mockube.Cluster` as a context manager and in an event loop."""
 
 import asyncio
 import gc
@@ -266,9 +266,11 @@ def test_cluster_without_nodes_runs_controllers():
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        pytest.param({"packs": "unicorns"}, 'unknown pack "unicorns"', id="a pack that is none"),
+        pytest.param({"packs": "unicorns"}, 'unknown pack "unicorns"', id="unknown pack"),
         pytest.param(
-            {"flags": ["--secure-port", "1", "--bind-address", "192.0.2.1"]}, "assign", id="no address"
+            {"flags": ["--secure-port", "1", "--bind-address", "192.0.2.1"]},
+            "assign",
+            id="unassignable address",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Admission of exec, attach, port-forward and proxy: they are CONNECTs, with their options as the object."""
+"""Admission of exec, attach, port-forward and proxy: the operation is CONNECT, the object is their options."""
 
 import gc
 
@@ -40,7 +40,7 @@ spec: {containers: [{name: c, image: app, ports: [{containerPort: 80}]}]}
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 

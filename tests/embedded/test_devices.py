@@ -1,4 +1,4 @@
-"""Pods with claims of devices run as many at a time as there are devices."""
+"""Pods with device claims run only while a device is free for each of them."""
 
 SLICE = """
 apiVersion: resource.k8s.io/v1

@@ -1,4 +1,4 @@
-"""exec and attach of simulated containers: WebSockets by a real client, SPDY frame by frame."""
+"""exec and attach of simulated containers, over WebSocket with a real client and over SPDY frames."""
 
 import asyncio
 import gc
@@ -32,7 +32,7 @@ def pods(shared):
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 
@@ -143,7 +143,7 @@ def container(name, script, place, **mount):
 
 @pytest.fixture(scope="module")
 def sharing(shared):
-    """A pod whose containers have a volume in different places."""
+    """Create a pod whose containers mount one volume at different paths; return the client."""
     api = official.CoreV1Api(shared.kubernetes())
     writer = "cat /s/early; echo main > /s/main; sleep inf"
     spec = {
@@ -196,7 +196,7 @@ def test_logs_read_files_written_by_init_containers(sharing):
 
 
 def interactive(cluster, name, *command, **fields):
-    """A pod with a container that reads, and what attaches to it."""
+    """Create a pod with a container that reads stdin; return the client that attaches to it."""
     one = {"name": "c", "image": "busybox", "command": [*command], "stdin": True, **fields}
     api = official.CoreV1Api(cluster.kubernetes())
     spec = {"containers": [one], "restartPolicy": "Never"}
@@ -235,7 +235,7 @@ def test_attach_sends_input_and_container_exits_with_its_code(shared):
 
 
 async def test_attach_shows_what_is_written_before_its_streams_are_open(shared):
-    """As kubectl run -i attaches to a container that ends at once."""
+    """`kubectl run -i` attaches like this to a container that ends at once."""
     path = "/api/v1/namespaces/default/pods/early/attach"
     query = [("stdin", "true"), ("stdout", "true"), ("container", "c")]
     interactive(shared, "early", "sh", "-c", "read a; echo got $a; exit 3")
@@ -262,9 +262,11 @@ def test_interactive_shell_ends_with_its_client(shared):
     session = attach(api, "terminal", tty=True)
     session.write_stdin("echo $((6*7))\r")
     text = ""
-    while "42\r\n" not in text:  # after what was typed, and a prompt if it was typed before the shell began
+    while "42\r\n" not in text:  # after the echoed input, and after a prompt if the shell started late
         session.update(timeout=10)
-        text += session.read_stdout(timeout=0)  # what has come: without a timeout it waits for more
+        text += session.read_stdout(
+            timeout=0
+        )  # received output only: without a timeout the call waits for more
     session.close()
     assert ended(shared, "terminal") == 0
 

@@ -1,4 +1,4 @@
-"""Faults, as clients meet them."""
+"""`Cluster.inject`: injected errors, delays and cut connections reach clients and controllers."""
 
 import asyncio
 import http.client
@@ -21,7 +21,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Asking:
-    """A client that shows what came, and does nothing again by itself."""
+    """A client that returns each response and never retries."""
 
     def __init__(self, cluster):
         authority = cluster.kubeconfig.parent / "ca.crt"
@@ -173,7 +173,7 @@ def test_connection_is_cut_by_fault(cluster, ask):
 
 
 async def test_running_watch_is_cut_by_fault():
-    """Whoever waits begins anew, as everybody must who watches."""
+    """`Cluster.wait` starts a new watch, as every client of a watch must."""
     watches = {"verb": "watch", "resource": "configmaps"}
     async with Cluster(nodes=1) as cluster:
         waiting = asyncio.create_task(cluster.wait("ConfigMap", "late", bool))
@@ -205,12 +205,12 @@ async def test_controllers_recover_from_faults_of_their_watches(harm):
 @pytest.mark.parametrize(
     ("harm", "problem"),
     [
-        pytest.param({}, "a fault needs status, delay or cut", id="nothing"),
-        pytest.param({"status": 200}, "status must be from 400 to 599, not 200", id="no error"),
-        pytest.param({"cut": "now"}, '"before" or "after"', id="a wrong cut"),
-        pytest.param({"delay": -1}, "delay must not be negative", id="before its time"),
-        pytest.param({"status": 500, "times": 0}, "times must be at least 1, not 0", id="never"),
-        pytest.param({"status": 500, "verb": "put"}, '"put" is not a verb', id="a verb that is none"),
+        pytest.param({}, "a fault needs status, delay or cut", id="no effect"),
+        pytest.param({"status": 200}, "status must be from 400 to 599, not 200", id="status of success"),
+        pytest.param({"cut": "now"}, '"before" or "after"', id="invalid cut"),
+        pytest.param({"delay": -1}, "delay must not be negative", id="negative delay"),
+        pytest.param({"status": 500, "times": 0}, "times must be at least 1, not 0", id="zero times"),
+        pytest.param({"status": 500, "verb": "put"}, '"put" is not a verb', id="unknown verb"),
     ],
 )
 def test_fault_without_effect_is_an_error(cluster, harm, problem):

@@ -1,4 +1,4 @@
-"""kwok's Logs, Exec, Attach and PortForward objects, by real clients."""
+"""kwok's Logs, Exec, Attach and PortForward objects, tested with real clients."""
 
 import gc
 import os
@@ -29,7 +29,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 
@@ -167,7 +167,7 @@ spec:
 
 
 def proxied(nodes, page):
-    """The JSON of a page of the simulated node."""
+    """Return the JSON of an endpoint of the simulated node, read through the node proxy."""
     return orjson.loads(nodes.connect_get_node_proxy_with_path("node-1", page, _preload_content=False).data)
 
 

@@ -1,4 +1,4 @@
-"""`pods/log` of simulated containers, by a real client over HTTPS."""
+"""`pods/log` of simulated containers, read by a real client over HTTPS."""
 
 import base64
 import gc
@@ -21,13 +21,13 @@ NAMES = map("logs-{}".format, itertools.count())
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 
 
 def start(cluster, script, *, policy="Always", ready=True):
-    """The name of a pod that runs a script."""
+    """Create a pod that runs a script; return its name and the client."""
     name = next(NAMES)
     container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script]}
     spec = {"containers": [container], "restartPolicy": policy}
@@ -149,7 +149,7 @@ def test_disconnected_log_follower_leaves_no_tasks(cluster, caplog, script):
     pieces = followed.stream(6)
     assert next(pieces) == b"begun\n"
     assert len(of_type(LogStream)) == 1
-    pieces.close()  # and the connection
+    pieces.close()  # closes the connection, too
     if script != "sleep inf":
         cluster.advance(1)
     until(lambda: not of_type(LogStream), "the end of the stream")

@@ -1,4 +1,4 @@
-"""Clusters of older minor releases: their server and our controllers together."""
+"""Clusters of older minor versions: the API server and mockube's controllers work together."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The pytest plugin, in a pytest of its own."""
+"""The pytest plugin, in a separate pytest process."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ POD = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{nam
 
 @pytest.fixture
 def run(tmp_path):
-    """Run pytest over a file with this text; all plugins that are installed are loaded, as on everybody's machine."""
+    """Run pytest on a file with this text, with all installed plugins."""
 
     def run(text, *arguments, **files):
         for name, content in {"test_mine": text, **files}.items():
@@ -47,9 +47,9 @@ def run(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "clusters"),
     [
-        pytest.param([], 2, id="one for each test, unless told otherwise"),
-        pytest.param(["-o", "mockube_scope=module"], 1, id="one for a module"),
-        pytest.param(["-o", "mockube_scope=session", "-n", "2"], 2, id="one for each process of a session"),
+        pytest.param([], 2, id="one cluster per test by default"),
+        pytest.param(["-o", "mockube_scope=module"], 1, id="one cluster per module"),
+        pytest.param(["-o", "mockube_scope=session", "-n", "2"], 2, id="one cluster per xdist worker"),
     ],
 )
 def test_fixture_starts_fresh_cluster(run, settings, clusters):
@@ -94,12 +94,16 @@ def test_a_value_without_its_name(mockube):
 @pytest.mark.parametrize(
     ("settings", "problems"),
     [
-        pytest.param([], [f"{OPTIONS} 'nodess'", f"{OPTIONS} 4"], id="markers"),
-        pytest.param(["-o", "mockube_nodes=few"], ["mockube_nodes must be a number, not 'few'"], id="words"),
+        pytest.param([], [f"{OPTIONS} 'nodess'", f"{OPTIONS} 4"], id="invalid markers"),
+        pytest.param(
+            ["-o", "mockube_nodes=few"],
+            ["mockube_nodes must be a number, not 'few'"],
+            id="setting is not a number",
+        ),
         pytest.param(
             ["-o", "mockube_scope=module"],
             ["mockube_scope is module: set it on the module, as pytestmark"],
-            id="a marker at one of several",
+            id="marker on a test with module scope",
         ),
     ],
 )
@@ -187,8 +191,10 @@ def test_after_its_end(mockube):
     ("arguments", "files"),
     [
         pytest.param([], {}, id="installed"),
-        pytest.param([], {"conftest": 'pytest_plugins = ["mockube.testing"]'}, id="installed and named"),
-        pytest.param(["-p", "mockube.testing"], {}, id="installed and asked for"),
+        pytest.param(
+            [], {"conftest": 'pytest_plugins = ["mockube.testing"]'}, id="installed and in pytest_plugins"
+        ),
+        pytest.param(["-p", "mockube.testing"], {}, id="installed and loaded by flag"),
     ],
 )
 def test_plugin_is_loaded_once(run, arguments, files):
@@ -232,7 +238,7 @@ def test_mine(mockube, number):
 
 
 def test_modules_of_mockube_are_imported_as_they_are(run):
-    """To rewrite their assertions takes seconds, and in each run where nothing can be written beside them."""
+    """Assertion rewriting takes seconds, and is repeated in each run if the bytecode cache is not writable."""
     answer = run(
         """
         def test_one(mockube):

@@ -1,4 +1,4 @@
-"""port-forward, and the proxies of pods, services and nodes, to what simulated pods answer on their ports."""
+"""port-forward, and the pod, service and node proxies, to the ports of simulated pods."""
 
 import gc
 import ssl
@@ -23,7 +23,7 @@ SERVICE = {
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 

@@ -1,4 +1,4 @@
-"""Logs, exec, attach and ports of containers that are processes of this machine."""
+"""Logs, exec, attach and ports of containers that run as local processes."""
 
 import base64
 import gc
@@ -27,7 +27,7 @@ def cluster():
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 
@@ -134,7 +134,7 @@ server.serve_forever()
 
 @pytest.fixture
 def hooked(cluster, pods, tmp_path):
-    """A webhook for ConfigMaps behind a Service that nothing is behind yet."""
+    """Create a webhook for ConfigMaps whose Service has no pods yet."""
     _, authority = credentials(tmp_path, ["hook.default.svc"])
     pem = (tmp_path / "webhook.key").read_text() + (tmp_path / "webhook.crt").read_text()
     about = {"name": "hook", "namespace": "default"}

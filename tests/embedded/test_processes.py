@@ -1,4 +1,4 @@
-"""Containers as processes of this machine: what they are given, and what becomes of them."""
+"""Containers as local processes: environment, files, probes, restarts and termination."""
 
 import base64
 import gc
@@ -31,7 +31,7 @@ def cluster():
 
 @pytest.fixture(autouse=True)
 def left_open_no_longer():
-    """Before another test is blamed for what a client leaves open."""
+    """Collect the client's unclosed connections, so that no later test gets their warnings."""
     yield
     gc.collect()
 

@@ -1,4 +1,4 @@
-"""A Secret that asks for a token of a service account is given one that the server takes."""
+"""A token Secret gets a service account token that the API server accepts."""
 
 import base64
 import ssl

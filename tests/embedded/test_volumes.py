@@ -1,4 +1,4 @@
-"""A claim of the default class with a pod that runs: its volume is attached, and grows when it asks for more."""
+"""A claim of the default storage class: its volume is attached for a pod, and expanded on request."""
 
 CLAIM = """
 apiVersion: v1

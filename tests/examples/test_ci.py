@@ -1,4 +1,4 @@
-"""The workflow does what the example's page does, which is followed like every page."""
+"""The CI workflow's last step runs a command of the example's page, which tests/docs runs."""
 
 import yaml
 

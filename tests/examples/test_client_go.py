@@ -1,4 +1,4 @@
-"""The client-go example, as `go test` would run it."""
+"""The client-go example passes as with `go test`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The chart's manifests that are committed are the chart's. How they come up is told by the example's own page."""
+"""The committed manifests are what helm renders from the chart. The example's page is tested in tests/docs."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Every notebook, its cells run in order in one namespace, prints what is stored in it."""
+"""The cells of each notebook, run in order in one namespace, print the stored output."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
 
 
 def cells(notebook):
-    """The code of each cell, and what it has printed."""
+    """Yield the code and the stored output of each code cell."""
     for cell in orjson.loads(notebook.read_bytes())["cells"]:
         if cell["cell_type"] == "code":
             yield "".join(cell["source"]), "".join(line for out in cell["outputs"] for line in out["text"])

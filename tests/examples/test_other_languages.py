@@ -1,4 +1,4 @@
-"""The examples for JavaScript and Java, as their projects run them: their package managers fetch the ordinary clients."""
+"""The JavaScript and Java examples pass with the official clients, which npm and Maven download."""
 
 import shutil
 import subprocess
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.timeout(FETCH_SECONDS + RUN_SECONDS + 30)
 
 
 def copied(name, tmp_path):
-    """A copy of an example, for its dependencies are written beside it."""
+    """Copy an example, because its dependencies are installed in its folder."""
     return shutil.copytree(ROOT / "examples" / name, tmp_path / name)
 
 
 def fetch(folder, *command):
-    """Fetch the dependencies of a project; skip the test by name where that is not possible."""
+    """Download the dependencies of a project; skip the test with the reason if that fails."""
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     try:

@@ -1,4 +1,4 @@
-"""What counts as pure data: statements that name things and decide nothing."""
+"""Recognise pure data: assignments, imports and returns without conditions, comprehensions or lambdas."""
 
 import ast
 from collections.abc import Sequence

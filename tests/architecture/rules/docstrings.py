@@ -1,4 +1,4 @@
-"""A module says what it owns, a package says what belongs in it, and a package's `__init__` does nothing."""
+"""Rule: a module has a docstring, a package's states what belongs in it, and `__init__` holds no logic."""
 
 import ast
 from collections.abc import Iterator

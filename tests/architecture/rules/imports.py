@@ -1,4 +1,4 @@
-"""A module has one name in each file that imports it, and does not import itself."""
+"""Rule: a file imports a module under one name, and does not import itself."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A resource is a row: no code asks an object's kind to decide what to do, except where kinds are at home."""
+"""Rule: code does not branch on an object's kind, except in `kinds/` and adapters; a resource is a row."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ _KIND = re.compile(r"[A-Z][A-Za-z]+")
 """Kinds begin with a capital letter; other things called kind, such as the kind of a token, do not."""
 
 NOT_RESOURCES = frozenset({"Status"})
-"""Kinds of answers: no resource is of them, so no row could hold the fact."""
+"""Kinds of responses: they have no resource, so no row can hold the fact."""
 
 
 def _is_kind(node: ast.AST) -> bool:
@@ -27,7 +27,7 @@ def _is_kind(node: ast.AST) -> bool:
 
 
 def _literals(node: ast.AST) -> list[str]:
-    """The kinds written out in a constant, or in a tuple, list or set of constants."""
+    """Return the kinds in a constant, or in a tuple, list or set of constants."""
     items = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
     values = [item.value for item in items if isinstance(item, ast.Constant)]
     kinds = [value for value in values if isinstance(value, str) and _KIND.fullmatch(value)]

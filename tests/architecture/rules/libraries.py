@@ -1,4 +1,4 @@
-"""Libraries that are kept to a few places, so that the rest stays free of them and they can be replaced."""
+"""Rule: some libraries are imported in a few places only, so that they can be replaced."""
 
 import re
 from collections.abc import Iterator, Mapping

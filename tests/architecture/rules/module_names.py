@@ -1,4 +1,4 @@
-"""A module is named after what it owns; a name that fits anything gathers everything."""
+"""Rule: a module's name says what it contains; generic names such as `utils` are refused."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from tests.architecture.source import Finding, Module
 
 SHARED_BY_KINDS = "apiserver/kinds/common/"
-"""Here alone `common` says enough: what several kinds of objects share."""
+"""The only folder that may be called `common`: code that several kinds of objects share."""
 NAMELESS = frozenset({"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"})
 
 

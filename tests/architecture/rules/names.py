@@ -1,7 +1,7 @@
-"""What a module calls things that it imported: the full dotted name behind each expression.
+"""Resolve expressions of a module to the full dotted names of what it imported.
 
 `from datetime import datetime as dt` makes `dt.now` stand for `datetime.datetime.now`; a call is written `()`, so
-`asyncio.get_running_loop().time` has a name too. What was not imported has none.
+`asyncio.get_running_loop().time` has a name too. Names that are not imported are not resolved.
 """
 
 import ast
@@ -13,7 +13,7 @@ from tests.architecture.source import Finding
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Each absolute import's line and module."""
+    """Yield the line and module of each absolute import."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
@@ -52,7 +52,7 @@ Use: TypeAlias = tuple[ast.expr, str]
 
 
 def uses(tree: ast.AST) -> Iterator[Use]:
-    """Each expression that has a dotted name, with it."""
+    """Yield each expression that has a dotted name, with that name."""
     bound = _bindings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted(node, bound)):
@@ -60,12 +60,12 @@ def uses(tree: ast.AST) -> Iterator[Use]:
 
 
 def matches(name: str, patterns: Iterable[str]) -> str | None:
-    """The first of the patterns, which may hold `*`, that the name fits."""
+    """Return the first pattern that matches the name; patterns may contain `*`."""
     return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
 
 
 def forbidden_among(used: Iterable[Use], forbidden: Mapping[str, str]) -> Iterator[Finding]:
-    """`forbidden` says of each pattern what to do instead."""
+    """Yield findings for forbidden names; `forbidden` maps each pattern to its replacement."""
     for node, name in used:
         if pattern := matches(name, forbidden):
             yield Finding(node.lineno, f"{name}: {forbidden[pattern]}")

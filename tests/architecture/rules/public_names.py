@@ -1,7 +1,7 @@
-"""A name has a verb or a noun of the field, and is no riddle.
+"""Rule: a name contains a verb or a noun of the field.
 
-Participles, pronouns, and pictures of houses and theatres name nothing: `told` may be a patch, a status or a warning.
-Public functions and classes hold to the whole list, all other names to `VAGUE` and `PICTURES`.
+Participles, pronouns and metaphors are refused, as they are ambiguous: `told` may be a patch, a status or a warning.
+The whole list applies to public functions and classes; `VAGUE` and `PICTURES` apply to all other names.
 """
 
 import ast
@@ -51,7 +51,7 @@ _OF_OTHERS = "moment shelf travel victim"
 RIDDLES = VAGUE | PICTURES | frozenset(f"{_OF_STATE} {_OF_NOTHING} {_OF_OTHERS}".split())
 
 ALLOWED = {"apimachinery/status.py": "Gone"}
-"""An error is called by its reason."""
+"""An error has the name of its reason."""
 
 
 LONE = {
@@ -72,7 +72,7 @@ def check(module: Module) -> Iterator[Finding]:
 
 
 def check_all(module: Module) -> Iterator[Finding]:
-    """Every class, function, method, parameter, field, attribute of self and local variable, public or not."""
+    """Check classes, functions, methods, parameters, fields, attributes of self and local variables, public or not."""
     for node in ast.walk(module.tree):
         for name in _names(node):
             if name.strip("_") in VAGUE | PICTURES and ALLOWED.get(module.path, "").lower() != name:
@@ -82,7 +82,7 @@ def check_all(module: Module) -> Iterator[Finding]:
 
 
 def check_functions(module: Module) -> Iterator[Finding]:
-    """A function or method, public or not, has a verb or a noun: `changed` may be a handler, a test or a result."""
+    """Check that functions and methods are no lone participles: `changed` may be a handler, a test or a result."""
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -92,7 +92,7 @@ def check_functions(module: Module) -> Iterator[Finding]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    """The names that a node introduces."""
+    """Yield the names that a node introduces."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name

@@ -1,4 +1,4 @@
-"""A file fits in the head and a function on the screen. Pure data is exempt, wherever it is found to be pure data."""
+"""Rule: files and functions have a maximum number of lines. Pure data is exempt."""
 
 import ast
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ MAX_FUNCTION_LINES = 50
 
 
 def _own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines from `def` to the end, without the docstring."""
+    """Return the number of lines from `def` to the end, without the docstring."""
     lines = (function.end_lineno or function.lineno) - function.lineno + 1
     if ast.get_docstring(function, clean=False) is not None:
         docstring = function.body[0]

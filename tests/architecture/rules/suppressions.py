@@ -1,4 +1,4 @@
-"""A check that is silenced names which one, so that it silences no other."""
+"""Rule: a suppression comment names the check that it disables."""
 
 import re
 import tokenize

@@ -1,4 +1,4 @@
-"""No task ends unnoticed: tasks are started where somebody supervises them, and in a few named places besides."""
+"""Rule: asyncio tasks are started only by supervisors and in a few listed files, so that no error is lost."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ def check(module: Module, allowed: Mapping[str, str] = ALLOWED) -> Iterator[Find
 
 
 def starts(module: Module) -> Iterator[Finding]:
-    """Also under another name, and through any object: a loop, a group, a module."""
+    """Yield the starts of tasks, also under an alias and through any object: a loop, a group, a module."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN:
             yield Finding(node.lineno, f"starts a task by {node.attr}: let it be supervised")

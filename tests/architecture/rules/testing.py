@@ -1,7 +1,7 @@
-"""A test waits for a condition or steps a clock, uses fakes, and has a name that a maintainer understands.
+"""Rule: a test waits for a condition or steps a clock, uses fakes, and has a descriptive name.
 
-A name gives subject, condition and outcome, as `test_update_without_resource_version_is_conflict`. It fails in a list of
-others: persons, and pronouns without what they stand for, do not say which part broke.
+A name gives subject, condition and outcome, as `test_update_without_resource_version_is_conflict`. It must be
+understandable in a list of failures, so words for persons and pronouns without an antecedent are refused.
 """
 
 import ast
@@ -22,7 +22,7 @@ _PERSONS = "anybody everybody nobody somebody who whoever whom"
 _SPEECH = "asked asks believed believes heard hears speaks tell tells told"
 PERSONS = frozenset(f"{_PERSONS} {_SPEECH}".split())
 PRONOUNS = frozenset(["and", "but", "it", "or", "they", "what"])
-"""They begin no name of a test: the name stands alone where it fails."""
+"""Words that no test name begins with: a report of failures shows the name without context."""
 
 
 def check(module: Module) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def check(module: Module) -> Iterator[Finding]:
 
 
 def check_names(module: Module) -> Iterator[Finding]:
-    """The names of tests."""
+    """Check the names of tests."""
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue

@@ -1,4 +1,4 @@
-"""No wall clock and no randomness in logic: both are injected, so that everything can run on a stepped clock."""
+"""Rule: clocks and random sources are injected, so that everything can run on a stepped clock."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Time that stands still, and what is counted by it."""
+"""Fixtures: a stepped clock, and objects that use it."""
 
 import pytest
 

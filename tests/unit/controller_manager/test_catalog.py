@@ -1,4 +1,4 @@
-"""Every controller and engine: what they are to a server that allows upstream's controllers their own work only."""
+"""Controllers use the service accounts that upstream binds roles to."""
 
 import pytest
 

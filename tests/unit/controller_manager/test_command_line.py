@@ -1,4 +1,4 @@
-"""Flags as kube-controller-manager takes them, and what is said of wrong ones."""
+"""Flags match kube-controller-manager's, and invalid flags have clear error messages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A limit of time on a stepped clock."""
+"""A deadline on a stepped clock."""
 
 import asyncio
 

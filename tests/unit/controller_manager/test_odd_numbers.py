@@ -1,4 +1,4 @@
-"""Numbers and times in objects that Python refuses to read or to add up: none of them stops what reads the object."""
+"""Numbers and times that Python cannot parse or add do not stop the code that reads an object."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The simulated provisioner, beside the binder that asks it."""
+"""The simulated volume provisioner, together with the volume binder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Volumes grow as with an external resizer and a kubelet: which writes, which conditions, which events."""
+"""Volume expansion: writes, conditions and Events match those of an external resizer and a kubelet."""
 
 import pytest
 

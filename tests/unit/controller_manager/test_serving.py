@@ -1,4 +1,4 @@
-"""What the manager tells of itself over HTTP, asked by a plain client."""
+"""HTTP endpoints of the manager."""
 
 import ssl
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a task of a manager raises is logged once, wherever it comes up, and reaches who waits for it."""
+"""An error of a manager's task is logged once and is raised to the caller that waits for the task."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Tasks side by side: how they end, and that each of them hears of every cancellation."""
+"""Concurrent tasks: how they end, and that each cancellation reaches all of them."""
 
 import asyncio
 

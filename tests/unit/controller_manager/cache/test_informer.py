@@ -1,4 +1,4 @@
-"""The cache of one resource, told by a reflector that the test plays."""
+"""Informer: its cache and event handlers, with scripted reflector calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""All informers of a process: what is told again and again, and what is counted."""
+"""The informers of one process: sharing, resync, failures and metrics."""
 
 import asyncio
 import contextlib

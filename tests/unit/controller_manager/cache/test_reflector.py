@@ -1,4 +1,4 @@
-"""A reflector at a server that the test plays: whatever happens, the cache ends up with what is there."""
+"""Reflector against a scripted server: after any error the cache matches the server's objects."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What is said for each verb, and what is made of the answers."""
+"""API client: the request of each verb, and the conversion of responses and errors."""
 
 import orjson
 import pytest

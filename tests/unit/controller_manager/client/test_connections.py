@@ -1,4 +1,4 @@
-"""Which connection a request takes, and when one is given up."""
+"""Connection pool: which connection a request uses, and when a connection is closed."""
 
 import asyncio
 import contextlib

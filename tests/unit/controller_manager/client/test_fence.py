@@ -1,4 +1,4 @@
-"""What a process may send that may not write any more."""
+"""A fenced transport sends reads and no writes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Answers of HTTP/1.1 as bytes, in whatever pieces they come."""
+"""HTTP/1.1 responses are parsed from any split of their bytes."""
 
 import pytest
 from hypothesis import given

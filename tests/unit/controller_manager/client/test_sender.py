@@ -1,4 +1,4 @@
-"""Attempts: what is sent again, after how long, with which credentials, and how it is counted."""
+"""Request sender: retries, retry delays, credentials and request metrics."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A controller's own credentials: made where absent, renewed in time, and never mistaken for an answer."""
+"""Service account tokens of controllers: creation, renewal before expiry, and failed requests."""
 
 import asyncio
 

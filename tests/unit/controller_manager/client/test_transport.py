@@ -1,4 +1,4 @@
-"""HTTP at a server of bytes: what is sent, and what becomes of connections that break."""
+"""HTTP transport against a raw TCP server: the bytes of requests, and the handling of broken connections."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Flags about nodes' ranges of addresses that must be set together, and what is said of those that do not."""
+"""Flags for node CIDR ranges: parsing, and error messages for contradictory values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which controllers `--controllers` means."""
+"""The `--controllers` flag selects the enabled controllers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Work ends when the server holds another cluster, and for no other reason of this kind."""
+"""Work ends when the UID of kube-system changes, and not on other namespace changes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What becomes of each action, of its errors, and what is said and remembered of it."""
+"""Action executor: the result of each action, its errors, Events and expected own writes."""
 
 import pytest
 

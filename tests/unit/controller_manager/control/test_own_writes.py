@@ -1,4 +1,4 @@
-"""Whether the caches may be trusted for a key: they must have seen what was written for it."""
+"""Own writes: a key waits until the caches contain the writes made for it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A controller that needs what not every server has: it begins when all of it is there, and asks no more then."""
+"""A runnable with required resources starts when the server serves all of them, and then stops polling."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""How many are tried: upstream's numbers."""
+"""Slow-start batches have upstream's sizes."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The loop: keys to workers, again after failures and delays, and an end without anything cut off."""
+"""Reconcile workers: keys, retries with backoff, delayed requeues, and a clean shutdown."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The addresses of simulated nodes and pods: nobody shares one."""
+"""Addresses of simulated nodes and pods are unique."""
 
 import pytest
 from hypothesis import given

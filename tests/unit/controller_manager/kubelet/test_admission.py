@@ -1,4 +1,4 @@
-"""Which pods a kubelet rejects that were bound to its node, why, and what is written then."""
+"""Pod admission of the kubelet: which bound pods are rejected, the reasons, and the written status."""
 
 from collections import Counter
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a simulated kubelet does when somebody puts another image into a pod."""
+"""A simulated kubelet restarts a container when the image of its pod changes."""
 
 from tests.support.controllers.pods import SimulatedPod, container, pod
 

@@ -1,4 +1,4 @@
-"""Containers that read what is sent to them: who may attach to a run."""
+"""Attach to a container run that has ended is refused."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Which of kwok's objects is meant for a pod, and which of its entries for a container or a port."""
+"""Selection of the kwok object for a pod, and of its entry for a container or port."""
 
 from datetime import UTC, datetime
 

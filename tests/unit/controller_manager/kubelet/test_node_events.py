@@ -1,4 +1,4 @@
-"""What kubelets tell of their nodes by Events, and how fast."""
+"""Events that kubelets record for their nodes, and their rate limit."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The health page of a simulated node."""
+"""The healthz endpoint of a simulated node."""
 
 import pytest
 from aiohttp.test_utils import make_mocked_request

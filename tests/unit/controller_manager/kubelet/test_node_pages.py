@@ -1,4 +1,4 @@
-"""What a simulated node tells of itself: its metrics, its statistics, its configuration."""
+"""Metrics, stats summary and configz endpoints of a simulated node."""
 
 from datetime import UTC, datetime
 

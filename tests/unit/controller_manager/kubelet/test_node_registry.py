@@ -1,4 +1,4 @@
-"""What a node has left for a pod, where other pods of it cannot be read."""
+"""Free resources of a node when another of its pods cannot be parsed."""
 
 import pytest
 

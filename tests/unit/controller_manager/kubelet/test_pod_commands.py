@@ -1,4 +1,4 @@
-"""What becomes of a pod by what its commands say, where that depends on the pod: its variables, user, volumes, image."""
+"""The effect of container commands on a pod, with its environment, user, volumes and image."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How pods live, what becomes of a pod after some seconds on its node."""
+"""Pod lifecycle: the status of a pod at given times after it was bound to a node."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A critical pod that does not fit ends others on its node, and waits until they are gone."""
+"""A critical pod preempts pods of its node, and starts after they have ended."""
 
 from collections import Counter
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""`/metrics/probes`: how often probes have succeeded and failed."""
+"""`/metrics/probes` counts the successes and failures of probes."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What the model of pods makes of processes: facts come in, runs to start and to stop go out."""
+"""Pods with process containers: process results update the pod, and the pod determines starts and stops."""
 
 from datetime import timedelta
 

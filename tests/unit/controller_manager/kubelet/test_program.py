@@ -1,4 +1,4 @@
-"""What a container's command tells of its life."""
+"""A container's command determines its duration and exit code."""
 
 import pytest
 

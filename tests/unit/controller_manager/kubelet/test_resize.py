@@ -1,4 +1,4 @@
-"""The resize of a pod in place: given, put off, refused, or given by a restart."""
+"""In-place pod resize: applied, deferred, infeasible, or applied by a container restart."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many nodes are wanted, and with what: by flags, and by the ConfigMap that is set while the manager runs."""
+"""The desired nodes come from flags and from the ConfigMap, which may change while the manager runs."""
 
 import pytest
 

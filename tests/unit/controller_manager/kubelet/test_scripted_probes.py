@@ -1,4 +1,4 @@
-"""Probes and hooks of simulated containers: they succeed unless annotations say otherwise."""
+"""Probes and hooks of simulated containers succeed by default; annotations make them fail."""
 
 import pytest
 

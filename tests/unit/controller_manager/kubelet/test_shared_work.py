@@ -1,4 +1,4 @@
-"""Calls that come together share work, and nobody gets what is older than its call."""
+"""Concurrent callers share a run, and no caller gets the result of a run that started before its call."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Templates of stages, rendered as Go renders them."""
+"""Stage templates render as in Go."""
 
 import pytest
 

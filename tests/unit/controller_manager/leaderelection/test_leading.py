@@ -1,4 +1,4 @@
-"""Work where nobody else would do it: no lease, but the same end. With a lease it is shown at a real server."""
+"""Work without leader election ends like work with a lease; the lease is tested against a real server."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the queues tell of themselves, under client-go's names."""
+"""Work queue and leader metrics have client-go's names."""
 
 from mockube.controller_manager.metrics.queues import LeaderMetrics
 

@@ -1,4 +1,4 @@
-"""Reconciliations as controller-runtime's users read them."""
+"""Reconcile metrics have controller-runtime's names and series."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys of which changes come in swarms, on a stepped clock."""
+"""Debouncer: keys with frequent changes are added once, on a stepped clock."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keys that come back later, on a stepped clock."""
+"""Delaying queue: keys are added when they are due, on a stepped clock."""
 
 import pytest
 

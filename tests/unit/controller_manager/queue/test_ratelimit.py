@@ -1,4 +1,4 @@
-"""How long a key that failed waits: client-go's numbers."""
+"""Rate limiter: the delay of a failed key matches client-go's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the property test of the queue cannot see: workers that wait, that are cancelled, and a queue that is closed."""
+"""Work queue: waiting and cancelled workers, and close; a property test covers the rest."""
 
 import asyncio
 

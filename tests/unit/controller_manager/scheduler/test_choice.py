@@ -1,4 +1,4 @@
-"""Which nodes can take a pod, where fields have other types than the kinds say."""
+"""Node filtering with fields whose types do not match the schema."""
 
 import pytest
 

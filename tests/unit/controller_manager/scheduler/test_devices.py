@@ -1,4 +1,4 @@
-"""Claims are given the devices that kube-scheduler gave them: `allocations.jsonl` has what it wrote, and said."""
+"""Device allocation matches the allocations and messages of kube-scheduler in `allocations.jsonl`."""
 
 from pathlib import Path
 

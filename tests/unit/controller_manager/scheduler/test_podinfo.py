@@ -1,4 +1,4 @@
-"""What is worked out of a pod once is worked out again where it changed, and only there."""
+"""Cached pod info is recomputed only for the parts of a pod that changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which patch marks a pod that is about to be ended."""
+"""The patch that adds the DisruptionTarget condition to a pod."""
 
 from datetime import UTC, datetime
 

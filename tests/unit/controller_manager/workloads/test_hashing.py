@@ -1,4 +1,4 @@
-"""Hashes against those that upstream's own code gave the same templates: `tools/podtemplate` made the file."""
+"""Template hashes match those of upstream's code, which `tools/podtemplate` recorded."""
 
 from pathlib import Path
 

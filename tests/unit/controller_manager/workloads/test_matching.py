@@ -1,4 +1,4 @@
-"""Which volume a claim gets."""
+"""Selection of a volume for a claim."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What wakes a controller of the objects that it is about."""
+"""Which changes of its primary object wake a controller, and after which delay."""
 
 from datetime import timedelta
 

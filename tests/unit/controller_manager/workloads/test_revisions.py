@@ -1,4 +1,4 @@
-"""The history that ControllerRevisions keep."""
+"""The revision history in ControllerRevisions."""
 
 import orjson
 import pytest

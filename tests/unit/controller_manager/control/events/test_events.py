@@ -1,4 +1,4 @@
-"""Which Events come of what is said: counts, combinations and limits as client-go's, in both shapes."""
+"""Event correlation: counts, aggregation and rate limits match client-go's, in both Event APIs."""
 
 from datetime import UTC, datetime, timedelta
 

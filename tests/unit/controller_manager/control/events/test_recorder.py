@@ -1,4 +1,4 @@
-"""The writer of Events: never in the way, patient with a server that is away, and bounded."""
+"""Event recorder: it never blocks its caller, retries while the server is away, and has a bounded queue."""
 
 import asyncio
 import itertools

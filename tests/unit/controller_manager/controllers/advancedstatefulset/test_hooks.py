@@ -1,4 +1,4 @@
-"""Pods of an advanced set that somebody holds: before they serve, before they change, before they go."""
+"""Advanced StatefulSet: lifecycle hooks hold pods before they are ready, updated or deleted."""
 
 from mockube.apimachinery import conditions, meta
 from mockube.controller_manager.client.kinds import PODS

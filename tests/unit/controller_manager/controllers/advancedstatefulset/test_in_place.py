@@ -1,4 +1,4 @@
-"""Pods of an advanced set that are updated where they run."""
+"""Advanced StatefulSet: in-place updates of pods."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Which ordinals the pods of an advanced set have."""
+"""Advanced StatefulSet: the ordinals of pods, with reserved ordinals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which pods of an advanced set are replaced, in which order, and how many at a time."""
+"""Advanced StatefulSet: which pods are replaced, in which order, and how many at a time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How the pods of an advanced set come and go."""
+"""Advanced StatefulSet: scaling, with reserved ordinals and maxUnavailable."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an advanced set tells: its status, its conditions and its events."""
+"""Advanced StatefulSet: status, conditions and Events."""
 
 import pytest
 

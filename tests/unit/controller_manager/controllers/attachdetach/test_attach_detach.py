@@ -1,4 +1,4 @@
-"""Volumes are attached where pods need them, and detached after the last: as kube-controller-manager did it."""
+"""Attach and detach of volumes as pods use them, compared with kube-controller-manager."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Bootstrap tokens sign cluster-info, and go when they have ended: as kube-controller-manager 1.36.3 did it."""
+"""Bootstrap tokens sign cluster-info and are deleted on expiry, as in kube-controller-manager 1.36.3."""
 
 import base64
 from datetime import UTC, datetime, timedelta

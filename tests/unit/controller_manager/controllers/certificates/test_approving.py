@@ -1,4 +1,4 @@
-"""Which requests are approved without a person, and which are removed."""
+"""CertificateSigningRequests: automatic approval and cleanup."""
 
 import base64
 from datetime import timedelta

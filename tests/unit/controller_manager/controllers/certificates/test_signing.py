@@ -1,4 +1,4 @@
-"""Requests are signed, or fail, as kube-controller-manager signed them: `signed.jsonl` has what it wrote."""
+"""CSR signing matches the results of kube-controller-manager recorded in `signed.jsonl`."""
 
 import base64
 from datetime import timedelta

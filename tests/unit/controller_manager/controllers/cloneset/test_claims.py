@@ -1,4 +1,4 @@
-"""The claims of a CloneSet's pods: made, reused, given away, deleted."""
+"""CloneSet: PersistentVolumeClaims of pods are created, reused and deleted."""
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS

@@ -1,4 +1,4 @@
-"""How many pods to make, delete and update: numbers in, numbers out."""
+"""CloneSet: computes how many pods to create, delete and update."""
 
 import pytest
 from msgspec.structs import asdict

@@ -1,4 +1,4 @@
-"""Which pods would be missed least."""
+"""CloneSet: the order in which pods are updated and deleted."""
 
 import math
 from datetime import UTC, datetime, timedelta

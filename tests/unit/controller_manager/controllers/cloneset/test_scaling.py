@@ -1,4 +1,4 @@
-"""CloneSets that grow and shrink, round by round."""
+"""CloneSet: scale up and scale down over several reconciliations."""
 
 import pytest
 

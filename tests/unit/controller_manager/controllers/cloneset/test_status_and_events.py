@@ -1,4 +1,4 @@
-"""What a CloneSet says of itself: counts, revisions, progress, and failures."""
+"""CloneSet: replica counts, revisions, progress conditions and failure Events."""
 
 import pytest
 

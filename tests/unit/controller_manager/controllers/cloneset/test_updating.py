@@ -1,4 +1,4 @@
-"""CloneSets that roll, round by round: made anew or in place, as far as partition, pause and limits let them."""
+"""CloneSet: recreate and in-place updates under partition, pause and limits, over several reconciliations."""
 
 import pytest
 

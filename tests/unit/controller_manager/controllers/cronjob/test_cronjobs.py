@@ -1,4 +1,4 @@
-"""CronJobs: when a Job is started, what becomes of those that run, and which are kept."""
+"""CronJob: when Jobs are created, the concurrency policy, and the history of finished Jobs."""
 
 from datetime import UTC, datetime, timedelta
 

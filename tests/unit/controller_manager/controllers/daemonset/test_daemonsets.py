@@ -1,4 +1,4 @@
-"""DaemonSets: on which nodes pods are made, how they are rolled, and what is said."""
+"""DaemonSet: node selection, rolling updates, status and Events."""
 
 from datetime import timedelta
 

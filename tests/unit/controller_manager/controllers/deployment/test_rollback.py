@@ -1,4 +1,4 @@
-"""The rollback that old clients ask for by an annotation."""
+"""Deployment: rollback requested by the deprecated annotation."""
 
 import pytest
 

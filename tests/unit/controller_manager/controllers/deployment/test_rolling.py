@@ -1,4 +1,4 @@
-"""From one version to the next: how large the sets of a Deployment become, step by step."""
+"""Deployment: the sizes of the ReplicaSets in each step of a rollout."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scale a Deployment: at rest, in mid-rollout, paused."""
+"""Deployment: scaling when idle, during a rollout and when paused."""
 
 import pytest
 

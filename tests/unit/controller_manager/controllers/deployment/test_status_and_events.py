@@ -1,4 +1,4 @@
-"""What a Deployment says of itself: counts, conditions with every reason, and the deadline of progress."""
+"""Deployment: counts, conditions with each reason, and the progress deadline."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The ReplicaSets of versions: how they are named and numbered, what they remember, and when they are forgotten."""
+"""Deployment: names, revision numbers, history and cleanup of ReplicaSets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pods with tainted devices go when their claims tolerate that no longer."""
+"""Pods with tainted devices are evicted when their claims do not tolerate the taint."""
 
 from datetime import timedelta
 

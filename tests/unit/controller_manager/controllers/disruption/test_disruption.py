@@ -1,4 +1,4 @@
-"""What PodDisruptionBudgets allow, and what becomes of evictions that did not happen."""
+"""PodDisruptionBudget: allowed disruptions, and cleanup after evictions that did not happen."""
 
 import pytest
 

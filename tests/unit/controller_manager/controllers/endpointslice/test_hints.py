@@ -1,4 +1,4 @@
-"""The hints of endpoints, by a service's traffic distribution or its annotation, before caches of given objects."""
+"""EndpointSlice: zone and node hints from the Service's traffic distribution or annotation."""
 
 from datetime import UTC, datetime
 from functools import partial

@@ -1,4 +1,4 @@
-"""Claims for ephemeral volumes."""
+"""Claims for ephemeral volumes of pods."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock

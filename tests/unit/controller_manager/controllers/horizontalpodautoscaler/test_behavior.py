@@ -1,4 +1,4 @@
-"""What limits a recommendation: windows, policies, the range."""
+"""HorizontalPodAutoscaler: stabilization windows, scaling policies and the replica range."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What each kind of metric proposes and says in the status, and upstream's messages where it cannot."""
+"""HorizontalPodAutoscaler: proposal and status of each metric type, with upstream's error messages."""
 
 import orjson
 import pytest

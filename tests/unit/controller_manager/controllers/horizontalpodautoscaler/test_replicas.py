@@ -1,4 +1,4 @@
-"""How many replicas metrics ask for: the cases of upstream's replica calculator."""
+"""HorizontalPodAutoscaler: the test cases of upstream's replica calculator."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The scale of a target: how it is read, and set again where somebody else was faster."""
+"""HorizontalPodAutoscaler: the scale of a target is read, and written again after a conflict."""
 
 import asyncio
 

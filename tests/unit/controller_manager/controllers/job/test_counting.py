@@ -1,4 +1,4 @@
-"""Jobs: how many pods run, what is counted, and how they end."""
+"""Job: the number of pods, counting of finished pods, and completion or failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Jobs with indexes: what each pod is made of, limits of each index, and the policies on success and failure."""
+"""Indexed Job: pod fields, per-index backoff limits, success policy and pod failure policy."""
 
 import pytest
 

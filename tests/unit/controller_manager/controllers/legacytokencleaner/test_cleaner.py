@@ -1,4 +1,4 @@
-"""Tokens in Secrets that nobody uses are marked, and go later: as kube-controller-manager 1.36.3 did it."""
+"""Unused token Secrets are labelled and later deleted, as in kube-controller-manager 1.36.3."""
 
 from datetime import UTC, datetime, timedelta
 

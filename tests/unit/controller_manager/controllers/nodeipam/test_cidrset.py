@@ -1,4 +1,4 @@
-"""Parts of a range that are given to nodes: none twice, none outside."""
+"""Node CIDRs are allocated inside the range, and no CIDR is allocated twice."""
 
 from ipaddress import ip_network
 

@@ -1,4 +1,4 @@
-"""When a node counts as silent, what becomes of its conditions and taints, and how many a zone gives up at a time."""
+"""Node health: detection of silent nodes, their conditions and taints, and the eviction rate of a zone."""
 
 from datetime import UTC, datetime, timedelta
 

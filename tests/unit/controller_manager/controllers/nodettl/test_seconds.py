@@ -1,4 +1,4 @@
-"""How long kubelets may keep Secrets and ConfigMaps, by the number of nodes."""
+"""The TTL of kubelets' Secret and ConfigMap caches, by the number of nodes."""
 
 import pytest
 

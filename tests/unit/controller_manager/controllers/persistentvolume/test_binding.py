@@ -1,4 +1,4 @@
-"""Claims and volumes find each other, lose each other, and tell of it."""
+"""PersistentVolumes and claims: binding, loss, release and Events."""
 
 import pytest
 

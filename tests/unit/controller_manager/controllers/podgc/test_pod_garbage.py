@@ -1,4 +1,4 @@
-"""Which pods are garbage."""
+"""Pod garbage collector: which pods are deleted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers: their pods, whom they take and let go, and what they say."""
+"""ReplicaSet and ReplicationController: pods, adoption and release, status and Events."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims that pods get of templates, who reserves them, and when they are given back."""
+"""ResourceClaims of pods: creation from templates, reservation and release."""
 
 import pytest
 

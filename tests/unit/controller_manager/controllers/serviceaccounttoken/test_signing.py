@@ -1,4 +1,4 @@
-"""Tokens of Secrets: as the API server reads them, by every kind of key."""
+"""Signed service account tokens are verified by the API server, for each type of key."""
 
 import pytest
 from cryptography.hazmat.primitives import serialization

@@ -1,4 +1,4 @@
-"""Secrets that ask for a token are filled in, and go with their account."""
+"""Token Secrets are filled in, and deleted with their service account."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Ranges of services' addresses: protected, ready, and gone when nothing depends on them."""
+"""ServiceCIDR: finalizer, Ready condition, and deletion when no address depends on it."""
 
 from datetime import timedelta
 

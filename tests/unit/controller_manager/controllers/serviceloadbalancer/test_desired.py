@@ -1,4 +1,4 @@
-"""Which Services are given load balancers, and which changes of them are acted on."""
+"""Which Services get a load balancer, and which Service changes are reconciled."""
 
 import pytest
 

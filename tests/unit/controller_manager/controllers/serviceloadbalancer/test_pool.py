@@ -1,4 +1,4 @@
-"""Addresses of load balancers: no two Services have the same, and what was asked for is given."""
+"""Load balancer addresses are unique, and requested addresses are allocated."""
 
 from ipaddress import ip_network
 

@@ -1,4 +1,4 @@
-"""What a StatefulSet's pods carry, and which pods it takes in and lets go."""
+"""StatefulSet: pod identity labels and hostname, adoption and release."""
 
 import pytest
 

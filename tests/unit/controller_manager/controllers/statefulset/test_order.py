@@ -1,4 +1,4 @@
-"""In which order the pods of a StatefulSet come, go and are replaced."""
+"""StatefulSet: the order in which pods are created, deleted and replaced."""
 
 import pytest
 

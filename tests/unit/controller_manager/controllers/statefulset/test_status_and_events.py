@@ -1,4 +1,4 @@
-"""What a StatefulSet tells: its status, how often it is written, its events, and which changes concern it."""
+"""StatefulSet: status, number of status writes, Events, and mapping of changes to sets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The claims of a StatefulSet's pods: made before them, kept or gone with them as the policy says."""
+"""StatefulSet: claims are created before their pods, and kept or deleted by the retention policy."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A VolumeAttributesClass is kept while a volume or a claim names it."""
+"""A VolumeAttributesClass keeps its finalizer while a volume or claim uses it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is in use is kept until it is not."""
+"""Claims and volumes keep their protection finalizer while they are in use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How long pods may stay on tainted nodes."""
+"""Tolerations determine how long pods stay on tainted nodes."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Finished Jobs are deleted when their time is over."""
+"""Finished Jobs are deleted after their TTL."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""How pods are shared out among subsets: every documented number, for each way to do it."""
+"""UnitedDeployment: allocation of replicas to subsets, with the documented numbers of each method."""
 
 import pytest
 

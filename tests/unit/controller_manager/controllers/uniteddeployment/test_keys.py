@@ -1,4 +1,4 @@
-"""Which UnitedDeployment a change concerns, however far down it happens."""
+"""UnitedDeployment: changes of pods and workloads map to the keys of their UnitedDeployment."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Subsets in which pods find no node: when that counts, how long it lasts, and where the pods go meanwhile."""
+"""UnitedDeployment: detection of unschedulable subsets, and rescheduling of their pods."""
 
 from datetime import UTC, datetime, timedelta
 

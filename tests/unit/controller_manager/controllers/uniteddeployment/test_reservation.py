@@ -1,4 +1,4 @@
-"""Pods that others stand for: when they are reserved, when they count again, and what becomes of the shares."""
+"""UnitedDeployment: reserved pods, their replacements in other subsets, and the allocation with them."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""A new template and its partitions: which pods keep the old one, when the revision counts as current, the history."""
+"""UnitedDeployment: rollouts with partitions, the current revision, and revision history."""
 
 import pytest
 

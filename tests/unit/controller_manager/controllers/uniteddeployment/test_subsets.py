@@ -1,4 +1,4 @@
-"""Subsets come, grow, change and go: of every kind, in a world where nothing is late."""
+"""UnitedDeployment: subsets of each workload kind are created, scaled, changed and deleted."""
 
 import pytest
 

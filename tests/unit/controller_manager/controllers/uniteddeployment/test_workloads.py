@@ -1,4 +1,4 @@
-"""What a workload is made of: where its pods may be, what they tolerate, the subset's patch, and the kind's own fields."""
+"""UnitedDeployment: node affinity, tolerations, patch and kind-specific fields of subset workloads."""
 
 import orjson
 import pytest

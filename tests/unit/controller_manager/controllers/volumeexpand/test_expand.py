@@ -1,4 +1,4 @@
-"""Claims that ask for more: what is told of them, as kube-controller-manager told it."""
+"""Events of claims that request expansion, as in kube-controller-manager."""
 
 import pytest
 

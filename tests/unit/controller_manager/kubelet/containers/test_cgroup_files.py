@@ -1,4 +1,4 @@
-"""What a container reads about its limits in /sys/fs/cgroup."""
+"""A container's files in /sys/fs/cgroup match its resource limits."""
 
 import pytest
 

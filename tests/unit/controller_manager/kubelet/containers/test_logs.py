@@ -1,4 +1,4 @@
-"""What containers have logged: replayed from their commands, at any time after their start."""
+"""Logs of simulated containers are computed from their commands for any time after the start."""
 
 from datetime import UTC, datetime, timedelta
 

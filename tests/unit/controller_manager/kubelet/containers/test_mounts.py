@@ -1,4 +1,4 @@
-"""The files that the volumes of a simulated container hold, with their modes."""
+"""The files in the volumes of a simulated container, and their modes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The files by which a container finds addresses: what upstream's kubelet writes."""
+"""The hosts and resolver files of a container match those of upstream's kubelet."""
 
 import pytest
 

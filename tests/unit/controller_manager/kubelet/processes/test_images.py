@@ -1,4 +1,4 @@
-"""The map of images to local commands."""
+"""The image map selects the local command for an image."""
 
 from pathlib import Path
 

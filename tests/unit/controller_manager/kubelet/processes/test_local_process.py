@@ -1,4 +1,4 @@
-"""Processes end with whoever started them, even if that is killed."""
+"""Container processes end with the process that started them, also if it is killed."""
 
 import os
 import signal

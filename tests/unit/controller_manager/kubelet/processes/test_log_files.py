@@ -1,4 +1,4 @@
-"""The log of a run as a file."""
+"""Log files of container runs: writing, following and rotation."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Single attempts of probes, against servers that answer as a test says."""
+"""Single probe attempts against scripted servers."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What agnhost, the program of Kubernetes' own tests, does in a simulated container."""
+"""agnhost, the image of the Kubernetes tests, in simulated containers."""
 
 from datetime import UTC, datetime
 

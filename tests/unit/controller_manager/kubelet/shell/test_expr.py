@@ -1,4 +1,4 @@
-"""What `expr` works out."""
+"""Results of the simulated `expr` command."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What scripts and programs of simulated containers write, and with which codes they end."""
+"""Output and exit codes of scripts and programs in simulated containers."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What stages may ask of an object, and how jq would answer."""
+"""Queries in stages give jq's results."""
 
 import pytest
 

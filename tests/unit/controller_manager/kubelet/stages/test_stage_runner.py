@@ -1,4 +1,4 @@
-"""Stages played on an object that a server keeps: in turn, after their delays, and never twice."""
+"""Stage runner: stages run in order, after their delays, and never twice."""
 
 from datetime import timedelta
 

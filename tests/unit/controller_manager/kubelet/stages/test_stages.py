@@ -1,4 +1,4 @@
-"""Stage documents: read in each of their shapes, chosen among, and played."""
+"""Stage documents: parsing of each format, selection and execution."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Where a pod goes by itself, and who holds it."""
+"""Lifecycle states of a pod: transitions and hooks."""
 
 import pytest
 

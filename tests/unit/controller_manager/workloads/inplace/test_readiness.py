@@ -1,4 +1,4 @@
-"""The gate by which hooks take pods out of service: who shut it, and when it opens."""
+"""The readiness gate that lifecycle hooks close and open."""
 
 import orjson
 import pytest

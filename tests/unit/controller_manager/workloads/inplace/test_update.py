@@ -1,4 +1,4 @@
-"""One pod that is updated in place: its gate, its record, and when it is done."""
+"""In-place update of one pod: readiness gate, update record and completion."""
 
 import orjson
 import pytest
