@@ -1,10 +1,10 @@
-"""What writes cost the API server, a Pod's creation stage by stage; and, if there is `wrk`, its requests a second.
+"""Measure the CPU time of API server writes, per stage of a Pod creation; with `wrk`, also requests/s.
 
     python benchmarks/api.py
 
-Times are of the processor, the best of several rounds, so that what else the machine does counts for little. Each
-stage is called by itself, with what the stage before it made. Its code is then at hand in the processor's caches, as it
-is not between the others: that, and what is between them, is the rest.
+Times are CPU times, the best of several rounds, so that other load of the machine matters little. Each
+stage is called separately, with the output of the stage before it. Its code is then in the processor's
+caches, unlike in a whole write: that, and the code between the stages, is "the rest".
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from mockube.etcd.kv import Put, Txn
 
 ROUNDS, TIMES = 7, 300
 CLIENTS = 16
-"""Of whole writes, which come at the same time."""
+"""Number of concurrent whole writes."""
 ADMIN = User(name="admin", groups=("system:masters",))
 ROWS = catalog()
 PODS = ROWS["", "v1", "pods"]
@@ -58,11 +58,11 @@ DEPLOYMENT: Tree = {
     },
 }
 ONE = "one"
-"""What is patched."""
+"""The name of the patched objects."""
 
 
 def call(resource: str, body: Tree, *, group: str = "", language: str = "") -> Call:
-    """A creation, or a patch in one of its languages."""
+    """Return a create request, or a patch request of the given patch type."""
     row = ROWS[group, "v1", resource]
     return Call(
         verb="patch" if language else "create",
@@ -85,7 +85,7 @@ def with_name(tree: Tree, name: str) -> Tree:
 async def microseconds(
     make: Callable[[int], Any], work: Callable[[Any], Awaitable[Any] | Any], *, at_once: int = 1
 ) -> float:
-    """What one piece of work costs; what it is done with is made beforehand."""
+    """Return the CPU time of one piece of work; its input is created before the measurement."""
 
     async def work_off(pieces: Iterator[Any]) -> None:
         for piece in pieces:
@@ -143,7 +143,7 @@ def _attributes(request: Call, tree: Tree) -> Attributes:
 
 
 def writes() -> dict[str, Callable[[int], Call]]:
-    """Whole writes, each with something of its own."""
+    """Return whole writes, each with unique data."""
 
     def annotation(number: int) -> Tree:
         return {"metadata": {"annotations": {"number": str(number)}}}

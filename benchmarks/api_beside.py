@@ -1,9 +1,9 @@
-"""How long the read of one object takes while somebody reads a large list again and again, in each form.
+"""Measure the latency of reading one object during repeated reads of a large list, per list format.
 
     python benchmarks/api_beside.py
 
-What is done for a list in one go has everybody wait. `wrk` reads the lists, the server is a process of its own, and they
-speak TLS; the machine should have a processor for the server, and one for the rest.
+Work on a list without a yield blocks all other requests. `wrk` reads the lists over TLS, and the server is
+a separate process; the machine should have one CPU for the server and one for the rest.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ async def fill(session: aiohttp.ClientSession) -> None:
 
 
 async def read(session: aiohttp.ClientSession, path: str) -> float:
-    """Seconds until the whole answer is there."""
+    """Return the seconds until the whole response is read."""
     started = time.perf_counter()
     async with session.get(path) as answer:
         assert answer.ok, await answer.text()
@@ -54,7 +54,7 @@ async def read(session: aiohttp.ClientSession, path: str) -> float:
 
 
 async def waits(session: aiohttp.ClientSession, url: str, form: dict[str, str] | None) -> list[float]:
-    """Of the reads of one object, in seconds, shortest first."""
+    """Return the latencies of the reads of one object, in seconds, shortest first."""
     found: list[float] = []
 
     async def one_by_one() -> None:
@@ -70,7 +70,7 @@ async def waits(session: aiohttp.ClientSession, url: str, form: dict[str, str] |
 
 
 async def lists(url: str, form: dict[str, str]) -> None:
-    """Read the list for a while, from another process."""
+    """Read the list repeatedly for SECONDS, from another process."""
     headers = [f"{name}: {value}" for name, value in (AUTHORIZATION | form).items()]
     process = await asyncio.create_subprocess_exec(
         *("wrk", "-t1", "-c1", f"-d{SECONDS}s"), *(part for header in headers for part in ("-H", header)), url,

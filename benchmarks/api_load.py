@@ -1,7 +1,7 @@
-"""How many requests a second the API server answers over TLS, and how many a bare aiohttp server that only reads them.
+"""Measure requests per second of the API server over TLS, beside a bare aiohttp server.
 
-The bare server is the floor of what Python and aiohttp cost: it parses what it is sent and answers with the very bytes
-that the API server answered with. Both are processes of their own, and `wrk` asks one after the other.
+The bare server shows the minimum cost of Python and aiohttp: it parses the request and returns the same
+bytes that the API server returned. Each is a separate process, and `wrk` measures one after the other.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}
 FOLDER, ONE = "/api/v1/namespaces/default", "/api/v1/namespaces/default/configmaps/item-0"
 LABELS = {"app": "bench"}
 NAME = "@NAME@"
-"""In a body: a name that no other request has."""
+"""Placeholder in a body for a unique name."""
 
 
 class Shape(NamedTuple):
@@ -65,7 +65,7 @@ SHAPES = {
         "application/apply-patch+yaml",
     ),
 }
-"""In this order: lists come before what is created."""
+"""Measured in this order: lists before creations."""
 
 SCRIPT = """
 local threads, asked = 0, 0
@@ -100,7 +100,7 @@ async def report() -> None:
 
 @asynccontextmanager
 async def _process(*arguments: str, url: str) -> AsyncIterator[str]:
-    """A server in a process, once it answers, until the block ends."""
+    """Run a server process until the block ends; yield when it responds."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stderr=asyncio.subprocess.DEVNULL
     )
@@ -182,7 +182,7 @@ def _text(shape: Shape) -> str:
 
 
 async def _sample(api: str, shape: Shape) -> bytes:
-    """What the API server answers; it must be what the shape is for."""
+    """Return the API server's response, which must be a success."""
     headers = AUTHORIZATION | ({"Content-Type": shape.media_type} if shape.body else {})
     data = _text(shape).replace(NAME, "sample")
     async with (
@@ -194,7 +194,7 @@ async def _sample(api: str, shape: Shape) -> bytes:
 
 
 async def _measure_rate(folder: Path, url: str, shape: Shape, number: int) -> float:
-    """Requests a second; none of them may fail."""
+    """Return the requests per second; no request may fail."""
     script = folder / "requests.lua"
     script.write_text(SCRIPT % (f"n{number}", shape.method, shape.path, _text(shape), NAME))
     headers = [f"Authorization: Bearer {TOKEN}", f"Content-Type: {shape.media_type}"]

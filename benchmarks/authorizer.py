@@ -1,9 +1,9 @@
-"""How many decisions RBAC makes in a second, with upstream's roles and 1,000 roles and bindings of users.
+"""Measure RBAC decisions per second, with upstream's roles and 1,000 roles and bindings of users.
 
     python benchmarks/authorizer.py
 
-`remembered` are questions about users in namespaces that were asked about before; `anew`, the same after a change of a
-role, when nothing is remembered; `administrator` is a member of system:masters.
+`remembered` are repeated requests of users in namespaces, with cached decisions; `anew`, the same after a
+change of a role, with an empty cache; `administrator` is a member of system:masters.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""What decoding an object costs: the index of the types, a kind's first object, and each one after it.
+"""Measure the CPU time of decoding: the index of types, the first object of a kind, and later objects.
 
     python benchmarks/decode.py
 
-Times are of the processor, the best of several rounds, so that what else the machine does counts for little.
+Times are CPU times, the best of several rounds, so that other load of the machine matters little.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""What filling in an object's defaults costs: a kind's first object, and each one after it.
+"""Measure the CPU time of defaulting: the first object of a kind, and later objects.
 
     python benchmarks/defaults.py
 
-Times are of the processor, the best of several rounds, so that what else the machine does counts for little. Each
-object is filled in once, as a second time there would be nothing to do.
+Times are CPU times, the best of several rounds, so that other load of the machine matters little. Each
+object is defaulted once, as a second call would change nothing.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""What one client's expensive requests do to the others: how long `/livez` takes meanwhile, seen from another process.
+"""Measure the latency of `/livez`, from another process, during one client's expensive requests.
 
     python benchmarks/hostile.py [--objects N] [--size BYTES] [--only REGEX]
 
 A real server process is sent each request of `hostile_requests.table`, one after another, over many objects. Fails if
-`/livez` takes more than 100 ms in the 99th percentile of a request, or more than 300 ms once. These are times of the wall:
-the machine should have two processors and nothing else to do.
+`/livez` takes more than 100 ms in the 99th percentile of a request, or more than 300 ms once. The times are
+wall time: the machine should have two CPUs and no other load.
 """
 
 import argparse
@@ -34,11 +34,11 @@ PAUSE, QUIET, LEAST_SAMPLES = 0.005, 1.0, 20
 PATIENCE = 120.0
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 
-vars(http.client)["_MAXHEADERS"] = 100_000  # a request may be answered with many warnings
+vars(http.client)["_MAXHEADERS"] = 100_000  # a response may have many Warning headers
 
 
 def sample(port: int, control: Connection) -> None:
-    """Ask for /livez again and again, and hand over how long it took each time whenever somebody wants to know."""
+    """Request /livez repeatedly, and send the latencies on each request over `control`."""
     found: list[float] = []
     connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     while True:
@@ -54,7 +54,7 @@ def sample(port: int, control: Connection) -> None:
 
 
 def send(port: int, request: Request) -> int:
-    """Send a request and read all of its answer, or of a stream as much as there is."""
+    """Send a request and read its response; a watch is read until no data arrives for QUIET seconds."""
     connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     with contextlib.closing(connection):
         headers = HEADERS | {"Content-Type": request.content_type, "Accept": request.accept}
@@ -84,7 +84,7 @@ def percentile(latencies: Sequence[float], part: float) -> float:
 
 
 def attack(port: int, control: Connection, options: argparse.Namespace) -> list[str]:
-    """Which requests held others up for too long."""
+    """Return the requests that delayed /livez beyond the limits."""
 
     def samples() -> list[float]:
         control.send("samples")

@@ -1,4 +1,4 @@
-"""Custom kinds whose objects are expensive however small they are, and what is asked of their definitions."""
+"""Custom kinds with expensive schemas, and requests on their objects and definitions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -9,7 +9,7 @@ GROUP: Final = "h.example.com"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OBJECTS: Final = f"/apis/{GROUP}/v1/namespaces/default"
 LARGEST: Final = 1_400_000
-"""Bytes of a definition that the store takes."""
+"""Maximum size in bytes of a definition that the store accepts."""
 PATTERN: Final = "^" + "(?:[a-z]?){1000}" * 40 + "$"
 """Nearly half as many instructions as the patterns of a schema may have together: spec and status have it."""
 MOST_TEXT: Final = 2_000
@@ -25,11 +25,11 @@ class Request(NamedTuple):
     content_type: str = JSON
     accept: str = JSON
     watch: int = 0
-    """How many bytes of a stream are read before it is given up."""
+    """How many bytes of a stream are read before the connection is closed."""
 
 
 def wide(size: int) -> Mapping[str, Any]:
-    """A schema with many fields."""
+    """Return a schema with many fields."""
     return {"type": "object", "properties": {f"k{n}": {"type": "string"} for n in range(size // 26)}}
 
 
@@ -69,7 +69,7 @@ def stored_kinds(size: int, kinds: int) -> Iterator[tuple[str, bytes]]:
 
 
 def stored_objects(kinds: int) -> Iterator[tuple[str, bytes]]:
-    """Of the kinds, once they are served: each of them has metrics from then on."""
+    """Yield objects of the kinds; a kind has metrics from its first object on."""
     for number in range(kinds):
         yield f"{OBJECTS}/many{number}s", _object(f"Many{number}", "one", spec={})
     yield f"{OBJECTS}/heavies", _object("Heavy", "one", spec={"text": "a", "replicas": 1})

@@ -1,7 +1,9 @@
-"""Requests that are as expensive as their size allows: for each verb and content type, shapes that somebody would send who
-knows the code. `benchmarks/hostile.py` measures what they do to others; a test measures the event loop.
+"""Requests that are as expensive as possible for their size, for each verb and content type.
 
-Bodies have about `size` bytes, whatever is made of them: most are refused, or are too large for the store.
+An attacker who has read the code would send them. `benchmarks/hostile.py` measures the latency of other
+requests; a test measures the event loop.
+
+Bodies have about `size` bytes: most are refused, or are too large for the store.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +43,7 @@ PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 
 Shape = Callable[[int], Mapping[str, Any]]
-"""The fields of an object besides its name, in about so many bytes."""
+"""Returns the fields of an object besides its name, with about the given number of bytes."""
 
 
 def _many(unit: int, item: Callable[[int], Any]) -> Callable[[int], list[Any]]:
@@ -122,13 +124,13 @@ def _object(kind: str, name: str, fields: Mapping[str, Any], api_version: str = 
 
 
 def _fitting(shape: Shape, size: int) -> Shape:
-    """The shape for so many bytes: what is counted for an item is about what it takes."""
+    """Scale a shape down if its body exceeds the size, as the size of an item is an estimate."""
     taken = len(orjson.dumps(shape(size)))
     return shape if taken <= size else lambda size: shape(size * size // taken)
 
 
 def _bodies(size: int) -> Iterator[tuple[str, Request]]:
-    """Objects that are created, and the same on top of one that is there."""
+    """Yield creations of objects, and updates and patches of an existing object to the same content."""
     for name, about in _MAPS.items():
         shape = _fitting(about, size)
         tree = _object("ConfigMap", "new", shape(size))
@@ -158,7 +160,7 @@ def _bodies(size: int) -> Iterator[tuple[str, Request]]:
 
 
 def _other_bodies(size: int) -> Iterator[tuple[str, Request]]:
-    """Objects whose kinds have more rules."""
+    """Yield requests on kinds with more validation rules."""
     for name, about in _PODS.items():
         shape = _fitting(about, size)
         yield (
@@ -209,7 +211,7 @@ def _protobuf_bodies(size: int) -> Iterator[tuple[str, Request]]:
 
 
 def _protobuf_envelope(fields: bytes) -> bytes:
-    """The start of a ConfigMap, and these fields as all of it."""
+    """Return a protobuf envelope of a ConfigMap with these encoded fields."""
     length = b""
     rest = len(fields)
     while rest > 0x7F:
@@ -218,12 +220,12 @@ def _protobuf_envelope(fields: bytes) -> bytes:
 
 
 def _as_yaml(tree: Mapping[str, Any]) -> bytes:
-    """YAML that is no JSON: its first line sees to it."""
+    """Return YAML whose first line makes it invalid as JSON."""
     return b"---\n" + orjson.dumps(tree)
 
 
 def _texts(size: int) -> Iterator[tuple[str, Request]]:
-    """Bodies that are no objects."""
+    """Yield requests whose bodies are not objects."""
     flat, nested, pairs = b"1," * (size // 2), b"[]," * (size // 3), b'"a":1,' * (size // 6)
     json = {
         "a flat list that is not closed": b"[" + flat,
@@ -337,7 +339,7 @@ def _reads(size: int) -> Iterator[tuple[str, Request]]:
 
 
 def table(size: int) -> Mapping[str, Request]:
-    """By what they are."""
+    """Return all requests by name."""
     found = {
         name: one
         for part in (_bodies, _other_bodies, _protobuf_bodies, _texts, _patches, of_kinds, _reads)
@@ -352,7 +354,7 @@ def table(size: int) -> Mapping[str, Request]:
 
 
 def objects_before(objects: int, size: int, kinds: int = KINDS) -> Iterator[tuple[str, bytes]]:
-    """What is there before: many small objects, and some that are as large as the store takes them; by collection."""
+    """Yield (collection, body) of the initial objects: many small ones, and some of the maximum size."""
     yield "/api/v1/namespaces", orjson.dumps(_object("Namespace", "default", {}))
     yield from stored_kinds(size, kinds)
     yield MAPS, orjson.dumps(_object("ConfigMap", "large", {"data": _keys(min(size, STORED))}))

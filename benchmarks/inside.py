@@ -1,9 +1,10 @@
-"""How soon a cluster inside a program can be used, and how soon it is gone.
+"""Measure the start-up and shutdown time of a cluster in a program.
 
     python benchmarks/inside.py [COUNT]
 
-Ready is when the server answers, its three nodes are ready and pods can be made. The first cluster of a process also
-compiles what all later ones share, so it is measured in COUNT processes of their own (10); then COUNT in one process.
+A cluster is ready when the server responds, its three nodes are ready and pods can be created. The first
+cluster of a process also compiles what later ones share, so it is measured in COUNT (10) processes; then
+COUNT later clusters are measured in one process.
 """
 
 import statistics
@@ -17,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 
 def once() -> tuple[float, float]:
-    """Seconds until it is ready, and until it has ended."""
+    """Return the seconds until a cluster is ready, and the seconds until it has stopped."""
     from mockube.cluster import Cluster  # noqa: PLC0415 - the import is measured
 
     started = time.perf_counter()

@@ -1,8 +1,8 @@
-"""What a request and an event of a watch cost the controller manager, in microseconds of the processor.
+"""Measure the CPU time of a request and of a watch event in the controller manager, in microseconds.
 
     python benchmarks/manager_client.py
 
-The other end of a request is a process that says the same to everybody, over TLS. An event is measured from its line
+The server is a process that always returns the same response, over TLS. An event is measured from its line
 on, without the network.
 """
 
@@ -53,7 +53,7 @@ MANAGED = [
 ]
 METADATA = {**POD["metadata"], "uid": "u", "resourceVersion": "1", "managedFields": MANAGED}
 TREE = {**POD, "metadata": METADATA, "status": STATUS}
-"""A pod in the middle of its life."""
+"""A running pod."""
 BODY = orjson.dumps(TREE)
 ANSWER = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
     len(BODY),

@@ -1,4 +1,4 @@
-"""The yardstick for the client of a real etcd: the same creates, with nothing but aiohttp and orjson in between."""
+"""Baseline for the etcd client: the same creates with only aiohttp and orjson."""
 
 import asyncio
 import base64

@@ -1,10 +1,10 @@
-"""How fast the stores are: memory, durable and a real etcd, side by side in one run.
+"""Measure the throughput of the stores: memory, durable and a real etcd, in one run.
 
     python benchmarks/store.py [--quick] [memory] [durable] [etcd]
 
-Every figure is what one client process gets through the KV contract, with values of 1 KB. Beside the stores stand two
-yardsticks: how many fsyncs this disk does one after the other, and what creates cost against the same etcd when
-nothing is between the client and the wire but aiohttp and orjson.
+Every figure is measured in one client process through the KV interface, with values of 1 KB. Two baselines
+are measured as well: sequential fsyncs of this disk, and creates against the same etcd with only aiohttp and
+orjson.
 """
 
 import argparse
@@ -35,7 +35,7 @@ PREFIX = b"/registry/pods/"
 CLIENTS = 64
 BACKENDS = ("memory", "durable", "etcd")
 AMOUNT = {"memory": 100_000, "durable": 40_000, "etcd": 10_000}
-"""Writes by many clients; all other work is in proportion."""
+"""Number of writes by many clients; the amounts of all other work are proportional."""
 
 Figures = dict[str, float]
 
@@ -45,7 +45,7 @@ def key(number: int) -> bytes:
 
 
 async def rate(count: int, work: Callable[[int], Awaitable[object]], *, clients: int = 1) -> float:
-    """How many of `count` pieces of work are done in a second, by so many clients at once."""
+    """Run `count` pieces of work with this many concurrent clients; return the pieces per second."""
 
     async def client(first: int) -> None:
         for number in range(first, count, clients):
@@ -61,7 +61,7 @@ async def measure(kv: KV, amount: int, watchers: tuple[int, ...] = (1, 100, 1000
     seen: dict[int, int] = {}
 
     async def write(number: int) -> None:
-        """Create what was not seen, update what was: a compare and a put either way."""
+        """Create or update a key: both are a compare and a put."""
         compare = Compare(key=key(number), target=Target.MOD, operand=seen.get(number, 0))
         answer = await kv.txn(Txn(compare=(compare,), then=(Put(key=key(number), value=VALUE),)))
         assert answer.succeeded
@@ -88,7 +88,7 @@ async def measure(kv: KV, amount: int, watchers: tuple[int, ...] = (1, 100, 1000
 
 
 async def deliveries(kv: KV, watchers: int, total: int) -> float:
-    """Events a second that reach all watchers together, while eight clients write as fast as they can."""
+    """Return the events per second delivered to all watchers together, while eight clients write."""
     prefix, events = b"/watched/%d/" % watchers, max(total // watchers, 200)
     request = WatchRequest(key=prefix, range_end=prefix_end(prefix))
     streams = [await kv.watch(request) for _ in range(watchers)]
@@ -129,7 +129,7 @@ async def measure_memory(amount: int) -> Figures:
 
 
 async def weigh(amount: int) -> Figures:
-    """Memory for each byte that is stored, of a store that is filled once."""
+    """Return the memory per stored byte of a store that is filled once."""
     async with closing(MemoryStore(clock=RealClock())) as kv:
         before = resident()
         for number in range(amount):
@@ -172,7 +172,7 @@ MEASURES = {"memory": measure_memory, "durable": measure_durable, "etcd": measur
 
 
 def resident() -> int:
-    """Bytes of memory that this process has now."""
+    """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

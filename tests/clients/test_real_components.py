@@ -1,4 +1,4 @@
-"""mockube's manager with the real API server, and the real manager and scheduler with mockube's API server."""
+"""mockube's manager with the real API server, and the real manager and scheduler with mockube's."""
 
 import orjson
 import pytest

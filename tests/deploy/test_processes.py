@@ -1,4 +1,4 @@
-"""The processes of compose.yaml without Docker: no acknowledged write is lost when one is killed under load."""
+"""The processes of compose.yaml without Docker: a kill under load loses no acknowledged write."""
 
 import pytest
 

@@ -106,7 +106,7 @@ def _run_all(
 
 @contextlib.contextmanager
 def cluster(agnhost: Path | None = None) -> Iterator[Path]:
-    """Start a cluster as `mockube up` does, on a separate port; a local program may replace the image of this name."""
+    """Start a cluster as `mockube up` does, on a free port; a local program may replace the image."""
     with tempfile.TemporaryDirectory(prefix="mockube-e2e-") as folder:
         mockube = Mockube(Path(folder))
         flags = []

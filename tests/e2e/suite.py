@@ -59,7 +59,7 @@ class Suite:
     def run(
         self, specs: Sequence[str], kubeconfig: Path, folder: Path, spec_seconds: float
     ) -> dict[str, Result]:
-        """Run specs one after another in a process, which is interrupted at the first spec that exceeds its time limit.
+        """Run specs in sequence in one process, and interrupt it at the first that exceeds its time limit.
 
         The remaining specs, also after a spec that ends the process, have no result.
         """
@@ -96,7 +96,7 @@ def read_results(folder: Path) -> dict[str, Result]:
 
 
 def _result(case: ET.Element) -> Result | None:
-    """Return the result of a spec, or None if it was not selected; a spec that skips itself has not passed."""
+    """Return a spec's result, or None if it was not selected; a spec that skips itself has not passed."""
     spec = _spec_name(case.get("name", "").removeprefix("[It] "))
     problem = next((case.find(kind) for kind in PROBLEMS if case.find(kind) is not None), None)
     message = "" if problem is None else problem.get("message") or problem.text or ""

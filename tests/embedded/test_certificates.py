@@ -1,4 +1,4 @@
-"""Client certificates are signed after approval and authenticate; kubelet requests are approved automatically."""
+"""Client certificates authenticate after approval and signing; kubelet CSRs are approved automatically."""
 
 import base64
 import ssl

@@ -1,4 +1,4 @@
-"""Admission of exec, attach, port-forward and proxy: the operation is CONNECT, the object is their options."""
+"""Admission of exec, attach, port-forward and proxy: a CONNECT operation with the options as object."""
 
 import gc
 

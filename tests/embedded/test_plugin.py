@@ -238,7 +238,7 @@ def test_mine(mockube, number):
 
 
 def test_modules_of_mockube_are_imported_as_they_are(run):
-    """Assertion rewriting takes seconds, and is repeated in each run if the bytecode cache is not writable."""
+    """Assertion rewriting takes seconds, and is repeated in each run without a writable bytecode cache."""
     answer = run(
         """
         def test_one(mockube):

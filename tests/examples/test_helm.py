@@ -1,4 +1,4 @@
-"""The committed manifests are what helm renders from the chart. The example's page is tested in tests/docs."""
+"""The committed manifests are what helm renders from the chart; tests/docs tests the example's page."""
 
 import subprocess
 

@@ -1,6 +1,6 @@
 """Rule: a name contains a verb or a noun of the field.
 
-Participles, pronouns and metaphors are refused, as they are ambiguous: `told` may be a patch, a status or a warning.
+Participles, pronouns and metaphors are ambiguous: `told` may be a patch, a status or a warning.
 The whole list applies to public functions and classes; `VAGUE` and `PICTURES` apply to all other names.
 """
 
@@ -72,7 +72,7 @@ def check(module: Module) -> Iterator[Finding]:
 
 
 def check_all(module: Module) -> Iterator[Finding]:
-    """Check classes, functions, methods, parameters, fields, attributes of self and local variables, public or not."""
+    """Check all names, public or not: classes, functions, parameters, fields, attributes and variables."""
     for node in ast.walk(module.tree):
         for name in _names(node):
             if name.strip("_") in VAGUE | PICTURES and ALLOWED.get(module.path, "").lower() != name:
@@ -82,7 +82,7 @@ def check_all(module: Module) -> Iterator[Finding]:
 
 
 def check_functions(module: Module) -> Iterator[Finding]:
-    """Check that functions and methods are no lone participles: `changed` may be a handler, a test or a result."""
+    """Refuse a lone participle as a function's name: `changed` may be a handler, a test or a result."""
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue

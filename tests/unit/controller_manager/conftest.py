@@ -1,4 +1,4 @@
-"""Fixtures: a stepped clock, and objects that use it."""
+"""Fixtures: a stepped clock, metrics on that clock, and a list of recorded events."""
 
 import pytest
 
@@ -18,5 +18,5 @@ def metrics(clock):
 
 @pytest.fixture
 def came():
-    """Whatever comes, with its time."""
+    """A list in which tests record events with their times."""
     return []

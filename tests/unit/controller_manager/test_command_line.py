@@ -94,7 +94,7 @@ def test_no_flag_is_both_supported_and_ignored():
 
 
 def test_every_flag_has_an_effect():
-    """Whoever reads a setting names it."""
+    """Some module outside the settings contains the name of each field."""
     readers = [
         (ROOT / path).read_text() for path in paths("controller_manager") if "config/settings" not in path
     ]
@@ -114,17 +114,17 @@ def test_every_controller_has_a_concurrency_flag():
         pytest.param(["--bogus"], "unrecognized arguments: --bogus", id="unknown"),
         pytest.param(["--kube-api-qps=0"], "not a number above 0", id="no rate"),
         pytest.param(["--kube-api-qps=fast"], "not a number above 0", id="no number"),
-        pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="nobody to work"),
+        pytest.param(["--concurrent-gc-syncs=0"], "at least 1 is needed", id="no workers"),
         pytest.param(
             ["--controllers=*,selinux-warning-controller"],
             "selinux-warning-controller is not supported",
             id="one that is not there",
         ),
         pytest.param(
-            ["--legacy-service-account-token-clean-up-period=0s"], "0s is no time at all", id="no time"
+            ["--legacy-service-account-token-clean-up-period=0s"], "0s is no time at all", id="zero duration"
         ),
-        pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="a slip of the finger"),
-        pytest.param(["--bind-address=0.0.0.0"], "loopback require --client-ca-file", id="for everybody"),
+        pytest.param(["--controllers=*,-deploymentt"], "there is no deploymentt", id="mistyped controller"),
+        pytest.param(["--bind-address=0.0.0.0"], "loopback require --client-ca-file", id="public address"),
         pytest.param(["--tls-cert-file=x"], "must be set together", id="half a pair"),
         pytest.param(["--simulate-nodes=9999"], "no more than 2303 have addresses", id="too many nodes"),
         pytest.param(

@@ -39,10 +39,10 @@ def test_volume_is_provisioned_and_bound():
 @pytest.mark.parametrize(
     ("provisioner", "phase"),
     [
-        pytest.param("rancher.io/local-path", "Bound", id="of a cluster on one's own machine"),
-        pytest.param("kubernetes.io/gce-pd", "Bound", id="a plugin of old"),
-        pytest.param("example.com/own", "Pending", id="somebody's own"),
-        pytest.param("kubernetes.io/no-provisioner", "Pending", id="nobody"),
+        pytest.param("rancher.io/local-path", "Bound", id="local cluster's provisioner"),
+        pytest.param("kubernetes.io/gce-pd", "Bound", id="in-tree plugin"),
+        pytest.param("example.com/own", "Pending", id="custom provisioner"),
+        pytest.param("kubernetes.io/no-provisioner", "Pending", id="no-provisioner"),
     ],
 )
 def test_simulated_provisioners(provisioner, phase):

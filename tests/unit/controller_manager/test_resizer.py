@@ -68,7 +68,7 @@ def test_volume_is_expanded_and_file_system_waits_for_node():
 
 
 def grown(**of_pod):
-    """The volume has grown, and a pod uses it."""
+    """Return a storage whose volume is expanded and used by a pod."""
     storage = bound()
     storage.reconcile(KEY)
     run(storage, **of_pod)

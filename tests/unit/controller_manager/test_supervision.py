@@ -14,7 +14,7 @@ async def failing():
 
 
 async def returning():
-    """At once."""
+    """Return at once."""
 
 
 async def test_error_is_logged_once_with_traceback_and_tasks(caplog):

@@ -9,7 +9,7 @@ from tests.support.turns import turns
 
 
 async def stubborn(heard, name):
-    """Ends at the second cancellation."""
+    """Ignore the first cancellation, and end at the second."""
     for _ in range(2):
         try:
             await asyncio.get_running_loop().create_future()

@@ -158,7 +158,7 @@ def pod(name, version, spec):
 
 @pytest.mark.parametrize("spec", POISONED)
 async def test_object_of_wrong_type_does_not_affect_others(clock, spec):
-    """Whether its view, its index or a handler cannot take it."""
+    """The invalid object may fail in the view, the index or a handler."""
     informer = Informer(PODS, clock=clock)
     informer.add_index("first", lambda view: [view.object["spec"]["containers"][0]["name"]])
     seen = []

@@ -90,7 +90,7 @@ async def test_informers_resync_periodically(informers, transport, clock):
 
 
 async def test_failed_task_ends_all_informers(informers, transport):
-    """A task that fails, whatever it was about, is no failure of an object, and is named."""
+    """An error of a task ends all informers, unlike an error of one object, and names the task."""
     stream = transport.will_stream(ScriptedStream().send_event("BOOKMARK", end(2)))
     informers.of(CONFIG_MAPS)
     running = asyncio.create_task(informers.run())

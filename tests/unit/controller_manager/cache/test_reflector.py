@@ -37,7 +37,7 @@ EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too o
 
 
 class Never:
-    """Randomness that adds nothing."""
+    """A random source that returns zero bytes, so that no jitter is added."""
 
     def bytes(self, count):
         return bytes(count)
@@ -64,7 +64,7 @@ def page(*trees, revision, token=""):
 
 
 def initial(*trees, revision):
-    """A stream that begins with what is there."""
+    """Return a stream that begins with the existing objects and the bookmark after them."""
     stream = ScriptedStream()
     for one in trees:
         stream.send_event("ADDED", one)
@@ -73,7 +73,7 @@ def initial(*trees, revision):
 
 @contextlib.asynccontextmanager
 async def following(transport):
-    """A reflector that runs, its informer, and what that told; time stands still unless it is told to pass."""
+    """Run a reflector with its informer and the received changes, on a stepped clock."""
     clock, counts = SteppedClock(), InformerCounts()
     sender = Sender(
         transport=transport,
@@ -102,7 +102,7 @@ def transport():
 
 
 async def rest(scene, seconds):
-    """Wait until the reflector rests for so long, and let that time pass."""
+    """Wait until the reflector sleeps for this many seconds, and advance the clock by them."""
     await until(lambda: scene.clock.next_due() is not None)
     assert scene.clock.next_due() == pytest.approx(seconds)
     scene.clock.advance(seconds)
@@ -319,7 +319,7 @@ async def test_every_failure_is_logged(transport, caplog):
 async def test_unserved_kind_is_logged_once(transport, caplog):
     message = "the server could not find the requested resource"
     status = {"kind": "Status", "code": 404, "reason": "NotFound", "message": message}
-    # Each time a watch, and then a list in its place.
+    # Each round is a watch, and then a list as its replacement.
     transport.will_stream(ScriptedStream(404, status), ScriptedStream(404, status), initial(revision=7))
     transport.will(*[problem(404, "NotFound", message)] * 2)
     with caplog.at_level(logging.INFO):

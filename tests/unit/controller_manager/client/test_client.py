@@ -68,7 +68,7 @@ def body(transport):
         pytest.param(
             lambda c: c.get(ROLES, Key("", "system:a b?/c%")),
             "GET /apis/rbac.authorization.k8s.io/v1/clusterroles/system:a%20b%3F/c%25",
-            id="get what has an odd name",
+            id="get an object with a special name",
         ),
         pytest.param(
             lambda c: c.list(PODS, "x", label_selector="a=b,c in (d)", limit=5, continue_token="t", resource_version="0"),
@@ -159,15 +159,15 @@ async def test_null_items_are_an_empty_list(client, transport):
     [
         pytest.param(problem(404, "NotFound", "gone"), status.NotFound, id="by its reason"),
         pytest.param(problem(409, "AlreadyExists"), status.AlreadyExists, id="not by its code"),
-        pytest.param(Answer(409, None, b"no JSON"), status.AlreadyExists, id="from who speaks no JSON"),
+        pytest.param(Answer(409, None, b"no JSON"), status.AlreadyExists, id="response is not JSON"),
         pytest.param(
-            Answer(503, None, b'{"a": 1}'), status.ServiceUnavailable, id="from who sends no Status"
+            Answer(503, None, b'{"a": 1}'), status.ServiceUnavailable, id="response is not a Status"
         ),
         pytest.param(Answer(302, None, b""), status.Unknown, id="a redirection"),
         pytest.param(problem(500, "InternalError"), status.InternalError, id="internal"),
         pytest.param(problem(504, "Timeout"), OutcomeUnknown, id="a write that took too long"),
         pytest.param(Answer(502, None, b"<html>"), OutcomeUnknown, id="a write behind a proxy"),
-        pytest.param(Answer(200, None, b"<html>"), OutcomeUnknown, id="a success that says nothing"),
+        pytest.param(Answer(200, None, b"<html>"), OutcomeUnknown, id="success without a body"),
         pytest.param(Unreachable(), Unreachable, id="unreachable"),
         pytest.param(OutcomeUnknown(), OutcomeUnknown, id="cut"),
     ],

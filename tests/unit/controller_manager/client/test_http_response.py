@@ -25,7 +25,7 @@ TO_THE_END = b"HTTP/1.1 200 OK\r\n\r\nto the end"
 
 
 def read(*pieces, is_head=False):
-    """The answer, which nothing before the last piece completes; at the connection's end if not by then."""
+    """Return the response, which the last piece or else the end of the connection completes."""
     reader = ResponseReader(is_head=is_head)
     *before, last = [reader.feed(piece) for piece in pieces]
     assert before == [None] * len(before)
@@ -38,13 +38,13 @@ def read(*pieces, is_head=False):
         pytest.param(COUNTED, 200, b"hello", True, id="counted"),
         pytest.param(CHUNKED, 201, b"hello\r\n world", True, id="chunked"),
         pytest.param(EMPTY, 200, b"", True, id="empty"),
-        pytest.param(CONTINUED, 200, b"hello", True, id="after answers on the way"),
+        pytest.param(CONTINUED, 200, b"hello", True, id="after informational responses"),
         pytest.param(NO_CONTENT, 204, b"", True, id="without content"),
-        pytest.param(LAST, 200, b"{}", False, id="the last"),
+        pytest.param(LAST, 200, b"{}", False, id="last of the connection"),
         pytest.param(OLD, 200, b"{}", False, id="HTTP/1.0"),
         pytest.param(TO_THE_END, 200, b"to the end", False, id="to the end"),
-        pytest.param(COUNTED + b"x", 200, b"hello", False, id="more than was asked for"),
-        pytest.param(CHUNKED + b"x", 201, b"hello\r\n world", False, id="more after chunks"),
+        pytest.param(COUNTED + b"x", 200, b"hello", False, id="additional data"),
+        pytest.param(CHUNKED + b"x", 201, b"hello\r\n world", False, id="additional data after chunks"),
     ],
 )
 def test_http_response_is_parsed(said, status, body, is_reusable):

@@ -13,7 +13,7 @@ def encoded(data):
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file with one context, beside the files that it names."""
+    """Return a function that writes a kubeconfig, and write the files that it refers to."""
     for name in ("ca", "certificate", "key"):
         (tmp_path / name).write_bytes(f"the {name}".encode())
 
@@ -105,7 +105,7 @@ def test_secrets_are_not_in_repr():
             {},
             {},
             "exclude each other",
-            id="both secure and not",
+            id="CA and insecure flag",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from mockube.controller_manager.client.flowcontrol import Backoff
 
 
 class Never:
-    """Randomness that adds nothing."""
+    """A random source that returns zero bytes, so that no jitter is added."""
 
     def bytes(self, count):
         return bytes(count)

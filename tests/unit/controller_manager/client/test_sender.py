@@ -42,7 +42,7 @@ def sender(transport, clock, metrics):
 
 
 class Renewed:
-    """A credential that has another token once the first was not taken."""
+    """A credential that has another token after the server rejected the first."""
 
     def __init__(self, *tokens):
         self.tokens = list(tokens)

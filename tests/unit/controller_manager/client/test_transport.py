@@ -174,7 +174,7 @@ async def test_refused_connection_is_unreachable(method):
 
 async def test_response_timeout_is_raised():
     async with serving() as server, reaching(server.url) as transport:
-        await transport.send(request(), SAID)  # so that there is a connection, which takes its time, too
+        await transport.send(request(), SAID)  # opens a connection first, which also takes time
         server.talk = say_nothing
         with pytest.raises(OutcomeUnknown, match="TimeoutError"):
             await transport.send(request("POST", timeout=0.01), SAID)
@@ -247,8 +247,8 @@ async def test_server_is_verified_by_ca_and_name(pki, tls):
 @pytest.mark.parametrize(
     "access",
     [
-        pytest.param({"server_name": "api.example"}, id="nobody vouches for it"),
-        pytest.param({"authority": True}, id="it has another name"),
+        pytest.param({"server_name": "api.example"}, id="unknown CA"),
+        pytest.param({"authority": True}, id="wrong host name"),
     ],
 )
 async def test_untrusted_server_receives_no_request(pki, tls, access):

@@ -20,7 +20,7 @@ SYSTEM = namespace("kube-system", "first")
 
 
 class Work:
-    """Ends when it is cancelled and, if it has something in hand, when that is done."""
+    """Work that ends after its cancellation, when `done` is set."""
 
     def __init__(self):
         self.began = False

@@ -82,8 +82,8 @@ async def test_creations_record_events_and_own_writes(runtime):
     ("body", "error", "said"),
     [
         pytest.param(POD, Forbidden("quota"), ["did not: quota"], id="refused"),
-        pytest.param(POD, AlreadyExists("again"), ["did not: again"], id="a name by chance was taken"),
-        pytest.param(NAMED, AlreadyExists("again"), [], id="a chosen name was taken"),
+        pytest.param(POD, AlreadyExists("again"), ["did not: again"], id="generated name exists"),
+        pytest.param(NAMED, AlreadyExists("again"), [], id="given name exists"),
     ],
 )
 async def test_failed_creation_ends_plan(runtime, body, error, said):

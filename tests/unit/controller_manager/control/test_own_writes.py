@@ -14,7 +14,7 @@ VICTIM = ObjectRef(key("a"), "u-a")
 
 
 class Cache:
-    """An informer, as far as it is asked."""
+    """A fake informer with the methods that the code under test calls."""
 
     def __init__(self):
         self.revision = 10
@@ -111,8 +111,8 @@ def test_awaited_write_expires(own, clock):
     ("shown", "expected"),
     [
         pytest.param(pod(), [11], id="still there"),
-        pytest.param(pod(deletionTimestamp="2030-01-01T00:00:00Z"), [], id="about to go"),
-        pytest.param(pod(uid="u-b"), [], id="another one has its name"),
+        pytest.param(pod(deletionTimestamp="2030-01-01T00:00:00Z"), [], id="being deleted"),
+        pytest.param(pod(uid="u-b"), [], id="other object with its name"),
         pytest.param(None, [], id="gone"),
     ],
 )
@@ -156,7 +156,7 @@ async def test_wait_ends_when_caches_reach_revision(own):
 
 
 async def test_wait_ends_when_history_restarts(own, caches):
-    """An informer lets go whoever waits when the server comes back with lower revisions."""
+    """An informer ends all waits when the server returns with lower revisions."""
 
     async def let_go(_):
         caches[PODS].revision = 3

@@ -17,7 +17,7 @@ ALPHA, BETA = "/apis/apps.kruise.io/v1alpha1", "/apis/apps.kruise.io/v1beta1"
 
 
 class Server:
-    """Answers what it has under each path; an error is raised."""
+    """A fake server that returns the resources of each path, or raises the error stored for it."""
 
     def __init__(self):
         self.has = {}
@@ -79,7 +79,7 @@ async def test_runnable_is_not_built_while_kinds_are_missing(scenario):
         pytest.param(
             {ALPHA: ["uniteddeployments"], BETA: ["statefulsets", "clonesets"]}, id="one is there in another"
         ),
-        pytest.param({ALPHA: ServiceUnavailable("not now")}, id="the server cannot say"),
+        pytest.param({ALPHA: ServiceUnavailable("not now")}, id="discovery fails"),
     ],
 )
 async def test_runnable_needs_all_kinds(scenario, has):

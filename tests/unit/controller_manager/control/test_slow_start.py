@@ -11,7 +11,7 @@ from tests.support.turns import turns
 
 
 class Batches:
-    """What is done at once, counted; things that are in `fails` fail."""
+    """Count the concurrent calls of each batch; things in `fails` fail."""
 
     def __init__(self, *fails, error=None):
         self.sizes = []

@@ -16,13 +16,13 @@ A, B = Key("default", "a"), Key("default", "b")
 
 
 class Work:
-    """A reconcile that does what it is told to: fail, answer, or wait for the gate."""
+    """A scripted reconcile function that fails, returns a result, or waits for the gate."""
 
     def __init__(self):
         self.began = []
         self.ended = []
         self.answers = {}
-        """For each key, what to answer with next, or to raise."""
+        """For each key, the next results to return or errors to raise."""
         self.gate = asyncio.Event()
         self.gate.set()
 

@@ -85,7 +85,7 @@ def no_room(name, requested, used, capacity):
         (pod(), {"pods": 110}, no_room("pods", 1, 110, 110)),
         (pod(asking(gpu="2")), {"used": {"example.com/gpu": "1"}}, no_room("example.com/gpu", 2, 1, 2)),
         (pod(asking(huge="2Mi")), {}, no_room("hugepages-2Mi", 2**21, 0, 0)),
-        # The first of several reasons is told: pods, then cpu, memory, storage, then others.
+        # The first of several reasons is reported: pods, then cpu, memory, storage, then others.
         (pod(asking(memory="2Gi", cpu="5")), {}, no_room("cpu", 5000, 0, 4000)),
         (pod(asking(cpu="5")), {"pods": 110}, no_room("pods", 1, 110, 110)),
         (pod(asking(cpu="5"), nodeSelector={"zone": "b"}), {}, no_room("cpu", 5000, 0, 4000)),
@@ -216,7 +216,7 @@ def test_rejected_pod_is_failed_without_container_statuses():
 
 
 class Pods:
-    """The pods of one node, and what its kubelet made of them."""
+    """The pods of one node, and its kubelet's admission of them."""
 
     def __init__(self):
         self.views = {}

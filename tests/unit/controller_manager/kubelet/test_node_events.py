@@ -13,7 +13,7 @@ PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 def node(name="n", *, ready="True", boot="b1", silent=False, uid="u", **changes):
-    """`MemoryPressure="True"` sets a condition; `unschedulable=True` closes it."""
+    """Return a node; `MemoryPressure="True"` sets a condition, `unschedulable=True` cordons it."""
     statuses = {**dict.fromkeys(PRESSURES, "False"), "Ready": ready, **changes}
     unschedulable = statuses.pop("unschedulable", False)
     annotations = {
@@ -102,7 +102,7 @@ class Recorder:
 
 
 async def told_at_once(recorder, clock, *changes, later=()):
-    """What is told of changes, and how much has been told after so many seconds each."""
+    """Return the Events of the changes, and the number of Events after each period in `later`."""
     events = NodeEvents(recorder, clock)
     for old, new in changes:
         events.see(Change(old, new))

@@ -7,7 +7,7 @@ from tests.support.controllers.pods import SimulatedPod, container, pod
 
 
 def index(number):
-    """The variable by which the container of an Indexed Job learns its index."""
+    """Return a pod of an Indexed Job that reads its completion index from a variable."""
     path = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
     env = [{"name": "INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}}]
     annotations = {"batch.kubernetes.io/job-completion-index": str(number)}
@@ -57,7 +57,7 @@ def test_command_runs_as_user_of_security_context(context, own, code):
             "echo $A > /dev/termination-log",
             {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "a"}}}]},
             None,
-            id="not if it needs what the pod does not tell",
+            id="not if it depends on unknown data",
         ),
     ],
 )
@@ -102,7 +102,7 @@ def writer(name, script, context, **mount):
 
 
 def ends(one, *init, **fields):
-    """The exit code of a container after init containers."""
+    """Return the exit code of a container that runs after init containers."""
     world = SimulatedPod(
         pod(one, policy="Never", initContainers=[*init], volumes=[{"name": "v", "emptyDir": {}}], **fields)
     )

@@ -354,7 +354,7 @@ def test_invalid_annotations_are_named_in_events():
     assert len(simulated.events) == 3
 
 
-# --- what only a kubelet tells
+# --- fields that only a kubelet sets
 
 
 def test_start_events_are_kubelets():

@@ -23,7 +23,7 @@ CRITICAL = 2_000_000_000
 
 
 def candidates(**pods):
-    """`name="quality cpu memory"`."""
+    """Yield candidates, given as `name="qosClass cpu memory"`."""
     for name, text in pods.items():
         qos_class, cpu, memory = text.split()
         yield Candidate(name, qos_class, Counter(cpu=int(cpu), memory=int(memory)))
@@ -161,7 +161,7 @@ def test_other_rejection_reasons_come_first():
     assert node.ended == []
 
 
-# --- the pod that ends
+# --- the preempted pod
 
 
 def ended(**annotations):

@@ -17,7 +17,7 @@ RUNNING = ProcessState(restarts=0, started=START, passed_startup=True, is_ready=
 
 
 def look(subject, *, seconds=0, **processes):
-    """The pod after a look, and what is to be done."""
+    """Return the pod after one step, and the resulting actions."""
     context = replace(node_context(), processes=processes)
     taken = step(subject, context, START + timedelta(seconds=seconds))
     for effect in taken.effects:

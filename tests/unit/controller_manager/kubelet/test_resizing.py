@@ -12,18 +12,18 @@ BY_FLAGS = DesiredNodes(nodes=3, zones=("a",), labels={"disk": "ssd"})
 @pytest.mark.parametrize(
     ("data", "meant"),
     [
-        pytest.param(None, BY_FLAGS, id="nothing is said"),
+        pytest.param(None, BY_FLAGS, id="no ConfigMap"),
         pytest.param(
             {"nodes": "5"},
             DesiredNodes(nodes=5, zones=("a",), labels={"disk": "ssd"}, no_more=True),
-            id="the rest as the flags have it",
+            id="number only, rest from flags",
         ),
         pytest.param(
             {"nodes": "1", "zones": "x,y", "labels": "tier=front"},
             DesiredNodes(nodes=1, zones=("x", "y"), labels={"tier": "front"}, no_more=True),
-            id="all is said anew",
+            id="all fields set",
         ),
-        pytest.param({"nodes": "many"}, BY_FLAGS, id="what cannot be read"),
+        pytest.param({"nodes": "many"}, BY_FLAGS, id="unparsable number"),
     ],
 )
 def test_desired_nodes_follow_config_map(data, meant):

@@ -9,7 +9,7 @@ from tests.support.turns import turns, until
 
 
 class Hand:
-    """Work that has something in hand when it is to end."""
+    """Work that has a current key when it is cancelled; `in_hand` finishes the key."""
 
     def __init__(self):
         self.in_hand = asyncio.Event()

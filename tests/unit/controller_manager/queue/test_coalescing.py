@@ -1,4 +1,4 @@
-"""Debouncer: keys with frequent changes are added once, on a stepped clock."""
+"""Debouncer: frequent changes of a key are merged, on a stepped clock."""
 
 import pytest
 
@@ -14,10 +14,10 @@ def settling(clock, came):
     ("changes", "expected"),
     [
         pytest.param([(0, "a")], [(2, "a")], id="one change"),
-        pytest.param([(0, "a"), (1, "a")], [(3, "a")], id="another one has it wait anew"),
-        pytest.param([(0, "a"), (2, "a")], [(2, "a"), (4, "a")], id="another one that comes after it"),
-        pytest.param([(at, "a") for at in range(7)], [(5, "a"), (8, "a")], id="a swarm that does not end"),
-        pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="each by itself"),
+        pytest.param([(0, "a"), (1, "a")], [(3, "a")], id="second change restarts the delay"),
+        pytest.param([(0, "a"), (2, "a")], [(2, "a"), (4, "a")], id="second change after the delay"),
+        pytest.param([(at, "a") for at in range(7)], [(5, "a"), (8, "a")], id="continuous changes"),
+        pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="separate keys"),
     ],
 )
 def test_debounced_key_is_added_after_quiet_or_maximum_delay(settling, clock, came, changes, expected):

@@ -194,7 +194,7 @@ def test_each_device_is_allocated_once_if_sufficient(counts, present, taken, is_
         assert {*given_} <= free
 
 
-# --- what is known of devices
+# --- state of devices
 
 
 class Informer:

@@ -11,7 +11,7 @@ A, B, C = (Key("default", name) for name in "abc")
 
 
 class Tried:
-    """Takes pods as they come; none ever finds a node."""
+    """A scheduler that takes pods from the queue and finds no node for any."""
 
     def __init__(self):
         self.clock = SteppedClock()
@@ -26,7 +26,7 @@ class Tried:
             self.queue.done()
 
     async def after(self, seconds):
-        """What was tried in that time."""
+        """Return the pods that were tried in this time."""
         self.keys.clear()
         self.clock.advance(seconds)
         await turn()
@@ -127,7 +127,7 @@ async def test_an_assigned_pod_matters_to_those_that_depend_on_others():
     clock.advance(10)
     queue.pod_assigned()
     assert await queue.take() == A
-    queue.pod_assigned()  # It is in hand, and depends on others.
+    queue.pod_assigned()  # The pod is being scheduled, and depends on other pods.
     queue.stick(A, depends_on_pods=True)
     queue.done()
     assert queue.is_idle

@@ -47,11 +47,11 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
         pytest.param(pod("p", of=owner()), "owned", id="its own"),
         pytest.param(pod("p", of=owner(), **DELETING), "owned", id="its own, deleting"),
         pytest.param(pod("p", of=owner(), carried=OTHER), "strays", id="relabelled"),
-        pytest.param(pod("p"), "orphans", id="nobody's"),
-        pytest.param(pod("p", carried=OTHER), None, id="nobody's, of no interest"),
-        pytest.param(pod("p", **DELETING), None, id="nobody's, deleting"),
-        pytest.param(pod("p", namespace="away"), None, id="elsewhere"),
-        pytest.param(pod("p", of=owner("db", "u2")), None, id="another's, though selected"),
+        pytest.param(pod("p"), "orphans", id="orphan"),
+        pytest.param(pod("p", carried=OTHER), None, id="orphan that does not match"),
+        pytest.param(pod("p", **DELETING), None, id="orphan, deleting"),
+        pytest.param(pod("p", namespace="away"), None, id="other namespace"),
+        pytest.param(pod("p", of=owner("db", "u2")), None, id="matching but owned by another"),
     ],
 )
 def test_ownership_of_object(subject, expected):
@@ -86,20 +86,23 @@ def concerned(old, new, *owners):
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param(None, pod("p", of=owner()), ["web"], id="came"),
-        pytest.param(pod("p", of=owner()), None, ["web"], id="went"),
+        pytest.param(None, pod("p", of=owner()), ["web"], id="created"),
+        pytest.param(pod("p", of=owner()), None, ["web"], id="deleted"),
         pytest.param(pod("p", of=owner()), pod("p"), ["db", "web"], id="was released"),
         pytest.param(pod("p"), pod("p", of=owner()), ["db", "web"], id="was adopted"),
-        pytest.param(None, pod("p"), ["db", "web"], id="an orphan came"),
-        pytest.param(pod("p"), None, ["db", "web"], id="an orphan went that may have been counted on"),
+        pytest.param(None, pod("p"), ["db", "web"], id="an orphan was created"),
+        pytest.param(pod("p"), None, ["db", "web"], id="an orphan was deleted"),
         pytest.param(
-            pod("p"), pod("p", annotations={"a": "b"}), [], id="an orphan changed in nothing of note"
+            pod("p"), pod("p", annotations={"a": "b"}), [], id="an orphan changed without label changes"
         ),
         pytest.param(pod("p", carried=OTHER), pod("p"), ["db", "web"], id="an orphan got labels"),
         pytest.param(None, pod("p", of=owner("web", "older")), [], id="of a former owner of the same name"),
         pytest.param(None, pod("p", of=owner("gone", "u9")), [], id="of an owner that is gone"),
         pytest.param(
-            None, pod("p", of={**owner(), "kind": "DaemonSet"}), [], id="of a namesake of another kind"
+            None,
+            pod("p", of={**owner(), "kind": "DaemonSet"}),
+            [],
+            id="of an owner of the same name and another kind",
         ),
     ],
 )

@@ -19,12 +19,12 @@ TOLD = meta.with_metadata({**TREE, "status": {"replicas": 2}}, resourceVersion="
 @pytest.mark.parametrize(
     ("change", "woken", "later"),
     [
-        pytest.param(Change(None, TREE), ["web"], [], id="it came"),
-        pytest.param(Change(TREE, None), ["web"], [], id="it went"),
-        pytest.param(Change(TREE, ASKED), ["web"], [], id="its spec"),
-        pytest.param(Change(TREE, LABELLED), ["web"], [], id="its metadata"),
-        pytest.param(Change(TREE, TOLD), [], ["web"], id="its status"),
-        pytest.param(Change(TREE, TREE), [], ["web"], id="nothing"),
+        pytest.param(Change(None, TREE), ["web"], [], id="created"),
+        pytest.param(Change(TREE, None), ["web"], [], id="deleted"),
+        pytest.param(Change(TREE, ASKED), ["web"], [], id="spec changed"),
+        pytest.param(Change(TREE, LABELLED), ["web"], [], id="metadata changed"),
+        pytest.param(Change(TREE, TOLD), [], ["web"], id="status changed"),
+        pytest.param(Change(TREE, TREE), [], ["web"], id="no change"),
     ],
 )
 def test_spec_changes_are_immediate_and_status_changes_delayed(change, woken, later):

@@ -65,7 +65,7 @@ def sidecar(restarts):
         pytest.param(pod("a", **sidecar(2)), pod("b", **sidecar(1)), id="whose sidecar restarted"),
         pytest.param(pod("a", restarts=1), pod("b", **sidecar(9)), id="containers before sidecars"),
         pytest.param(pod("a", created=60), pod("b", created=4000), id="younger"),
-        pytest.param(pod("a", ready=0), pod("b", ready=3600), id="ready since nobody knows when"),
+        pytest.param(pod("a", ready=0), pod("b", ready=3600), id="ready without transition time"),
         pytest.param(pod("a", ready=-5), pod("b", ready=1), id="ready in the future"),
     ],
 )

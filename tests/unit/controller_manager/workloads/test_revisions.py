@@ -130,7 +130,7 @@ def test_existing_equal_revision_is_used():
     [
         pytest.param(10, [], id="room for all"),
         pytest.param(1, ["web-1", "web-2"], id="the oldest go"),
-        pytest.param(0, ["web-1", "web-2", "web-4"], id="only the living stay"),
+        pytest.param(0, ["web-1", "web-2", "web-4"], id="only revisions in use stay"),
         pytest.param(-1, [], id="no limit"),
     ],
 )

@@ -22,7 +22,9 @@ def weight(number, **labels):
         pytest.param(None, "abcd", id="none"),
         pytest.param({"orderPriority": []}, "abcd", id="none said"),
         pytest.param(
-            {"orderPriority": [{"orderedKey": "turn"}]}, "dcba", id="who has none, then the greatest"
+            {"orderPriority": [{"orderedKey": "turn"}]},
+            "dcba",
+            id="pods without the label, then highest value",
         ),
         pytest.param(
             {"orderPriority": [{"orderedKey": "side"}, {"orderedKey": "turn"}]},
@@ -44,7 +46,7 @@ def weight(number, **labels):
                 ]
             },
             "abcd",
-            id="a selector that nobody can read selects nothing",
+            id="unparsable selector selects nothing",
         ),
     ],
 )
@@ -57,7 +59,7 @@ X = [{"key": "kind", "value": "x"}]
 
 
 def marked(text):
-    """Each character is a pod; what is in capitals is of kind x."""
+    """Return a pod for each character; capital letters are pods with `kind: x`."""
     return [pod(it, **({"kind": "x"} if it.isupper() else {})) for it in text]
 
 

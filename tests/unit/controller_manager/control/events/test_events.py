@@ -16,7 +16,7 @@ WEB = {
 
 
 def said(message="m", *, reason="Why", after=0, about=WEB, **more):
-    """Something that was said `after` so many seconds."""
+    """Return an occurrence that was reported `after` this many seconds."""
     return Occurrence(
         at=START + timedelta(seconds=after),
         nanoseconds=NANOSECONDS + int(after * 10**9),
@@ -29,7 +29,7 @@ def said(message="m", *, reason="Why", after=0, about=WEB, **more):
 
 
 def short(write):
-    """An Event in a few words."""
+    """Return the verb, message and count of an Event write."""
     if write is None:
         return None
     verb = "patch" if write.change else "create"
@@ -126,7 +126,7 @@ def test_event_rate_of_object_is_limited(counted):
     assert told[24] == "patch m x25"
     assert told[25:] == [None] * 5
     assert short(counted.write(said(after=299))) is None
-    # What was not told is counted all the same.
+    # Events that were not written are counted, too.
     assert short(counted.write(said(after=601))) == "patch m x32"
 
 

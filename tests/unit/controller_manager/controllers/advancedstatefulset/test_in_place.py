@@ -100,9 +100,9 @@ def test_labels_change_without_restart():
 @pytest.mark.parametrize(
     ("policy", "kept"),
     [
-        pytest.param("ReCreate", False, id="always-anew"),
-        pytest.param("InPlaceIfPossible", False, id="anew-if-it-must-be"),
-        pytest.param("InPlaceOnly", True, id="never-anew"),
+        pytest.param("ReCreate", False, id="recreate"),
+        pytest.param("InPlaceIfPossible", False, id="in-place-if-possible"),
+        pytest.param("InPlaceOnly", True, id="in-place-only"),
     ],
 )
 def test_unsupported_in_place_change_follows_policy(policy, kept):
@@ -136,7 +136,7 @@ def test_pods_without_readiness_gate_are_updated_in_place():
 
 
 def test_unlabelled_pod_in_update_is_unavailable():
-    """As one that was labelled by nobody when it began to change."""
+    """A pod that had no lifecycle label when its update began is such a pod."""
     sets = AdvancedSets(replicas=2, podManagementPolicy="Parallel", updateStrategy=in_place())
     sets.settle()
     sets.roll("a:2")

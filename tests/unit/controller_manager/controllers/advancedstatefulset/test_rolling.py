@@ -20,7 +20,7 @@ def deleted(sets):
 
 
 def waves(sets):
-    """The ordinals that go together, until no more do."""
+    """Return the ordinals deleted in each round, until none is deleted."""
     found = []
     while gone := deleted(sets):
         found.append(gone)
@@ -62,7 +62,7 @@ def test_unavailable_pods_count_and_are_replaced_first():
 
 
 def test_available_pod_waits_for_higher_ordinals():
-    """Upstream's order: the first that there is no room for ends the walk, even before one that is down."""
+    """As upstream, the walk ends at the first pod beyond maxUnavailable, even before an unavailable pod."""
     sets = settled(maxUnavailable=2)
     for ordinal in (0, 1):
         sets.run(ordinal, ready=False)
@@ -133,7 +133,7 @@ def test_new_pod_without_partition_gets_update_revision():
     assert (sets.image(0), sets.image(1)) == ("a:2", "a:2")
 
 
-# --- what holds it up
+# --- what blocks the update
 
 
 def test_paused_update_still_scales():
@@ -234,7 +234,7 @@ def test_recreated_pods_fill_missing_revisions_in_unordered_update():
     assert sets.image(2) == "a:2"
 
 
-# --- pods that somebody named
+# --- pods named in the spec
 
 
 def test_specified_pods_are_deleted_within_max_unavailable_and_recreated():

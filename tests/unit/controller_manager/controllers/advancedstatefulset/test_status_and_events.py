@@ -25,7 +25,7 @@ def settled(**spec):
 
 
 def told(sets, error=None):
-    """The status that is written at the end of a plan that ended so; None if none is."""
+    """Return the status that is written after a plan with this error, or None."""
     writes = [it for it in sets.plan_web().last(error) if isinstance(it, Update)]
     return writes[0].body["status"] if writes else None
 
@@ -155,7 +155,7 @@ def test_other_errors_set_no_condition():
     assert told(sets, status.Conflict("web-0")) is None
 
 
-# --- events, and whose pods are whose
+# --- events and ownership of pods
 
 
 def test_events_are_upstreams():

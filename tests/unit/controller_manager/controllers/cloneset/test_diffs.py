@@ -23,7 +23,7 @@ def pods(active=0, **more):
 
 
 def told(found):
-    """What is not nothing."""
+    """Return the fields that are not empty or zero."""
     return {name: value for name, value in asdict(found).items() if value}
 
 
@@ -80,21 +80,21 @@ NONE = pods()
             pods(5, to_delete=1),
             NONE,
             {"scale_up": 1, "scale_up_limit": 1, "surge": 1},
-            id="one more stands in for the one that is named",
+            id="replacement of a named pod",
         ),
         pytest.param(
             limits(5, 0, 0, 1),
             pods(6, to_delete=1, unavailable=1),
             NONE,
             {"surge": 1},
-            id="the stand-in is not ready",
+            id="replacement is not ready",
         ),
         pytest.param(
             limits(5, 0, 0, 1),
             pods(6, to_delete=1),
             NONE,
             {"surge": 1, "delete_ready_limit": 1},
-            id="the stand-in is ready",
+            id="replacement is ready",
         ),
         pytest.param(
             limits(5, 3, 1, 1),
@@ -123,7 +123,7 @@ NONE = pods()
             NONE,
             pods(5, to_delete=1),
             {"scale_up": 1, "scale_up_old": 1, "scale_up_limit": 1, "surge": 1, "surge_old": 1},
-            id="the stand-in is of the revision of the one that is named",
+            id="replacement has the named pod's revision",
         ),
         pytest.param(
             limits(5, 0, 1, 0, scale_max_unavailable=2),
@@ -137,7 +137,7 @@ NONE = pods()
             pods(3, unavailable=1),
             NONE,
             {"scale_up": 3, "scale_up_limit": 1},
-            id="who is not available counts for the limit",
+            id="unavailable pods count for the limit",
         ),
         pytest.param(
             limits(6, 0, 2, 0, scale_max_unavailable=2),
@@ -161,14 +161,14 @@ NONE = pods()
             pods(2, preparing_delete=1),
             NONE,
             {},
-            id="a pod that waits for its end is one",
+            id="pod preparing delete counts",
         ),
         pytest.param(
             limits(3, 0, 1, 0, excludes_preparing_delete=True),
             pods(2, preparing_delete=1),
             NONE,
             {"scale_up": 1, "scale_up_limit": 1},
-            id="or is none",
+            id="pod preparing delete is excluded",
         ),
     ],
 )

@@ -62,8 +62,8 @@ def test_pods_are_ordered_for_update(first, second):
     [
         *LESS_MISSED,
         pytest.param(pod("z", cost="-1"), pod("a", ready=1), id="cheaper"),
-        pytest.param(pod("z"), pod("a", cost="+10", ready=61), id="a cost that is no number is none"),
-        pytest.param(pod("z"), pod("a", cost="008", ready=61), id="neither is this"),
+        pytest.param(pod("z"), pod("a", cost="+10", ready=61), id="cost with a plus sign"),
+        pytest.param(pod("z"), pod("a", cost="008", ready=61), id="cost with leading zeros"),
     ],
 )
 def test_pods_are_ordered_for_deletion(first, second):

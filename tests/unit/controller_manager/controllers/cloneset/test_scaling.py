@@ -152,7 +152,7 @@ def test_deletion_spreads_pods(constraints, survivor):
     assert len({pod["spec"]["nodeName"] for pod in clones.pods}) == 2
 
 
-# --- pods that somebody names
+# --- pods named in the spec
 
 
 def test_pod_with_specified_delete_label_is_replaced():
@@ -207,7 +207,7 @@ def test_surge_pod_is_created_before_specified_deletion():
     assert clones.count("replicas", "availableReplicas") == [5, 5]
 
 
-# --- pods that are held
+# --- pods held by hooks
 
 
 def test_hooked_pod_waits_before_deletion():
@@ -268,7 +268,7 @@ def test_pod_without_hook_label_is_normal_after_it_is_set():
     assert clones.states == ["Normal"]
 
 
-# --- whose the pods are
+# --- ownership of pods
 
 
 def test_relabelled_pod_is_released():

@@ -23,7 +23,7 @@ def gate(clones, name):
     return condition["status"], condition.get("reason")
 
 
-# --- made anew
+# --- recreated
 
 
 def test_outdated_pod_is_marked_deleted_and_recreated():

@@ -31,7 +31,7 @@ class Crons(FakeApiServer):
         self.add(CRON_JOBS, {"metadata": metadata, "spec": {**defaults, **spec}, "status": {}})
 
     def sync(self):
-        """One reconciliation; its writes, as (verb, plural)."""
+        """Reconcile once; return the writes as (verb, plural)."""
         writes, self.error = self.reconcile(KEY)
         return [(verb, resource.plural) for verb, resource, _ in writes]
 

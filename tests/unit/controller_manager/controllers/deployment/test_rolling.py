@@ -13,7 +13,7 @@ from tests.support.controllers.deployments import RECREATE, Cluster, deployment,
 
 
 def sets(*sizes, availables=None):
-    """The oldest first; all of their pods are available unless it is said otherwise."""
+    """Return ReplicaSets, oldest first; all of their pods are available by default."""
     counts = availables or sizes
     return [
         SetView.of(
@@ -34,10 +34,10 @@ def view(replicas, surge, unavailable):
     ("wanted", "new", "old_sets", "expected"),
     [
         pytest.param((10, 0, 2), 0, [10], 0, id="no room without surge"),
-        pytest.param((10, 2, 0), 0, [10], 2, id="the surge is room"),
-        pytest.param((10, 2, 0), 0, [5], 7, id="what the old ones left is room"),
+        pytest.param((10, 2, 0), 0, [10], 2, id="room by surge"),
+        pytest.param((10, 2, 0), 0, [5], 7, id="room by smaller old sets"),
         pytest.param((10, 5, 5), 6, [2], 10, id="no more than wanted"),
-        pytest.param((10, 2, 2), 5, [4, 4], 5, id="too many already: not less for that"),
+        pytest.param((10, 2, 2), 5, [4, 4], 5, id="too many pods do not shrink the set"),
         pytest.param((5, 2, 2), 8, [0], 5, id="a new set that is too large shrinks"),
         pytest.param((3, "25%", "25%"), 0, [3], 1, id="a share is rounded up"),
         pytest.param((0, 2, 2), 0, [0], 0, id="none are wanted"),
@@ -56,8 +56,8 @@ def test_surplus_available_pods_of_old_sets_limit_new_set():
     ("wanted", "new", "old_sets", "expected"),
     [
         pytest.param((10, 2, 2), (2, 0), [(10, 10)], [8], id="down to what must be available"),
-        pytest.param((10, 2, 0), (2, 0), [(10, 10)], [10], id="none may be missing"),
-        pytest.param((10, 2, 0), (2, 2), [(10, 10)], [8], id="new ones took their place"),
+        pytest.param((10, 2, 0), (2, 0), [(10, 10)], [10], id="no unavailable pods allowed"),
+        pytest.param((10, 2, 0), (2, 2), [(10, 10)], [8], id="new pods replace old ones"),
         pytest.param((10, 2, 2), (4, 2), [(8, 8)], [6], id="new ones that are not available do not count"),
         pytest.param((10, 3, 2), (5, 0), [(8, 7)], [8], id="new ones that crash hold the old ones"),
         pytest.param((10, 3, 2), (8, 7), [(5, 0)], [1], id="after a step back the crashing ones go"),
@@ -84,7 +84,7 @@ def cluster():
 
 
 def course(cluster, rounds=30):
-    """The sizes of the sets, each time when they changed, while pods become ready one round after they were made."""
+    """Return each change of the sets' sizes; pods become ready one round after their creation."""
     seen = [cluster.sizes]
     for _ in range(rounds):
         cluster.roll_on()
@@ -211,10 +211,10 @@ def woken(cluster, change):
 @pytest.mark.parametrize(
     ("strategy", "phase", "gone", "expected"),
     [
-        pytest.param(RECREATE, "Running", True, ["web"], id="a pod went"),
+        pytest.param(RECREATE, "Running", True, ["web"], id="a pod was deleted"),
         pytest.param(RECREATE, "Failed", False, ["web"], id="a pod ended"),
-        pytest.param(RECREATE, "Running", False, [], id="of a pod that runs its set tells"),
-        pytest.param(rolling(1, 1), "Running", True, [], id="who rolls does not wait for it"),
+        pytest.param(RECREATE, "Running", False, [], id="running pod changed"),
+        pytest.param(rolling(1, 1), "Running", True, [], id="rolling update does not wait for pods"),
     ],
 )
 def test_pod_changes_wake_recreate_deployments_only(cluster, strategy, phase, gone, expected):
@@ -235,7 +235,7 @@ def test_ownerless_pods_map_to_no_deployment(cluster):
     assert woken(cluster, _change(PODS.view({"metadata": metadata}), gone=True)) == []
 
 
-# --- whose the sets are
+# --- ownership of the sets
 
 
 def test_matching_orphan_set_is_adopted_as_old(cluster):

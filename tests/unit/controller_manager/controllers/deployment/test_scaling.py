@@ -22,7 +22,7 @@ def one_set(number, size, *, desired=None, most=None, available=None):
 
 
 def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
-    """The sizes of all sets, the oldest first, when the Deployment wanted `before` until now."""
+    """Return the sizes of all sets, oldest first, after scaling a Deployment of `before` replicas."""
     view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
     views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*old_sets, new])]
     state = DeploymentState(deployment=view, new=views[-1], old_sets=views[:-1])
@@ -99,10 +99,10 @@ def test_proportions_without_annotation_and_status_scale_largest_set():
     [
         pytest.param("3", 3, False, id="as it was"),
         pytest.param("2", 3, True, id="another number"),
-        pytest.param("2", 0, False, id="of a set without pods nothing is asked"),
+        pytest.param("2", 0, False, id="set without pods is ignored"),
         pytest.param(None, 3, False, id="never sized"),
-        pytest.param("-2", 3, False, id="no number"),
-        pytest.param("99999999999", 3, False, id="no number of 32 bits"),
+        pytest.param("-2", 3, False, id="negative number"),
+        pytest.param("99999999999", 3, False, id="number beyond 32 bits"),
     ],
 )
 def test_scaling_is_detected_by_desired_replicas_annotation(desired, size, expected):

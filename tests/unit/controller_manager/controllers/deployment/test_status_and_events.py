@@ -143,7 +143,7 @@ def test_replica_failure_of_set_is_reported(cluster):
 
 
 def stuck(cluster, deadline=10, **spec):
-    """A rollout whose new pods never become ready."""
+    """Start a rollout whose new pods never become ready."""
     cluster.deploy(replicas=2, progressDeadlineSeconds=deadline, strategy=rolling(1, 0), **spec).settle()
     cluster.clock.advance(100)
     cluster.release("a:2")

@@ -70,7 +70,7 @@ class Guarded(FakeApiServer):
         pytest.param({"maxUnavailable": 1}, 5, 0, [5, 5, 4, 1], id="at most one missing"),
         pytest.param({"maxUnavailable": "30%"}, 5, 0, [5, 5, 3, 2], id="a missing share, rounded up"),
         pytest.param({"maxUnavailable": 9}, 5, 0, [5, 5, 0, 5], id="more missing than there are"),
-        pytest.param({}, 2, 0, [0, 2, 0, 0], id="a budget that says nothing"),
+        pytest.param({}, 2, 0, [0, 2, 0, 0], id="budget without limits"),
     ],
 )
 def test_disruption_counts(spec, ready, others, expected):
@@ -119,7 +119,7 @@ def test_scales_of_several_controllers_are_added():
             "daemonsets.apps does not implement the scale subresource",
             id="a kind without scale",
         ),
-        pytest.param(kinds.CRON_JOBS, 'found no controllers for pod "web-0"', id="a kind nobody knows"),
+        pytest.param(kinds.CRON_JOBS, 'found no controllers for pod "web-0"', id="unknown kind"),
     ],
 )
 def test_uncountable_controller_allows_no_disruptions(resource, problem):
@@ -204,7 +204,7 @@ def test_deleting_pod_is_not_healthy():
     assert world.counts() == [1, 0, 1, 0]
 
 
-# --- which changes concern it
+# --- mapping of changes to keys
 
 
 def keys(world, resource, old, new):
@@ -240,7 +240,7 @@ def test_selector_is_printed_as_in_go():
     assert selector_text(None) == "nil"
 
 
-# --- conditions that nothing came of
+# --- conditions of evictions that did not happen
 
 
 def targeted(world, **changes):

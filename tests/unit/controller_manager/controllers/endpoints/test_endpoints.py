@@ -16,7 +16,7 @@ KEY = Key("default", "web")
 
 
 def planned(objects, remembered=None):
-    """What is written."""
+    """Return the planned actions without Remember."""
     actions = reconcile(Cached(objects), KEY, NOW, remembered).actions
     return tuple(action for action in actions if not isinstance(action, Remember))
 
@@ -104,7 +104,7 @@ def test_named_ports_group_addresses_into_subsets():
 
 
 def test_ports_are_sorted_by_hash():
-    """As a real controller wrote them."""
+    """The expected order is that of the real controller."""
     ports = [
         {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
         for name, port in (("b", 81), ("a", 8080))

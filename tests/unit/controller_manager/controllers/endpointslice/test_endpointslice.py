@@ -25,7 +25,7 @@ LABELS = {
 
 
 def planned(svc, pods, slices=(), *, most=3, nodes=(NODE,), memory=None):
-    """The writes and events; what is remembered is left out."""
+    """Return the planned writes and Events, without Remember."""
     actions = all_planned(svc, pods, slices, most=most, nodes=nodes, memory=memory)
     return tuple(action for action in actions if not isinstance(action, Remember))
 
@@ -54,7 +54,7 @@ def test_the_annotation_names_what_changed_since_and_goes_where_nothing_did():
 
 
 def made(actions):
-    """The slices that there are after these creations."""
+    """Return the slices that exist after these creations."""
     assert all(isinstance(action, Create) for action in actions)
     bodies = [body for action in actions for body in action.bodies]
     return [

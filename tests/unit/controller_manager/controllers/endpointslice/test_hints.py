@@ -48,19 +48,19 @@ def planned(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=False):
 
 
 def changes_of(actions):
-    """The actions without what is remembered."""
+    """Return the actions without Remember."""
     return tuple(action for action in actions if not isinstance(action, Remember))
 
 
 def written(actions):
-    """The slices after these actions, with names."""
+    """Return the named slices after these actions."""
     bodies = [body for action in actions if isinstance(action, Create) for body in action.bodies]
     named = [body | {"metadata": body["metadata"] | {"name": f"web-{at}"}} for at, body in enumerate(bodies)]
     return named + [action.body for action in actions if isinstance(action, Update)]
 
 
 def zones(actions):
-    """Of each endpoint, in the order of the pods."""
+    """Return the zones in the hints of all endpoints, in the order of the pods."""
     endpoints = [endpoint for one in written(actions) for endpoint in one["endpoints"]]
     hints = [endpoint.get("hints", {}).get("forZones", []) for endpoint in endpoints]
     return "".join(zone["name"] for each in hints for zone in each)

@@ -27,7 +27,7 @@ def thing(*owners, finalizers=()):
 @pytest.mark.parametrize(
     ("owner_states", "has_dependents", "is_in_circle", "expected"),
     [
-        pytest.param([], False, False, Keep(), id="owned by nobody"),
+        pytest.param([], False, False, Keep(), id="no owner"),
         pytest.param([SOLID], True, False, Keep(), id="owned"),
         pytest.param([SOLID, SOLID], False, False, Keep(), id="owned twice"),
         pytest.param([DANGLING], True, False, Remove(propagation="Background"), id="lost its owner"),

@@ -52,7 +52,7 @@ DISCOVERED = [
 
 
 class Asked:
-    """A metrics API whose answers are scripted."""
+    """A metrics API with scripted responses."""
 
     def __init__(self, *outcomes, discovered=DISCOVERED):
         self.transport = ScriptedTransport()

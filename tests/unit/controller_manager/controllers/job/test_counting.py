@@ -230,7 +230,7 @@ def _relabelled(jobs):
 
 
 def test_restart_during_counting_counts_each_pod_once():
-    """After the names are written, after the finalizers are gone, and after both."""
+    """The restart comes before or after each step: written pod names, removed finalizers, and both."""
     for writes in range(4):
         jobs = Jobs(parallelism=3, completions=3)
         jobs.sync()
@@ -244,7 +244,7 @@ def test_restart_during_counting_counts_each_pod_once():
 
 
 def _begin(jobs, plans):
-    """Carry out only so many of the plans that follow each other."""
+    """Execute only this many of the consecutive plans."""
     plan = jobs.plan(("default", "j"))
     for _ in range(plans):
         if plan is None:

@@ -18,11 +18,13 @@ def thing(*finalizers, **metadata):
     ("resource", "objects", "seconds"),
     [
         pytest.param(PODS, [], 0, id="no pods"),
-        pytest.param(PODS, [thing()], 30, id="a pod that says nothing"),
+        pytest.param(PODS, [thing()], 30, id="a pod without deletion timestamp"),
         pytest.param(
             PODS, [thing(deletionTimestamp="2030-01-01T00:00:12Z")], 12, id="a pod with a grace period"
         ),
-        pytest.param(PODS, [thing(deletionTimestamp="2029-12-31T23:00:00Z")], 0, id="a pod that is late"),
+        pytest.param(
+            PODS, [thing(deletionTimestamp="2029-12-31T23:00:00Z")], 0, id="a pod past its grace period"
+        ),
         pytest.param(JOBS, [thing()], 0, id="a job"),
         pytest.param(JOBS, [thing("a/b")], 15, id="a job that is held"),
     ],

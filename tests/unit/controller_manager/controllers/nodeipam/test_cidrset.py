@@ -66,7 +66,7 @@ def test_cidr_of_other_network_is_refused(stranger):
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 7)), max_size=40))
 def test_no_cidr_is_allocated_twice(steps):
-    """None allocates; a number gives back the part of that number."""
+    """The step None allocates a CIDR; a number releases the CIDR with that number."""
     one, held = parts("10.0.0.0/21", 24), set()
     for step in steps:
         if step is not None:

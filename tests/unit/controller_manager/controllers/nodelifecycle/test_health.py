@@ -146,10 +146,10 @@ def test_no_execute_taints_follow_conditions(ready, present, taints):
 @pytest.mark.parametrize(
     ("ready", "ill", "state", "rate"),
     [
-        pytest.param(3, 0, State.NORMAL, 0.1, id="all well"),
-        pytest.param(1, 2, State.NORMAL, 0.1, id="few are ill"),
-        pytest.param(4, 5, State.PARTIAL, 0, id="many of a few"),
-        pytest.param(40, 60, State.PARTIAL, 0.01, id="many of many"),
+        pytest.param(3, 0, State.NORMAL, 0.1, id="all nodes ready"),
+        pytest.param(1, 2, State.NORMAL, 0.1, id="two of three nodes unready"),
+        pytest.param(4, 5, State.PARTIAL, 0, id="many of few nodes unready"),
+        pytest.param(40, 60, State.PARTIAL, 0.01, id="many of many nodes unready"),
         pytest.param(0, 1, State.FULL, 0.1, id="the only one"),
         pytest.param(5, 5, State.NORMAL, 0.1, id="below the threshold"),
     ],

@@ -293,7 +293,7 @@ def test_host_path_volume_with_delete_policy_is_deleted():
         pytest.param(
             {"hostPath": None, "nfs": {"server": "s"}},
             'error getting deleter volume plugin for volume "vol": no deletable volume plugin matched',
-            id="nobody's",
+            id="no plugin",
         ),
     ],
 )
@@ -346,7 +346,7 @@ def test_superfluous_pre_bound_volume_keeps_claim_ref():
     assert storage.get_volume("other")["spec"]["claimRef"] == {"namespace": "default", "name": "data"}
 
 
-# --- which changes concern whom
+# --- mapping of changes to keys
 
 
 def keys(storage, resource, old, new):

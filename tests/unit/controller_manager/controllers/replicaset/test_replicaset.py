@@ -48,7 +48,7 @@ def running(cluster, **spec):
         pytest.param(1, 3, ["create"] * 2, id="grows"),
         pytest.param(3, 1, ["delete"] * 2, id="shrinks"),
         pytest.param(2, 0, ["delete"] * 2, id="shrinks to nothing"),
-        pytest.param(2, 2, [], id="has what it wants"),
+        pytest.param(2, 2, [], id="at the desired size"),
     ],
 )
 def test_pods_are_created_and_deleted_to_match_replicas(cluster, have, want, expected):
@@ -150,7 +150,7 @@ def test_deleting_set_updates_status_only(cluster):
     assert told(cluster)["replicas"] == 1
 
 
-# --- what it says
+# --- status and events
 
 
 def test_status_counts_pods(cluster):
@@ -228,7 +228,7 @@ def failure(cluster):
 
 
 def fail(cluster, error):
-    """What is written when the plan ended by the error."""
+    """Apply the writes of a plan that ended with the error."""
     for action in cluster.plan_of(REPLICA_SET).last(error):
         cluster._update(action)
 

@@ -266,7 +266,7 @@ def test_restart_after_each_write_leads_to_same_end(writes):
     assert pods.get(RESOURCE_CLAIMS, "s") is None
 
 
-# --- which keys
+# --- mapping of changes to keys
 
 
 def keys(pods, number, change):

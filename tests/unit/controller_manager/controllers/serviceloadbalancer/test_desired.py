@@ -42,11 +42,11 @@ def test_service_needs_load_balancer_or_cleanup(subject, wanted, cleanup):
 @pytest.mark.parametrize(
     ("old", "new", "looked"),
     [
-        pytest.param(None, service(), True, id="it is new"),
-        pytest.param(None, service("ClusterIP"), False, id="it is none"),
-        pytest.param(service("ClusterIP"), service(), True, id="it becomes one"),
-        pytest.param(service(), service("ClusterIP", **OURS), True, id="it is one no longer"),
-        pytest.param(service(), service(ip="1.2.3.4", **OURS), False, id="what this controller wrote"),
+        pytest.param(None, service(), True, id="new Service"),
+        pytest.param(None, service("ClusterIP"), False, id="other Service type"),
+        pytest.param(service("ClusterIP"), service(), True, id="becomes a load balancer"),
+        pytest.param(service(), service("ClusterIP", **OURS), True, id="no longer a load balancer"),
+        pytest.param(service(), service(ip="1.2.3.4", **OURS), False, id="own status write"),
         pytest.param(service(), service(annotations={"a": "b"}), True, id="an annotation"),
         pytest.param(service(), service(ports=[{"port": 80}]), True, id="a port"),
         pytest.param(service(), service(loadBalancerIP="1.2.3.4"), True, id="an address"),

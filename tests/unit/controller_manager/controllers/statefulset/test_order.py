@@ -158,10 +158,10 @@ def test_partition_counts_from_start_ordinal():
         pytest.param(1, "Parallel", [], ["web-4"], id="one"),
         pytest.param(2, "Parallel", [], ["web-4", "web-3"], id="a number"),
         pytest.param("50%", "Parallel", [], ["web-4", "web-3"], id="a share is rounded down"),
-        pytest.param("10%", "Parallel", [], ["web-4"], id="but not to nothing"),
-        pytest.param(2, "OrderedReady", [], ["web-4", "web-3"], id="in order too"),
-        pytest.param(2, "Parallel", [1], ["web-1", "web-4"], id="the broken goes free and counts"),
-        pytest.param(1, "Parallel", [0, 1], ["web-1", "web-0"], id="only the broken where there is no room"),
+        pytest.param("10%", "Parallel", [], ["web-4"], id="at least one"),
+        pytest.param(2, "OrderedReady", [], ["web-4", "web-3"], id="also with OrderedReady"),
+        pytest.param(2, "Parallel", [1], ["web-1", "web-4"], id="unhealthy pod is replaced and counts"),
+        pytest.param(1, "Parallel", [0, 1], ["web-1", "web-0"], id="only unhealthy pods without room"),
     ],
 )
 def test_max_unavailable_limits_update(limit, policy, broken, deleted):

@@ -22,7 +22,7 @@ def status_writes(sets):
 
 
 def stepwise(sets):
-    """Show the controller every step of every pod."""
+    """Change one pod at a time, and reconcile after each change."""
     for _ in range(60):
         before = sets.revision
         sets.round()
@@ -141,7 +141,7 @@ def test_failed_reconciliation_still_writes_status():
     assert sets.status["observedGeneration"] == 2
 
 
-# --- which changes concern it
+# --- mapping of changes to keys
 
 
 def pod(name="web-0", labels=None, owner=None):

@@ -53,9 +53,11 @@ def test_existing_claim_is_reused():
     ("deleted", "scaled", "wanted", "condemned"),
     [
         pytest.param("Retain", "Retain", [], [], id="kept always"),
-        pytest.param("Delete", "Retain", ["StatefulSet"], ["StatefulSet"], id="with the set"),
-        pytest.param("Retain", "Delete", [], ["Pod"], id="with the pod that is too many"),
-        pytest.param("Delete", "Delete", ["StatefulSet"], ["Pod"], id="with whichever goes first"),
+        pytest.param("Delete", "Retain", ["StatefulSet"], ["StatefulSet"], id="deleted with the set"),
+        pytest.param("Retain", "Delete", [], ["Pod"], id="deleted on scale down"),
+        pytest.param(
+            "Delete", "Delete", ["StatefulSet"], ["Pod"], id="deleted with the set and on scale down"
+        ),
     ],
 )
 def test_claim_owners_follow_retention_policy(deleted, scaled, wanted, condemned):
@@ -85,7 +87,7 @@ def test_pod_waits_for_deletion_of_predecessors_claim():
     sets.settle()
     sets.scale(1)
     sets.round()
-    sets.remove_pod(1)  # and the garbage collector has not come yet
+    sets.remove_pod(1)  # and the garbage collector has not run yet
     sets.scale(2)
     assert sets.round() == []
     sets.finish()

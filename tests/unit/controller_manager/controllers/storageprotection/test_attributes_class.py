@@ -34,7 +34,7 @@ def gold(storage):
 
 
 def deleted(storage):
-    """The class after its deletion was asked for and the controller has seen it."""
+    """Request the deletion of the class, reconcile, and return the class."""
     storage.delete(VOLUME_ATTRIBUTES_CLASSES, gold(storage))
     _, error = storage.reconcile(GOLD)
     assert error is None

@@ -18,15 +18,15 @@ def tolerating(key="", seconds=None, **fields):
 @pytest.mark.parametrize(
     ("taints", "tolerations", "seconds"),
     [
-        pytest.param([UNREACHABLE], [], 0, id="not at all"),
-        pytest.param([UNREACHABLE], [tolerating("other")], 0, id="only another"),
+        pytest.param([UNREACHABLE], [], 0, id="no toleration"),
+        pytest.param([UNREACHABLE], [tolerating("other")], 0, id="toleration of another taint"),
         pytest.param([UNREACHABLE], [tolerating(UNREACHABLE["key"], 300)], 300, id="five minutes"),
-        pytest.param([UNREACHABLE], [tolerating(UNREACHABLE["key"])], None, id="for ever"),
+        pytest.param([UNREACHABLE], [tolerating(UNREACHABLE["key"])], None, id="without limit"),
         pytest.param([UNREACHABLE], [tolerating()], None, id="everything"),
         pytest.param(
             [UNREACHABLE], [tolerating(UNREACHABLE["key"], effect="NoSchedule")], 0, id="another effect"
         ),
-        pytest.param([UNREACHABLE], [tolerating(UNREACHABLE["key"], -5)], 0, id="less than nothing"),
+        pytest.param([UNREACHABLE], [tolerating(UNREACHABLE["key"], -5)], 0, id="negative seconds"),
         pytest.param([UNREACHABLE, GPU], [tolerating(UNREACHABLE["key"], 300)], 0, id="one of two"),
         pytest.param(
             [UNREACHABLE, GPU],

@@ -13,11 +13,11 @@ def shares(total, places, *, adapts=False, reserves=False):
     return [*allocate(total, places, adapts=adapts, reserves=reserves).items()]
 
 
-# --- numbers that are specified
+# --- specified replicas
 
 
 def currently(*specified, **current):
-    """Places with these current replicas, and with what is specified for them, from the first on."""
+    """Return subsets with these current replicas; the first ones have specified replicas."""
     asked = [*specified, *[None] * (len(current) - len(specified))]
     return [
         SubsetInfo(name=name, current=count, exists=True, replicas=replicas)
@@ -84,7 +84,7 @@ ENDLESS = None
 
 
 def between(least, most, **states):
-    """Places with these bounds; each state is a list with the values of all of them."""
+    """Return subsets with these bounds; each state is a list with a value per subset."""
     rows = [{field: values[number] for field, values in states.items()} for number in range(len(most))]
     return [
         SubsetInfo(name=f"s{number}", min_replicas=low, max_replicas=high, **row)
@@ -127,7 +127,7 @@ def test_equal_bounds_fix_replicas(way):
 
 
 def pending(least, most, current, waiting):
-    """Pods that wait for a node; -1 of a subset without pods that is to be avoided."""
+    """Return subsets with pods waiting for a node; -1 marks an unschedulable subset without such pods."""
     return between(
         least,
         most,
@@ -170,11 +170,11 @@ def test_missing_subset_is_allocated_like_others():
     assert shares(3, between([0, 0], [2, ENDLESS]), adapts=True) == [("s0", 2), ("s1", 1)]
 
 
-# --- pods that others stand for
+# --- reserved pods
 
 
 def reserving(least, most, current, reserved):
-    """Reserved pods; -1 of a subset that was unschedulable until now and has none."""
+    """Return subsets with reserved pods; -1 marks one that was unschedulable and has none."""
     return between(
         least,
         most,

@@ -63,16 +63,16 @@ def test_default_schedule_times():
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(waiting(15), 15, id="it may still find one"),
-        pytest.param(waiting(30), 0, id="just now it took too long"),
-        pytest.param(waiting(31), -1, id="it took too long"),
-        pytest.param(waiting(31, deleting=True), None, id="it goes"),
-        pytest.param(waiting(31, phase="Running"), None, id="it runs"),
-        pytest.param(waiting(31, node="n"), None, id="it has one"),
-        pytest.param(waiting(31, reason="SchedulerError"), None, id="it is not the nodes' fault"),
-        pytest.param(waiting(31, scheduled="True"), None, id="it is scheduled"),
+        pytest.param(waiting(15), 15, id="within the timeout"),
+        pytest.param(waiting(30), 0, id="timeout just reached"),
+        pytest.param(waiting(31), -1, id="timeout exceeded"),
+        pytest.param(waiting(31, deleting=True), None, id="deleting"),
+        pytest.param(waiting(31, phase="Running"), None, id="running"),
+        pytest.param(waiting(31, node="n"), None, id="bound to a node"),
+        pytest.param(waiting(31, reason="SchedulerError"), None, id="pending for another reason"),
+        pytest.param(waiting(31, scheduled="True"), None, id="PodScheduled is true"),
         pytest.param(
-            PodView.of({"metadata": {"name": "p", "creationTimestamp": ago(31)}}), None, id="nobody looked"
+            PodView.of({"metadata": {"name": "p", "creationTimestamp": ago(31)}}), None, id="no condition yet"
         ),
     ],
 )

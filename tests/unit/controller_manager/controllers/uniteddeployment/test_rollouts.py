@@ -46,7 +46,7 @@ def test_manual_partitions_are_read(strategy, expected):
 
 
 def released(kind, **partitions):
-    """Ten pods of the first version, of which these are to keep it while the second comes."""
+    """Roll out a second version of ten pods, with these partitions of the subsets."""
     foo = United(kind, "ab", replicas=10).settle()
     foo.keep(**partitions)
     foo.release("a:2")
@@ -200,7 +200,7 @@ def numbers(foo):
 
 
 def image(recorded):
-    """The image of the one workload template that a revision records beside its `$patch`."""
+    """Return the image of the workload template that a revision records beside its `$patch`."""
     workload = next(value for field, value in recorded.items() if field != "$patch")
     return workload["spec"]["template"]["spec"]["containers"][0]["image"]
 

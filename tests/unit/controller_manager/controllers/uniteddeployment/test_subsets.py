@@ -257,8 +257,10 @@ def test_deleting_united_deployment_is_not_reconciled():
 @pytest.mark.parametrize(
     "broken",
     [
-        pytest.param({"template": {}}, id="no kind of workload"),
-        pytest.param({"selector": {"matchExpressions": [{"key": "a", "operator": "?"}]}}, id="no selector"),
+        pytest.param({"template": {}}, id="no workload template"),
+        pytest.param(
+            {"selector": {"matchExpressions": [{"key": "a", "operator": "?"}]}}, id="invalid selector"
+        ),
     ],
 )
 def test_invalid_united_deployment_is_not_reconciled(broken):

@@ -26,7 +26,7 @@ ON_NODE_A = requirement("node-name", "nodeA")
 
 
 def placed(kind, pods):
-    """The pod template of a subset that is on node A, made of this one."""
+    """Return the pod template that a subset on node A gets from this template."""
     foo = United(
         kind,
         [subset("a", nodeSelectorTerm={"matchExpressions": [ON_NODE_A]})],

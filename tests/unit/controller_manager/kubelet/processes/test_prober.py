@@ -22,7 +22,7 @@ def target(port=0, *, execute=no_command):
 
 
 async def answered(probe, answer, *, clock=CLOCK):
-    """What comes of a probe of a server that sends this after its first read, and what it was sent."""
+    """Probe a server that sends `answer` after its first read; return the result and the request."""
     requests = []
 
     async def serve(reader, writer):

@@ -20,7 +20,7 @@ FILES = {
 
 
 def run(*arguments, program="/agnhost"):
-    """What it writes, its code, None if it runs on, and how long it took."""
+    """Return the output, the exit code (None if it keeps running), and the elapsed time."""
     now = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
     host = Host(name="web", files=FileSystem(FILES), now=lambda: now, programs=PROGRAMS)
     running, written = run_command(host, (program, *arguments), {}), b""

@@ -29,7 +29,7 @@ def container(**options):
 
 
 def run(*argv, sent=b"", host=None, environment=None, most=100_000):
-    """The output, the errors, the code, and the seconds that it slept."""
+    """Return stdout, stderr, the exit code, and the seconds slept."""
     host = host or container()
     running = run_command(host, argv, environment or {"NAME": "kube"})
     written, answer = {1: b"", 2: b""}, None

@@ -19,7 +19,7 @@ KEY = Key("ns", "p")
 
 
 class Server:
-    """Keeps one pod, and everything that was done to it."""
+    """A fake server that stores one pod and records all writes."""
 
     def __init__(self, **status):
         self.pod = {"metadata": {"name": "p", "uid": "u", "resourceVersion": "1"}, "status": status}
@@ -139,7 +139,7 @@ async def test_stage_deletion_has_uid_and_no_grace(clock):
     assert server.done == [("Normal", "R", ""), ("delete", "u", 0)]
 
 
-# --- what the performer remembers
+# --- what the stage runner caches
 
 
 async def test_written_object_is_outdated_until_seen(clock):

@@ -171,7 +171,7 @@ def test_no_stage_is_chosen_from_none():
     assert choose([], POD, SeededRandom()) is None
 
 
-# --- what is done
+# --- effects
 
 TEMPLATE = """
 phase: Failed

@@ -24,7 +24,7 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
     ("subject", "hooks", "is_updated", "is_finished", "expected"),
     [
         pytest.param(pod("PreparingNormal"), {}, True, True, "Normal", id="new, on a node"),
-        pytest.param(pod("PreparingNormal", node=""), {}, True, True, None, id="new, nowhere yet"),
+        pytest.param(pod("PreparingNormal", node=""), {}, True, True, None, id="new, not scheduled"),
         pytest.param(pod("PreparingNormal"), {"preNormal": HOOK}, True, True, None, id="new, not held yet"),
         pytest.param(
             pod("PreparingNormal", node="", **HELD),
@@ -35,7 +35,7 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
             id="new and held",
         ),
         pytest.param(pod("Normal"), {}, False, True, None, id="normal"),
-        pytest.param(pod(""), {}, False, True, None, id="nobody tells"),
+        pytest.param(pod(""), {}, False, True, None, id="no state label"),
         pytest.param(pod("PreparingUpdate"), {"inPlaceUpdate": HOOK}, False, True, None, id="prepared"),
         pytest.param(
             pod("PreparingUpdate", **HELD), {"inPlaceUpdate": HOOK}, True, True, "Normal", id="taken back"
@@ -46,7 +46,7 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
             True,
             True,
             "Updated",
-            id="taken back, let go already",
+            id="taken back, hook label removed",
         ),
         pytest.param(pod("Updating"), {}, True, False, None, id="updating"),
         pytest.param(pod("Updating"), {}, True, True, "Normal", id="updated"),
@@ -58,8 +58,8 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
             pod("Updated", hold="true"), {"inPlaceUpdate": HOOK}, True, True, None, id="not wholly held yet"
         ),
         pytest.param(pod("Updated", **HELD), {"inPlaceUpdate": HOOK}, True, True, "Normal", id="held again"),
-        pytest.param(pod("Updated"), {}, True, True, "Normal", id="nobody is to hold it any more"),
-        pytest.param(pod("PreparingDelete"), {}, True, True, None, id="on its way out"),
+        pytest.param(pod("Updated"), {}, True, True, "Normal", id="hook removed"),
+        pytest.param(pod("PreparingDelete"), {}, True, True, None, id="preparing delete"),
     ],
 )
 def test_next_lifecycle_state(subject, hooks, is_updated, is_finished, expected):

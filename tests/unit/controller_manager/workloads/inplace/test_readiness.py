@@ -30,7 +30,7 @@ def pod(*reasons, gate=True, message=None):
 
 
 def said_by(patches):
-    """The status that is written, and the reasons; nothing, if nothing is."""
+    """Return the written condition's status and reasons, or None if nothing is written."""
     if not patches:
         return None
     ((condition,),) = [patch.body["status"]["conditions"] for patch in patches]

@@ -160,7 +160,7 @@ def test_updated_pod_opens_gate_again():
     assert (said["status"], said["reason"]) == ("True", None)
 
 
-# --- is it done
+# --- completion
 
 
 @pytest.mark.parametrize(
