@@ -1,4 +1,4 @@
-"""Both processes, with three simulated nodes, as the recordings had them."""
+"""Fixtures: the server and the controller manager as processes, with three simulated nodes, as in the recordings."""
 
 import pytest
 
@@ -10,12 +10,12 @@ AS_RECORDED = (
     "--simulate-kubelet-details=false",
     "--controllers=*,-service-lb-controller,-simulated-storage-class",
 )
-"""The nodes of the recordings were kwok's, in a cluster of no cloud."""
+"""The nodes of the recordings were kwok's, in a cluster without cloud provider."""
 
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory):
-    """The server, whose audit lies beside its kubeconfig as `audit`; each controller has an account of its own."""
+    """The server, whose audit log is beside its kubeconfig as `audit`; each controller has its own account."""
     folder = tmp_path_factory.mktemp("control-plane")
     arguments = ("--token-auth-file", TOKENS, "--service-cluster-ip-range", "10.0.0.0/16")
     with (

@@ -1,7 +1,7 @@
-"""Replay every recorded conversation with a real server and compare what comes back.
+"""Replay every recorded conversation with a real server and compare the responses.
 
 A conversation that differs fails the test of its file unless `differences.json` lists it with the reason. Every file is
-replayed by a test of its own against a fresh server; none is replayed twice. The recordings bring their own runner.
+replayed by a test of its own against a fresh server; none is replayed twice. The runner is part of the recordings.
 """
 
 import http.client
@@ -25,7 +25,7 @@ from tests.support.processes.process import ROOT, ApiServerProcess, ManagerProce
 from tests.support.recorded.recordings import COUNTS, DIFFERENCES, FOLDER, reasons
 
 OLDER = tuple(minor for minor in minors.OLDER if (FOLDER / minor).is_dir())
-"""Minor releases that were recorded as well."""
+"""Other minor versions that were recorded."""
 RUNNER = FOLDER / "golden.py"
 FILES = sorted(
     str(path.relative_to(FOLDER).with_suffix(""))
@@ -33,7 +33,7 @@ FILES = sorted(
     for path in (FOLDER / folder).glob("*.jsonl")
 )
 TIMING = "timing: "
-"""How a reason begins when the conversation may also come out the same."""
+"""Prefix of a reason if the conversation may also be equal."""
 JOBS = {
     "api": 1,
     "answers": 1,
@@ -42,7 +42,7 @@ JOBS = {
     "controllers/steps": 14,
     **dict.fromkeys(OLDER, 1),
 }
-"""How many conversations are held at once: those with controllers wait for most of their time."""
+"""Number of concurrent conversations: those with controllers mostly wait."""
 
 
 def test_every_recording_is_counted():
@@ -80,7 +80,7 @@ class OneSecond(RealClock):
 
 @pytest.fixture
 def url(recording, tmp_path):
-    """The address of a fresh server.
+    """Yield the address of a fresh server.
 
     Beside `rights` and `controllers` a controller manager runs, as when they were recorded. The entries of managedFields
     are ordered by the second of their last change; each of those conversations was recorded within one second.
@@ -101,7 +101,7 @@ def url(recording, tmp_path):
 
 
 def wait_for_aggregated_roles(server):
-    """The roles for users have their rules from a controller, which had made them long before a recording began."""
+    """The aggregated roles get their rules from a controller, which had run long before a recording began."""
     connection = http.client.HTTPSConnection(urlsplit(server.url).netloc, context=tls(server.kubeconfig))
     with closing(connection):
 

@@ -1,7 +1,7 @@
-"""What a real server made of every body that it was sent to create an object, as far as defaults made it.
+"""Defaults of created objects equal those of a real server, for every recorded creation.
 
-What other rooms add to a new object is left out of both sides, by the table below and for the reasons in it. What the
-recorder blanked out may be anything.
+Changes that other parts of the server make to a new object are removed from both sides, by the table below and
+for the reasons in it. Values that the recorder blanked out may be anything.
 """
 
 import re
@@ -96,7 +96,7 @@ MADE_ELSEWHERE = {
         "spec containers [] resources *": "admission",
     },
 }
-"""By kind, or by the recording that alone shows it: where, and who makes it.
+"""By kind, or by the only recording that shows it: the path, and the component that sets it.
 
 A path's steps are patterns of names; of a list's elements `[]` means all, `[field=pattern]` those whose field is so.
 """
@@ -104,14 +104,14 @@ A path's steps are patterns of names; of a list's elements `[]` means all, `[fie
 GONE = object()
 
 BLANK = re.compile(r"<(time|token)>")
-"""Values that differ from run to run. Other blanks are in places that are left out."""
+"""Values that differ from run to run. Other blanks are at paths that are removed."""
 
 ANSWERED = "Status"
-"""Instead of an object, where a subresource made none of its own."""
+"""The response kind of subresources that do not create an object of their own."""
 
 
 def creations():
-    """Each recorded request that made an object of a built-in kind, with what was made of it."""
+    """Yield each recorded request that created an object of a built-in kind, with the created object."""
     found = []
     for parameter in recordings.cases():
         if parameter.values[0] is None:
@@ -135,7 +135,7 @@ def given(request):
 
 
 def without(tree, path):
-    """The tree without what is at a path, and without what on the way to it is empty."""
+    """Return the tree without the value at a path, and without parents that become empty."""
     step, *rest = path
     if isinstance(tree, dict):
         left = {
@@ -166,7 +166,7 @@ def compared(tree, creation):
 
 
 def blanked(tree, made):
-    """The tree, with what the recorder blanked out in the other blanked out here."""
+    """Return the tree, with blanks where the recorder has blanks in the other."""
     if isinstance(tree, dict) and isinstance(made, dict):
         return {name: blanked(value, made.get(name)) for name, value in tree.items()}
     if isinstance(tree, list) and isinstance(made, list):

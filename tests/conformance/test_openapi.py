@@ -1,4 +1,4 @@
-"""OpenAPI documents as a real cluster publishes them: of every group, and of definitions of many forms."""
+"""OpenAPI documents equal those of a real cluster: of every group, and of definitions of many forms."""
 
 import lzma
 from pathlib import Path
@@ -27,7 +27,7 @@ def documents_of_customs():
 
 
 HASHES = orjson.loads((FOLDER / "hashes.json").read_bytes())
-"""Of the bytes of documents, and of version 2 with the custom kinds of `custom.yaml`."""
+"""Hashes of the documents' bytes, and of version 2 with the custom kinds of `custom.yaml`."""
 BUILTIN, CUSTOM = recorded("builtin"), recorded("custom")
 DOCUMENTS = Documents(ROWS, strategies=STRATEGIES)
 WITH_CUSTOMS = documents_of_customs()

@@ -1,7 +1,7 @@
-"""What a real server made of every patch that it carried out, and whom it then took for the owner of which field.
+"""Patched objects and their managed fields equal those of a real server, for every recorded patch.
 
-Each is replayed on the object as the server had answered it just before, by the pure functions alone: patch, decode,
-default, own. What other rooms do to an object that is written is left out of both sides.
+Each patch is applied to the object that the server had returned just before, by the pure functions alone: patch, decode,
+default, field ownership. Changes by other parts of the server are removed from both sides.
 """
 
 import re
@@ -37,12 +37,12 @@ PATH = re.compile(
     r"(?:/(?P<name>[^/?]+))?(?:/(?P<subresource>[^/?]+))?(?:\?(?P<query>.*))?"
 )
 RESETS = {"": ("status",), "status": ("spec",)}
-"""The ways to write an object that are replayed, each with what it cannot change."""
+"""The replayed verbs, each with the fields that it cannot change."""
 
 MADE_ELSEWHERE = {"update/namespace-finalize#1": "the finalizers of a namespace are kept by its strategy"}
 
 ELSEWHERE = ("generation", "resourceVersion", "managedFields")
-"""Metadata that is not a patch's to make."""
+"""Metadata that a patch cannot set."""
 
 
 class Write(NamedTuple):
@@ -65,7 +65,7 @@ class Write(NamedTuple):
 
 
 def writes(case):
-    """The case's writes, with what was seen of the same object before."""
+    """Yield the case's writes, each with the last response for the same object before."""
     seen: dict[str, Any] = {}
     for request, response in recordings.steps(case):
         path, answer = PATH.fullmatch(request.get("path") or ""), recordings.filled_in(response.get("body"))
@@ -77,7 +77,7 @@ def writes(case):
             subresource = path["subresource"] or ""
             yield Write(request, subresource, query, seen.get(name), response["status"], answer)
         if path["subresource"] and path["subresource"] not in RESETS:
-            # The object is another now, and was not shown.
+            # The object changed, and the response does not contain it.
             seen.pop(name, None)
         elif answer["kind"] != "Status" and SCHEMAS.kind(answer.get("apiVersion", ""), answer["kind"]):
             seen[name] = answer
@@ -97,16 +97,16 @@ def kind_of(tree):
 
 
 def settled(tree):
-    """The tree as it would be stored."""
+    """Return the tree as it would be stored."""
     made = {"apiVersion": tree["apiVersion"], "kind": tree["kind"]} | DECODER.decode(kind_of(tree), tree).tree
     DEFAULTER.default_object(made["apiVersion"], made["kind"], made)
     if tree["metadata"].get("managedFields") == []:
-        # Go writes no empty list, but it is one that was read.
+        # Go writes no empty list, but reads it as one.
         made["metadata"]["managedFields"] = []
     return made
 
 
-# --- what a patch makes
+# --- patched objects
 
 
 def is_patch(write):
@@ -132,7 +132,7 @@ def test_patched_object_matches_recording(write):
     assert compared(write, made) == compared(write, write.answer)
 
 
-# --- who owns what
+# --- managed fields
 
 
 def is_managed(write):
@@ -152,7 +152,7 @@ def field_manager(write, api_version, kind):
 
 
 def owners(tree):
-    """The entries, with their fields as text, for they have an order; the recorded times are not known to have one."""
+    """Return the entries with their fields as text: their order counts; the recorded times may be out of order."""
     entries = [
         entry | {"fieldsV1": orjson.dumps(entry["fieldsV1"])}
         for entry in tree["metadata"].get("managedFields", [])
@@ -161,7 +161,7 @@ def owners(tree):
 
 
 def written(write):
-    """The object that the write makes, with its owners."""
+    """Return the object after the write, with its managed fields."""
     named = write.answer if write.answer["kind"] != "Status" else write.before or write.body
     fields = field_manager(write, named["apiVersion"], named["kind"])
     settings = {"manager": write.query["fieldManager"], "time": NOW}

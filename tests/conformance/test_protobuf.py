@@ -1,4 +1,4 @@
-"""Objects, lists and watches as a real server wrote them, in protobuf beside their JSON.
+"""Objects, lists and watches as a real server encoded them in protobuf, compared with their JSON.
 
 A line is what one object was in both at nearly one moment: where
 the server changed it in between, its resourceVersions tell, and its status may differ as well.
@@ -14,7 +14,7 @@ from tests.support.recorded import recordings
 from tests.support.server.watch_frames import watch_events
 
 AS_THE_CLIENT_WROTE_IT = {"ControllerRevision"}
-"""Kinds that hold JSON text of a client's, with its spaces: read right, but not written to the byte."""
+"""Kinds that contain a client's JSON text with its spaces: decoded correctly, but not encoded to the same bytes."""
 
 
 @pytest.fixture(params=recordings.cases("protobuf.jsonl"))
@@ -23,7 +23,7 @@ def recording(request):
 
 
 def read(recording):
-    """The bytes, and the trees that they and the JSON beside them are."""
+    """Return the bytes, and the trees decoded from them and from the JSON."""
     data = base64.b64decode(recording["protobuf"])
     if recording["id"].startswith("watch/"):
         return (

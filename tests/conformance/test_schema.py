@@ -1,4 +1,4 @@
-"""What a real server answered is in Go's form, and what it refused to decode is refused in the same words."""
+"""A real server's responses are in Go's form, and bodies that it could not decode get the same errors."""
 
 import re
 
@@ -13,7 +13,7 @@ SCHEMAS = builtin.load()
 DECODER = Decoder()
 
 REFUSED = re.compile(r'\S+ in version "[^"]+" cannot be handled as an? \S+: (?!converting )(.*)', re.DOTALL)
-"""A body of another kind than the path's is decoded, and then refused as it cannot be converted."""
+"""A body of another kind than the path's is decoded, and then refused because it cannot be converted."""
 
 FIELD_WARNING = re.compile(r'"((?:unknown|duplicate) field .*)"')
 
@@ -38,7 +38,7 @@ def assert_written_again(tree):
 
 
 def as_recorded(tree):
-    """The recorder leaves out what a printed column is about."""
+    """The recorder removes the descriptions of columns."""
     for column in tree.get("columnDefinitions", ()):
         del column["description"]
     return tree
@@ -57,7 +57,7 @@ def test_unredacted_answers_are_encoded_unchanged(untouched):
 
 
 def refusal(response):
-    """What the server said of the request's body; nothing if it could read it."""
+    """Return the server's error about the request's body; nothing if it could decode it."""
     body = response.get("body")
     found = (
         REFUSED.fullmatch(body.get("message", ""))
@@ -68,7 +68,7 @@ def refusal(response):
 
 
 def decoding(kind, text, *, validation):
-    """What is said of a body: why it is refused, and what is warned of."""
+    """Return the errors and warnings for a body."""
     try:
         strict = DECODER.decode(kind, orjson.loads(text), text=text).strict
     except DecodeError as error:
@@ -79,7 +79,7 @@ def decoding(kind, text, *, validation):
 
 
 def bodies(case):
-    """Each body that is decoded into a built-in type: of writes of whole objects."""
+    """Yield each body that is decoded into a built-in type: of writes of whole objects."""
     for request, response in recordings.steps(case):
         text = request["raw"].encode() if "raw" in request else orjson.dumps(request.get("body"))
         text = text.replace(b"${ns}", b"<ns>")
@@ -99,7 +99,7 @@ def test_decoding_errors_match_recording(case):
 
 
 def test_decoding_error_messages_are_recognised():
-    """Else the test above would be glad of anything."""
+    """Otherwise the test above could pass without any case."""
     refused = [
         refusal(response)
         for parameter in recordings.cases("api/unknown-fields.jsonl")

@@ -1,6 +1,6 @@
-"""Sessions of kubectl with a real cluster, had again with ours: what kubectl prints must be the same.
+"""kubectl prints the same in recorded sessions with a real cluster and in sessions with ours.
 
-The recordings bring their own runner. `differences.json` lists the sessions that may differ, with the reason.
+The runner is part of the recordings. `differences.json` lists the sessions that may differ, with the reason.
 """
 
 import subprocess
@@ -17,12 +17,12 @@ DIFFERING = reasons("kubectl/sessions")
 """Why a session may differ, by its id."""
 
 THEIRS = "kg"
-"""What the runner's namespaces begin with."""
+"""Prefix of the runner's namespaces."""
 
 
 @pytest.fixture(scope="module")
 def kubectl():
-    """The newest that there is: some of what was recorded depends on its version."""
+    """The newest installed kubectl: some of the output depends on its version."""
     found = [binary.values[0] for binary in binaries() if binary.values[0] is not None]
     if not found:
         pytest.skip(NO_KUBECTL)
@@ -31,7 +31,7 @@ def kubectl():
 
 @pytest.fixture
 def quiet_control_plane(control_plane, kubectl):
-    """Without what earlier sessions leave to be deleted: one that drains a node would be told of it."""
+    """Wait until namespaces of earlier sessions are deleted: a session that drains a node would print their pods."""
     asked = [str(kubectl), "--kubeconfig", str(control_plane.kubeconfig)]
     present = subprocess.run(
         [*asked, "get", "namespaces", "-o", "name"], capture_output=True, text=True, check=True
@@ -73,7 +73,7 @@ def test_kubectl_sessions_print_recorded_output(session, quiet_control_plane, ku
 def prefixes(length):
     """How many steps are replayed of a session that is expected to differ, until it does.
 
-    Each step that differs is tried again for as long as one that is expected to be the same; the first one is enough.
+    A step that differs is retried until it times out, so the replay stops at the first one.
     """
     count = 1
     while count < length:

@@ -1,6 +1,6 @@
-"""Tables as a real server made them, from objects that it had answered just before, and what kubectl printed of tables.
+"""Tables of a real server, compared with tables made from the objects that it returned, and kubectl's output of tables.
 
-The objects come with times, addresses and the like blanked out, so cells are compared after the same is done to them.
+Times, addresses and similar values in the objects are blanked out, so cells are compared after the same replacement.
 """
 
 import re
@@ -26,7 +26,7 @@ PATH = re.compile(r"/(?:api|apis/([^/]+))/([^/]+)/(?:namespaces/[^/]+/)?([^/?]+)
 
 
 class Table(NamedTuple):
-    """A recorded table, and for each row the last that was seen of the object."""
+    """A recorded table, and the last recorded object of each row."""
 
     resource: Resource
     columns: list[tuple[Any, ...]]
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
 
 def resource_of(path):
-    """The row of the catalog that a request is for, if there is one."""
+    """Return the row of the catalog that a request is for, if there is one."""
     found = PATH.match(path)
     return CATALOG.get(tuple(found.groups(""))) if found else None
 
@@ -92,11 +92,11 @@ def test_table_cells_match_recording(table):
     assert [[blanked(cell) for cell in row] for row in cells] == table.rows
 
 
-# --- what kubectl printed
+# --- output of kubectl
 
 
 def headers():
-    """Each kind of table that kubectl was asked for, as (what it was asked, the row of the catalog, its first line)."""
+    """Yield each kind of table that kubectl printed, as (its arguments, the row of the catalog, its first line)."""
     cases = [param.values[0] for param in recordings.cases("kubectl/sessions.jsonl")]
     steps = [step for case in cases for step in case["steps"]]
     found = {
@@ -113,7 +113,7 @@ def headers_of(step):
         return
     for block in filter(None, step["out"].split("\n\n")):
         line, first, *_ = block.splitlines()
-        # Of several kinds, each row says whose it is: `role.rbac.authorization.k8s.io/reader`.
+        # In a table of several kinds, each row has its kind: `role.rbac.authorization.k8s.io/reader`.
         name = re.match("[a-z]+", first)[0] if "," in asked[1] else asked[1]
         resource = next((row for row in CATALOG.values() if name in names_of(row)), None)
         if resource is not None:

@@ -1,7 +1,7 @@
-"""How many writes each controller makes in a scenario, beside what the real ones made.
+"""The number of writes of each controller in a scenario is within the range of the real controllers.
 
-The recordings hold the least and the most over several runs of a real cluster: creations and deletions must be exact,
-and updates no more than ever seen. Time is stepped, so that how fast this machine is makes no difference.
+The recordings hold the minimum and maximum over several runs of a real cluster: creations and deletions must be exact,
+and updates not above the maximum. The clock is stepped, so the speed of the machine does not matter.
 """
 
 import pytest
@@ -26,10 +26,10 @@ CALLED = {
     "horizontal-pod-autoscaler": "autoscaler",
     "disruption-controller": "disruption",
 }
-"""The accounts of the controllers, as the recordings call them."""
+"""The accounts of the controllers, as the recordings name them."""
 NAMESPACE = "trail"
 QUIET = 90
-"""Seconds in which everything comes to rest."""
+"""Seconds in which the cluster becomes idle."""
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def carry_out(server, request):
 
 
 def broken(budget, found):
-    """Where what was found is outside the budget."""
+    """Return the counts outside the budget."""
     for kind in sorted({*budget, *found}):
         least, most = budget.get(kind, (0, 0))
         is_exact = kind.split()[1] in ("create", "delete")

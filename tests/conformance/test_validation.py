@@ -1,7 +1,7 @@
-"""What a real server refused of what it was sent to create: we refuse the same, in the same words, and nothing else.
+"""Validation of created objects refuses what a real server refused, with the same messages, and nothing else.
 
-Each kind's recordings are one test, which says how many of its answers were met. Worst is a false alarm: to refuse
-what a real server takes.
+Each kind's recordings are one test, which reports how many responses were equal. A false refusal is the worst result:
+an object that a real server accepts.
 """
 
 import re
@@ -46,9 +46,9 @@ class Verdict(Enum):
 
 
 def creations():
-    """Each recorded request to create an object of a built-in kind that was not refused for its form, by kind.
+    """Yield each recorded request to create an object of a built-in kind that was not refused for its form, by kind.
 
-    A kind that has no rules yet cannot be judged.
+    A kind without rules is skipped.
     """
     found = defaultdict(list)
     for parameter in recordings.cases():
@@ -61,7 +61,7 @@ def creations():
 
 
 def is_about(resource, response):
-    """Whether an object was made, or refused for what it is: there are also wrong options."""
+    """Whether an object was created, or refused by validation: some requests have invalid options."""
     body = response["body"]
     return response["status"] == CREATED or (
         response["status"] == INVALID and body["details"]["kind"] == resource.kind
@@ -76,7 +76,7 @@ def resource_of(request):
 
 
 def checked(resource, request):
-    """What is wrong with what was sent, as far as its creation has gone when a kind's rules are asked."""
+    """Return the validation errors of a body, after the steps that precede validation."""
     body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
     sent = {"apiVersion": resource.api_version, "kind": resource.kind} | in_namespace(body)
     row, tree = stored(resource, decoded(sent))
@@ -93,7 +93,7 @@ def decoded(sent):
 
 
 def stored(resource, tree):
-    """In the version that objects are stored in."""
+    """Convert to the version in which objects are stored."""
     conversion = NEWEST.conversions.get((resource.group_version, resource.name))
     if conversion is None:
         return resource, tree
@@ -103,12 +103,12 @@ def stored(resource, tree):
 
 
 def in_namespace(value):
-    """A recording with the name of a namespace where it names its own."""
+    """Return a recording with a namespace's name in place of its variable."""
     return orjson.loads(orjson.dumps(value).replace(b"${ns}", b"ns").replace(b"<ns>", b"ns"))
 
 
 def begin(resource, tree):
-    """What is done to a new object before it is validated: here, as much of it as rules ask for."""
+    """Prepare a new object for validation, as far as the rules need it."""
     metadata = tree["metadata"]
     metadata["uid"] = "00000000-0000-4000-8000-000000000000"
     if resource.namespaced:
@@ -130,11 +130,11 @@ def with_health_check(service):
 
 
 ADMITTED = {"pods": with_service_account, "services": with_health_check}
-"""By resource, what admission and allocation add that would be missed."""
+"""By resource, fields set by admission and allocation that validation needs."""
 
 
 def judge(refusal, answer):
-    """What became of a creation here, beside what a real server answered."""
+    """Return our result of a creation, beside the real server's response."""
     refused = answer["status"] == "Failure" if answer["kind"] == "Status" else False
     if refusal is None or not refused:
         return Verdict.FALSE_ALARM if refusal else Verdict.WRONG if refused else Verdict.SAME
@@ -145,7 +145,7 @@ def judge(refusal, answer):
 
 
 def as_kept(answer):
-    """Empty maps and lists are not kept, so where a client sent one it is shown as nothing."""
+    """Empty maps and lists are not kept, so one that a client sent is shown as nothing."""
     return re.sub(r"(value: )(?:\{\}|\[\])(?=: )", r"\1null", orjson.dumps(answer).decode())
 
 

@@ -1,9 +1,9 @@
-"""`make differential`: the same random requests to a real kube-apiserver and to ours, and what they answer differently.
+"""`make differential`: send the same random requests to a real kube-apiserver and to ours, and print the differences.
 
     python -m tests.differential --requests 20000 --seed 7 --jobs 4
 
-Both servers are started, if none are named; MOCKUBE_REAL_KUBERNETES is then the folder with a kube-apiserver, as
-`tools/kubernetes` builds it. Ends with 1 if fewer answers are the same than `--least` per cent.
+Both servers are started, unless their addresses are given; MOCKUBE_REAL_KUBERNETES is then the folder with a
+kube-apiserver, as `tools/kubernetes` builds it. Exits with 1 if fewer responses are the same than `--least` per cent.
 """
 
 import argparse
@@ -42,7 +42,7 @@ TOKEN = "admin"
 READ_ONLY = {"log", "exec", "attach", "portforward", "proxy"}
 """Subresources that need a kubelet."""
 UNSUPPORTED = "the required storage feature RequestWatchProgress is disabled"
-"""What the real server says over an etcd that is too old for some watches."""
+"""The real server's error with an etcd that is too old for some watches."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def _cases(options, servers):
-    """Return the conversations that were asked for, and how they are held."""
+    """Return the selected conversations, and the arguments of `run` for them."""
     seed, real = options.seed, servers[0]
     many = {"requests": options.requests}
     for module in (custom, admission, expressions):
@@ -119,7 +119,7 @@ def _schemas(real):
 
 
 def run(servers, cases, *, requests=None, seconds=None, jobs=1, prefix="d", goes_on=False):
-    """Hold conversations: all of them, or until so many requests were answered or so much time has passed."""
+    """Run conversations: all of them, or until the limit of requests or of time is reached."""
     end = time.monotonic() + seconds if seconds else float("inf")
     report, lock = Report(), threading.Lock()
     numbered = enumerate(cases)
@@ -141,7 +141,7 @@ def run(servers, cases, *, requests=None, seconds=None, jobs=1, prefix="d", goes
 
 
 def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goes_on=False):
-    """Send each request to both, until they answer differently: what comes after follows from it, or goes on."""
+    """Send each request to both, until a response differs: later differences could be consequences."""
     _begin(servers, namespace)
     steps, answers, identities, generated = [], None, {}, (set(), set())
     while True:

@@ -1,4 +1,4 @@
-"""Conversations about admission: a namespace with a level of pod security, limits and quotas, and pods and workloads in it."""
+"""Conversations about admission: a namespace with pod security, limits and quotas, and pods and workloads in it."""
 
 import copy
 from collections.abc import Generator

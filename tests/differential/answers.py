@@ -1,4 +1,4 @@
-"""Answers of two servers, without what differs between two that are the same; and requests as each is sent them."""
+"""Normalize responses of two servers for comparison, and translate requests from one server to the other."""
 
 import json
 import re
@@ -9,12 +9,12 @@ import yaml
 from tests.conformance.golden import golden
 
 OWN = {"uid", "resourceVersion", "clusterIP", "nodePort", "healthCheckNodePort", "continue"}
-"""Fields that each server fills in by itself."""
+"""Fields that each server sets by itself."""
 OWN_LINE = re.compile(r"((?:uid|resourceVersion): '?)([\w-]+)")
-"""Of a body in YAML."""
+"""Fields of a body in YAML."""
 CONTINUE = re.compile(r"(?<=continue=)[^&]+")
 OWN_TEXT = re.compile(r"(10\.0\.\d+\.\d+|kube-api-access-\w{5}|\w{8}(-\w{4}){3}-\w{12})$")
-"""What it fills into other fields."""
+"""Server-generated values in other fields."""
 CLUSTER_IP = re.compile(r"\b10\.(0|96)(\.\d{1,3}){2}\b")
 OWN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -24,17 +24,17 @@ DANGLING = "api-priority-and-fairness-config-consumer-v1"
 OWN_REVISION = re.compile(r"(ResourceVersion in (?:object meta: |record \())\d+")
 SHOWN_REVISION = re.compile(r"( resourceVersion:)\d+\b")
 ERRORS = re.compile(r'(errors:)((?:\\n  [^"\\]*(?:\\[^n][^"\\]*)*)+)')
-"""Of a typed object, which upstream finds in no order."""
+"""Lists of a typed object whose order is random upstream."""
 OWN_TYPE = re.compile(r"(?<=selfType)\d+")
 OWN_CHECK = re.compile(r"\[\+\]task-[^\\]*\\n")
 LISTED = ("resourceRules", "nonResourceRules")
-"""Of a review, in no order as well."""
+"""Lists of a review whose order is random as well."""
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""Of the suffixes of generated names."""
+"""The alphabet of the suffixes of generated names."""
 
 
 def learn(identities, real, ours, key=""):
-    """Remember what the second server calls what each has named or numbered by itself."""
+    """Record the second server's value for each name and number that a server generates."""
     if isinstance(real, dict) and isinstance(ours, dict) and real.keys() & {"items", "rows"}:
         # Their order is each server's. The version of a list may be that of an object: at one server, but not at both.
         of_list = {}
@@ -52,7 +52,7 @@ def learn(identities, real, ours, key=""):
 
 
 def translated(value, identities):
-    """Return a request as the second server is sent it."""
+    """Return a request as it is sent to the second server."""
     if isinstance(value, dict):
         return {key: translated(member, identities) for key, member in value.items()}
     if isinstance(value, list):
@@ -69,7 +69,7 @@ def translated(value, identities):
 
 
 def generated_name(answer, request):
-    """Return the name that a server gave to a new object, as a set of one or none."""
+    """Return the name that a server generated for a new object, as a set of one or none."""
     body = answer["body"]
     metadata = body.get("metadata") if request["method"] == "POST" and isinstance(body, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) and answer["status"] == 201 else None
@@ -81,7 +81,7 @@ def generated_name(answer, request):
 
 
 def without_generated(answer, names):
-    """Return an answer without the names and addresses that a server chose."""
+    """Return a response without the names and addresses that a server generated."""
     text = OWN_VOLUME.sub("kube-api-access-<generated>", json.dumps(answer))
     text = CLUSTER_IP.sub("<ip>", text)
     text = SHOWN_REVISION.sub(r"\1<rv>", text)
@@ -94,7 +94,7 @@ def without_generated(answer, names):
 
 
 def without_suffix(answer, request):
-    """Return an answer without the suffix of a generated name."""
+    """Return a response without the suffix of a generated name."""
     body = request.get("body")
     metadata = body.get("metadata") if isinstance(body, dict) else None
     base = metadata.get("generateName") if isinstance(metadata, dict) else None
@@ -105,7 +105,7 @@ def without_suffix(answer, request):
 
 
 def comparable(answer, namespace):
-    """Return the answer without what differs between two servers that are the same."""
+    """Return the response without values that differ between two equal servers."""
     body = answer["body"]
     if "yaml" in answer["type"]:
         body = yaml.load(body, yaml.BaseLoader)
@@ -115,7 +115,7 @@ def comparable(answer, namespace):
         body = [event for event in body if not _is_plain_bookmark(event)]
         body = body if not body or "type" in body[0] else body[0]
     if isinstance(body, dict):
-        for key in ("items", "rows"):  # of a cluster, without what other conversations made
+        for key in ("items", "rows"):  # of a cluster, without the objects of other conversations
             if isinstance(body.get(key), list):
                 body = body | {key: [item for item in body[key] if namespace in json.dumps(item)]}
     body = _without_order(body)
@@ -124,12 +124,12 @@ def comparable(answer, namespace):
 
 
 def _is_plain_bookmark(event):
-    """Whether it tells nothing but how far the server has come, which it does now and then."""
+    """Whether the event is a bookmark without annotations, which servers send now and then."""
     return event.get("type") == "BOOKMARK" and not event["object"]["metadata"].get("annotations")
 
 
 def _without_order(body):
-    """Return a body without the order that is by chance, and without what each server says of itself."""
+    """Return a body without random order, and without values that identify the server."""
     if not isinstance(body, dict):
         return body
     if "gitVersion" in body:

@@ -1,8 +1,8 @@
-"""Objects of kinds of which the recordings have none that was accepted."""
+"""Objects of kinds for which the recordings have no accepted object."""
 
 NETWORKING, ADMISSION = "/apis/networking.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
 NAMED = frozenset({"CustomResourceDefinition", "IPAddress"})
-"""Kinds whose names are not free."""
+"""Kinds whose names cannot be chosen freely."""
 _SERVICE = {"group": "", "resource": "services", "namespace": "default", "name": "kubernetes"}
 _MATCHED = {
     "resourceRules": [

@@ -1,4 +1,4 @@
-"""Conversations by chance: an object is made from an accepted one, read, changed and deleted in every way of the API."""
+"""Random conversations: an object is created from an accepted one, read, changed and deleted in all ways of the API."""
 
 import copy
 import json
@@ -122,17 +122,17 @@ METADATA = (
 
 
 class Conversations:
-    """Makes the case of a seed and a number, always the same."""
+    """Generates the case of a seed and a number, always the same."""
 
     def __init__(self, schemas_of, resources) -> None:
-        """`schemas_of` is called with a group and a version; `resources` are known by their paths."""
+        """`schemas_of` is called with a group and a version; `resources` are keyed by their paths."""
         self._schemas_of = schemas_of
         self._resources = resources
         self._bodies = accepted_bodies()
         self._paths = sorted(path for path in self._bodies if path in resources)
 
     def case(self, seed: int, number: int) -> Generator[dict, dict, None]:
-        """Yield requests; what was answered to one is sent back, as the next may need it."""
+        """Yield requests; the response to each is sent to the generator, as the next may need it."""
         random = Random(f"{seed}/{number}")
         path = random.choice(self._paths)
         resource = self._resources[path]
@@ -184,7 +184,7 @@ class Conversations:
 
 @dataclass
 class Change:
-    """Makes bodies of requests for objects of one kind."""
+    """Generates bodies of requests for objects of one kind."""
 
     random: Random
     schemas: Schemas
@@ -251,7 +251,7 @@ def _read(random, path, options):
 
 
 def accepted_bodies(*, tables: bool = True):
-    """Return what a real server has accepted, by the path that it was sent to; `tables`: also what was changed."""
+    """Return bodies that a real server has accepted, by their request path; `tables`: also changed ones."""
     found = defaultdict(dict)
     files = [*GOLDEN.glob("*.jsonl"), *([] if tables else GOLDEN.parent.glob("rights/*.jsonl"))]
     for file in sorted(files):
@@ -281,7 +281,7 @@ def request(method, path, options="", body=None, *, content="", headers=None):
 
 
 def _difference(old, new):
-    """Return the merge patch that makes one of the other; null removes."""
+    """Return the merge patch from one to the other; null removes."""
     patch = {key: None for key in old if key not in new}
     for key, value in new.items():
         if isinstance(value, dict) and isinstance(old.get(key), dict):

@@ -1,4 +1,4 @@
-"""Conversations about custom kinds: a definition made by chance, and objects of it by all verbs."""
+"""Conversations about custom kinds: a random definition, and requests with all verbs for objects of it."""
 
 import copy
 from collections.abc import Generator

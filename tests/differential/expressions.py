@@ -1,4 +1,4 @@
-"""Conversations about CEL: rules of custom kinds, made by chance of all libraries, and objects that they judge."""
+"""Conversations about CEL: custom kinds with random rules of all libraries, and objects to validate."""
 
 import copy
 from collections.abc import Generator
@@ -7,7 +7,7 @@ from random import Random
 from tests.differential.conversations import MERGE, request
 
 RULES = 14
-"""Of one definition."""
+"""Rules of one definition."""
 PROPERTIES = {
     "i": {"type": "integer"},
     "n": {"type": "number"},

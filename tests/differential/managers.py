@@ -1,4 +1,4 @@
-"""Conversations of several field managers: each applies a part of an object, takes fields over, and gives them up."""
+"""Conversations of several field managers: each applies a part of an object, takes over fields, and drops fields."""
 
 import copy
 from collections.abc import Generator, Iterator
@@ -31,11 +31,11 @@ IDENTITIES = (
     "uid",
     "topologyKey",
 )
-"""Keys of lists that are maps: an element is cut down to the others only."""
+"""Keys of lists that are maps: when an element is cut down, these stay."""
 
 
 def cases(seed: int, resources, schemas_of) -> Iterator[Generator[dict, dict, None]]:
-    """Yield conversations without end; `resources` are known by their paths."""
+    """Yield conversations without end; `resources` are keyed by their paths."""
     bodies = accepted_bodies(tables=False)
     paths = sorted(path for path in bodies if path in resources)
     number = 0
@@ -133,7 +133,7 @@ class _Case:
         return body
 
     def _part(self, body):
-        """Return a part of an object that still names it."""
+        """Return a part of an object that still identifies it."""
         random = self.random
         kept = random.choice((1, 0.95, 0.8, 0.5, 0.2))
         part = _cut(random, body, kept)

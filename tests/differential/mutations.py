@@ -1,4 +1,4 @@
-"""Changes of a body by chance: a field left out, of another type, out of its range, repeated, or added by its schema."""
+"""Random changes of a body: a field removed, of another type, out of range, repeated, or added from the schema."""
 
 import copy
 
@@ -6,11 +6,11 @@ from tests.differential.schemas import NUMBERS, QUANTITIES, TEXTS
 
 OTHER_TYPES = (None, "x", "", 1, 2.0, 1.5, True, [], {}, [None], {"a": None}, "1")
 KEPT = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
-"""What is changed seldom, as without it a request comes to nothing else."""
+"""Fields that are changed rarely, because such a request mostly fails early."""
 
 
 def mutated(random, body, schemas, schema, count):
-    """Return a copy with so many changes."""
+    """Return a copy with this many changes."""
     body = copy.deepcopy(body)
     for _ in range(count):
         found = [place for place in places(body) if place not in KEPT or random.random() < 0.05]
@@ -61,7 +61,7 @@ def _changed(random, old, schemas, schema):
 
 
 def _member(random, schemas, schema):
-    """Return one more field: mostly one of the schema."""
+    """Add one more field: mostly one of the schema."""
     fields = schemas.fields(schema)
     if random.random() < 0.2:
         return {"unknown": copy.deepcopy(random.choice(OTHER_TYPES))}

@@ -1,4 +1,4 @@
-"""Options, selectors, formats and bodies of requests: what is usual, and what is odd."""
+"""Options, selectors, formats and bodies of requests: usual ones and odd ones."""
 
 # fmt: off
 METHODS = (
@@ -106,7 +106,7 @@ CONNECTED = {
         "path=x", "", "a=b",
     ),
 }
-"""Options of the subresources that are connected to."""
+"""Options of the connect subresources."""
 BODIES = {
     "scale": (
         {"spec": {"replicas": 2}}, {"spec": {"replicas": -1}}, {"spec": {}}, {"spec": {"replicas": "1"}},
@@ -133,5 +133,5 @@ BODIES = {
         {"spec": {"audiences": [""]}, "metadata": {"name": "y", "namespace": "other"}},
     ),
 }
-"""Of subresources that have a kind of their own."""
+"""Bodies of subresources that have a kind of their own."""
 # fmt: on

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|\d+|\[[^\]]*\]')
 MAX_CASES = 20
-"""That are remembered of a group."""
+"""Differences that are kept per group."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Report:
         self.requests = 0
         self.same = 0
         self.worded = 0
-        """Answers that differ in the texts of messages alone."""
+        """The number of responses that differ only in the texts of messages."""
         self.groups: dict[str, Group] = {}
 
     def add_same(self):
@@ -73,7 +73,7 @@ def _verb(request):
 
 
 def _signature(found):
-    """Name the first difference without what is by chance in it."""
+    """Return a name for the first difference, without its random parts."""
     at, want, got = next((row for row in found if row[0] == "status"), found[0])
     place = re.sub(r"\[\d+\]", "[]", at)
     if at == "status":

@@ -1,4 +1,4 @@
-"""Values that the schemas of OpenAPI v3 describe, made by chance."""
+"""Random values that the schemas of OpenAPI v3 describe."""
 
 from mockube.apimachinery.tree import Tree
 
@@ -36,7 +36,7 @@ class Schemas:
         return None
 
     def resolve(self, schema: Tree) -> Tree:
-        """Follow references, as far as they are of this document."""
+        """Follow references within this document."""
         while True:
             if "$ref" in schema:
                 schema = self._components.get(schema["$ref"].rpartition("/")[2], {})
@@ -59,7 +59,7 @@ class Schemas:
         return found if isinstance(found, dict) else {}
 
     def value(self, random, schema: Tree, depth: int = 0) -> object:
-        """Make a value of a schema: mostly one that is well formed, sometimes an odd one."""
+        """Return a value of a schema: mostly a well-formed one, sometimes an odd one."""
         schema = self.resolve(schema)
         if "enum" in schema and random.random() < 0.8:
             return random.choice(schema["enum"])

@@ -1,4 +1,4 @@
-"""The table of one-field changes: each field of an accepted object left out, or of another value, one at a time."""
+"""The table of one-field changes: each field of an accepted object is removed or replaced, one at a time."""
 
 import copy
 from collections.abc import Generator, Iterator
@@ -15,13 +15,13 @@ VALUES = (
     (dict, ({}, [], "object", None)),
     (list, ([], {}, "list", None)),
 )
-"""What a value is replaced by, by its type."""
+"""Replacement values, by type."""
 PER_CASE = 200
 """Requests that share a namespace."""
 
 
 def cases(kinds: tuple[str, ...] = ()) -> Iterator[Generator[dict, dict, None]]:
-    """Yield conversations of dry runs for the kinds that are named, or for all."""
+    """Yield conversations of dry runs for the named kinds, or for all."""
     for path, bodies in sorted(accepted_bodies(tables=False).items()):
         if kinds and path.rpartition("/")[2] not in kinds:
             continue

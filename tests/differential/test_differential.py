@@ -1,4 +1,4 @@
-"""What `make differential` sends and how it groups what it finds; no server is needed for either."""
+"""Requests and groups of differences that `make differential` produces; the tests need no server."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ DOCUMENT = {
 
 
 def held(number):
-    """The requests of one conversation, when each is answered with what was sent."""
+    """Return the requests of one conversation, when the response to each is its body."""
     resources = {PATH: Resource("", "v1", "ConfigMap", ())}
     case = Conversations(lambda *_: Schemas(DOCUMENT), resources).case(7, number)
     requests, answer = [], None
@@ -225,7 +225,7 @@ def _rules(definition):
 
 
 def answered(case):
-    """The requests of a conversation of which each is answered with what was sent."""
+    """Return the requests of a conversation, when the response to each is its body."""
     requests, answer = [], None
     with contextlib.suppress(StopIteration):
         while True:

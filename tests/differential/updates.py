@@ -1,4 +1,4 @@
-"""The table of one-field updates: each field of an object that is stored left out, or of another value, one at a time."""
+"""The table of one-field updates: each field of a stored object is removed or replaced, one at a time."""
 
 import copy
 from collections.abc import Generator, Iterator
@@ -12,13 +12,13 @@ SKIPPED = {("metadata", "managedFields"), ("metadata", "name")}
 PER_CASE = 150
 """Requests that share an object."""
 BODIES = 2
-"""Of one kind, at most."""
+"""Objects of one kind, at most."""
 
 
 def cases(
     kinds: tuple[str, ...] = (), subresources: dict[str, tuple[str, ...]] | None = None
 ) -> Iterator[Generator[dict, dict, None]]:
-    """Yield conversations that make an object and then try changes of it; `subresources` by path of the kind."""
+    """Yield conversations that create an object and then try changes of it; `subresources` by path of the kind."""
     for path, bodies in sorted(accepted_bodies(tables=False).items()):
         if kinds and path.rpartition("/")[2] not in kinds:
             continue
@@ -29,7 +29,7 @@ def cases(
 
 
 def _different(bodies):
-    """Return those of the bodies that have the most fields."""
+    """Return the bodies with the most fields."""
     return sorted(bodies, key=lambda body: (-len([*places(body)]), str(body)))[:BODIES]
 
 

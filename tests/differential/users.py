@@ -1,4 +1,4 @@
-"""What users other than the administrator may do: roles are given to them, and they try what others have made."""
+"""Requests of users other than the administrator: roles are bound to them, and they access others' objects."""
 
 from collections.abc import Generator, Iterator
 from random import Random
@@ -55,7 +55,7 @@ KINDS_OF_REVIEWS = ("selfsubjectaccessreviews", "selfsubjectrulesreviews", "subj
 
 
 def cases(seed: int, resources) -> Iterator[Generator[dict, dict, None]]:
-    """Yield conversations without end; `resources` are known by their paths."""
+    """Yield conversations without end; `resources` are keyed by their paths."""
     bodies = accepted_bodies(tables=False)
     number = 0
     while True:

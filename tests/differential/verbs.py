@@ -1,4 +1,4 @@
-"""Conversations about what changes of bodies seldom reach: each method of each subresource, options, collections, pages."""
+"""Conversations about requests other than changed bodies: methods of subresources, options, collections, pages."""
 
 import copy
 from collections.abc import Generator, Iterator
@@ -39,7 +39,7 @@ STEPS = 16
 
 
 def cases(seed: int, resources, schemas_of) -> Iterator[Generator[dict, dict, None]]:
-    """Yield conversations without end; `resources` are known by their paths."""
+    """Yield conversations without end; `resources` are keyed by their paths."""
     bodies = accepted_bodies()
     paths = sorted(path for path in bodies if path in resources)
     number = 0
@@ -54,7 +54,7 @@ def cases(seed: int, resources, schemas_of) -> Iterator[Generator[dict, dict, No
 
 
 class _Case:
-    """Two objects of a kind, and what is done to them."""
+    """Create two objects of a kind, and send requests about them."""
 
     def __init__(self, change, path, resource, bodies):
         self.change, self.random = change, change.random
@@ -110,7 +110,7 @@ class _Case:
         return self.random.choice(OPTIONS)
 
     def _inner(self):
-        """Any method of any subresource, or of the object."""
+        """Return a request with any method for any subresource, or for the object."""
         random = self.random
         known = [*self.resource.subresources, "", "", "status", "nope"]
         known += ["log", "exec", "attach", "portforward", "proxy"] if self.path.endswith("/pods") else []
@@ -159,7 +159,7 @@ class _Case:
     def _collection(self):
         random = self.random
         options = random.choice((self._selected(), self._options(), random.choice(LISTED)))
-        if random.random() < 0.7:  # so that there are still some
+        if random.random() < 0.7:  # so that some remain
             options = "&".join(filter(None, (options, "dryRun=All")))
         return request("DELETE", self._everywhere, options, copy.deepcopy(random.choice(DELETED)))
 
@@ -196,7 +196,7 @@ class _Case:
         return request("GET", self.path, f"watch=true&{options}")
 
     def _directive(self):
-        """A strategic merge patch with directives somewhere in it."""
+        """Return a strategic merge patch with directives at random places."""
         random, current = self.random, self.current
         found = [place for place in places(current) if isinstance(_at(current, place), dict | list)]
         found = [place for place in found if place[:2] != ("metadata", "managedFields")]
@@ -269,7 +269,7 @@ class _Case:
         return request("PATCH", self._one + inner, "&".join(options), body, content=APPLY)
 
     def _pointers(self):
-        """A JSON patch whose paths are those of the object, or odd."""
+        """Return a JSON patch whose paths are those of the object, or odd."""
         random, current = self.random, self.current
         known = [
             "/" + "/".join(str(key).replace("~", "~0").replace("/", "~1") for key in place)
@@ -319,7 +319,7 @@ class _Case:
         return request("POST", self.path, "dryRun=All" if random.random() < 0.9 else "", body)
 
     def _bodies(self):
-        """The object in YAML, or in what is no format of it."""
+        """Return the object in YAML, or in an invalid format."""
         random = self.random
         text = yaml.safe_dump(self._inner_body(""), allow_unicode=True)
         text = random.choice(

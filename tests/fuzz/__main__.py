@@ -1,4 +1,4 @@
-"""`make fuzz`: runs all targets for as long as it is told, and prints what they came to.
+"""`make fuzz`: run all targets for a given time, and print the results.
 
     python -m tests.fuzz --minutes 60 --seed 7 --targets yaml,patches --jobs 2 --requests 50000
 

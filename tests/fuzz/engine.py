@@ -1,8 +1,8 @@
-"""Runs fuzz targets: makes cases, judges what comes of each, and makes those that show a fault smaller.
+"""Runs fuzz targets: generates cases, checks their outcomes, and shrinks those that show a fault.
 
-A case is a JSON tree, so that it can be mutated, shrunk and kept in a file whatever it is for; bytes are text in
-latin-1. What comes of a case is a short text, its outcome. A case with an outcome that no other had is kept and
-mutated further: so targets are explored by what they answer, which needs no tracing of lines.
+A case is a JSON tree, so that it can be mutated, shrunk and stored in a file for any target; bytes are text in
+latin-1. A check returns a short text, the outcome of the case. A case with an outcome that no other had is kept and
+mutated further: so targets are explored by their outcomes, without coverage of lines.
 """
 
 import asyncio
@@ -31,24 +31,24 @@ CORPUS = Path(__file__).parent / "corpus"
 PACKAGES = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube")
 
 CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 0.4, 6.0
-"""What a case may cost: a linear walk in Python of some megabytes takes seconds, a quadratic one minutes."""
+"""The time limit of a case: a linear walk in Python of some megabytes takes seconds, a quadratic one minutes."""
 LONGEST_CALLBACK_SECONDS = 0.3
-"""Of CPU time, of a server's event loop: so long /livez may wait."""
+"""Limit of CPU time of a server's event loop: /livez may wait this long."""
 LONGEST_SECONDS, LONGEST_CPU_SECONDS = 90.0, 15.0
-"""After which a case is ended."""
+"""Seconds after which a case is ended."""
 POOL = 3000
-"""Cases that are kept for mutation, of each target."""
+"""The number of cases that are kept for mutation, of each target."""
 
 
 class Fault(AssertionError):
-    """An invariant does not hold; the first line of the text is the same whenever it is the same fault."""
+    """A violated invariant; the first line of the text is the same for every case of the same fault."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """`check` returns the outcome of a case, and raises what is not expected.
+    """`check` returns the outcome of a case, and raises on an unexpected one.
 
-    With `session`, `check` takes what that opens before the case, and may be a coroutine function.
+    With `session`, `check` takes the opened session before the case, and may be a coroutine function.
     """
 
     name: str
@@ -56,11 +56,11 @@ class Target:
     check: Callable[..., Any]
     session: Callable[[], AbstractAsyncContextManager[Any]] | None = None
     examples: int = 300
-    """How many a run of all tests takes."""
+    """How many cases a run of all tests takes."""
     weight: int = 1
-    """How many times as long it is run as others."""
+    """How many times as long it runs as others."""
     mutate: Callable[[Any, Any], Any] | None = None
-    """Makes another case of one; None for targets whose cases are made anew only."""
+    """Mutates a case; None for targets whose cases are only generated."""
 
 
 @dataclass
@@ -73,14 +73,14 @@ class Finding:
 
 @dataclass
 class Figures:
-    """What one target's run came to."""
+    """The results of one target's run."""
 
     examples: int = 0
     outcomes: Counter = field(default_factory=Counter)
     findings: dict[str, Finding] = field(default_factory=dict)
     slowest: tuple[float, Any] = (0.0, None)
     longest: float = 0.0
-    """Seconds of CPU time that one callback of a server's event loop took: nobody else was served meanwhile."""
+    """Seconds of CPU time of one callback of a server's event loop, which blocks all other requests."""
 
     def add(self, other: "Figures") -> None:
         self.examples += other.examples
@@ -91,12 +91,12 @@ class Figures:
 
 
 class Runner:
-    """One target, from one seed. The sequence of cases depends on the seed and the code alone."""
+    """One target with one seed. The sequence of cases depends on the seed and the code alone."""
 
     def __init__(
         self, target: Target, seed: int, *, before: Callable[[str, bytes], None] = lambda _name, _text: None
     ) -> None:
-        """`before` is called with the target's name and the text of each case, before it is tried."""
+        """`before` is called with the target's name and the text of each case, before it runs."""
         self.target = target
         self._before = before
         self.figures = Figures()
@@ -130,7 +130,7 @@ class Runner:
             self._loop.close()
 
     def run(self, *, examples: int = 0, seconds: float = 0.0, shrink_seconds: float = 8.0) -> None:
-        """So many examples, or for so long."""
+        """Run this many examples, or for this long."""
         end = time.monotonic() + seconds if seconds else 0.0
         done = 0
         while done < examples or (end and time.monotonic() < end):
@@ -178,12 +178,12 @@ class Runner:
         allowed = CPU_SECONDS + CPU_SECONDS_PER_MEGABYTE * len(text) / 1e6
         spent = longest = float("inf")
         outcome = ""
-        for _ in range(3):  # the least of three: a machine may be busy
+        for _ in range(3):  # the least of three: other load may slow the machine
             case = orjson.loads(text)
             begun = time.thread_time()
             try:
                 outcome = self._check(case)
-            except Exception as error:  # noqa: BLE001 - whatever is raised is what is looked for
+            except Exception as error:  # noqa: BLE001 - every exception is a finding
                 return "", Finding(signature(error), orjson.loads(text), described(error))
             spent = min(spent, time.thread_time() - begun)
             longest = min(longest, getattr(self._opened, "longest_callback", 0.0))
@@ -219,7 +219,7 @@ class Runner:
 
 @contextlib.contextmanager
 def _cpu_limit() -> Iterator[None]:
-    """What never ends is ended, by the CPU time of the process; only the main thread can do that."""
+    """End a case that does not end, by the CPU time of the process; only the main thread can do that."""
 
     def end(_signal: int, _frame: object) -> None:
         raise Fault("no end of the CPU's work")
@@ -237,13 +237,13 @@ def _cpu_limit() -> Iterator[None]:
 
 
 def normalised(text: str) -> str:
-    """An outcome without what differs from case to case: what is quoted, numbers, long words."""
+    """Return an outcome without the parts that differ from case to case: quotations, numbers, long words."""
     text = re.sub(r'"[^"]{0,4000}"|\'[^\']{0,4000}\'', "Q", text[:400])
     return re.sub(r"\S{40,}", "W", re.sub(r"\d+", "0", text))[:160]
 
 
 def signature(error: BaseException) -> str:
-    """The kind of an error and the last place in our own code that it came through."""
+    """Return the kind of an error and the last line of our own code in its traceback."""
     if isinstance(error, BaseExceptionGroup):
         return signature(error.exceptions[0])
     while (
@@ -278,7 +278,7 @@ def keep(target: str, case: Any, *, note: str, folder: Path = CORPUS) -> Path:
 
 
 def kept(folder: Path = CORPUS) -> list[tuple[str, Path]]:
-    """Every case of the corpus, by its target."""
+    """Return every case of the corpus, by its target."""
     return [(path.parent.name, path) for path in sorted(folder.glob("*/*.json"))]
 
 
@@ -286,7 +286,7 @@ def load(path: Path) -> Any:
     return orjson.loads(path.read_bytes())["case"]
 
 
-# --- what most targets mutate by
+# --- mutations that most targets use
 
 
 def mutated_tree(case: Any, random: Any) -> Any:
@@ -294,5 +294,5 @@ def mutated_tree(case: Any, random: Any) -> Any:
 
 
 def mutated_text(case: str, random: Any) -> str:
-    """Text in latin-1, with some bytes changed."""
+    """Return text in latin-1, with some bytes changed."""
     return hostile_bodies.scrambled(case.encode("latin-1"), random).decode("latin-1")

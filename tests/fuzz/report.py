@@ -1,4 +1,4 @@
-"""The figures of a run, for people."""
+"""Print the results of a run."""
 
 import sys
 

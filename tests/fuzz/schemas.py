@@ -1,4 +1,4 @@
-"""Schemas of custom resources, mostly structural, and values that mostly fit them."""
+"""Schemas of custom resources, mostly structural, and values that mostly match them."""
 
 from tests.support.hostile import hostile_bodies
 
@@ -52,7 +52,7 @@ _RULES = (
 
 
 def schema(random, depth=0, *, top=False):
-    """A structural schema."""
+    """Return a structural schema."""
     kind = (
         "object"
         if top
@@ -137,7 +137,7 @@ def _scalar(made, random):
 
 
 def _also(made, random, depth):
-    """What a schema of any type may have."""
+    """Return the keywords that a schema of any type may have."""
     if random.random() < 0.1:
         made["nullable"] = True
     if random.random() < 0.15:
@@ -155,7 +155,7 @@ def _also(made, random, depth):
 
 
 def _limits(made, random):
-    """A schema of nothing but bounds, as stands in allOf and its like."""
+    """Return a schema of bounds only, as in allOf and similar keywords."""
     words = {
         "required": ["a"],
         "minLength": 1,
@@ -173,7 +173,7 @@ def _limits(made, random):
 
 
 def value(of, random, depth=0):
-    """A value that fits a schema, but for what is left to chance."""
+    """Return a value that matches a schema, except for random deviations."""
     if not isinstance(of, dict) or random.random() < 0.06 or depth > 12:
         return hostile_bodies.odd_value(random)
     if isinstance(of.get("enum"), list) and of["enum"] and random.random() < 0.7:

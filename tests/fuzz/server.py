@@ -1,4 +1,4 @@
-"""A server in the fuzz's own event loop, asked without a socket, and what must be true of each of its answers."""
+"""A server in the fuzz's own event loop, without a socket, and the invariants of each response."""
 
 import asyncio
 import contextlib
@@ -37,15 +37,15 @@ class Answer:
 
     @property
     def is_upstreams_own(self):
-        """Of a 500: a Status that code of ours raised on purpose, as kube-apiserver's does; docs/fidelity.md. What nobody
-        expected says that it is a fault of the server. A path that ends with `/watch` is answered in plain text.
+        """A Status 500 that our code raised on purpose, as kube-apiserver's does; docs/fidelity.md. An unexpected error
+        says that it is a fault of the server. A path that ends with `/watch` is answered in plain text.
         """
         is_path = self.body.startswith(b'Internal Server Error: "/') and _NO_REQUEST_INFO in self.body
         return is_path or (b"Status" in self.body and b"a fault of the server" not in self.body)
 
     @property
     def outcome(self):
-        """The code and, of a refusal, what it says."""
+        """The status code and, of a refusal, its message."""
         if self.status < 400:
             return str(self.status)
         try:
@@ -55,7 +55,7 @@ class Answer:
 
 
 class _Errors(logging.Handler):
-    """What is logged as an error, whoever logs it."""
+    """Records logged as errors, by any logger."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
@@ -76,7 +76,7 @@ class Server:
         """Seconds of CPU time of the server's longest callback since the case began."""
 
     async def send(self, method, target, body=b"", **headers):
-        """One request; a `Fault` if its answer is one that no request may get."""
+        """Send one request; raise `Fault` if its response violates an invariant."""
         wanted = {"Authorization": "Bearer admin", "Content-Type": "application/json"}
         wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method=method, target=target, headers={}, body=body, timeout=60)
@@ -94,7 +94,7 @@ class Server:
             raise Fault(f"logged: {record.getMessage()}") from error
 
     async def check_cache(self):
-        """The watch cache is what the store holds."""
+        """Check that the watch cache equals the store."""
         found = {}
 
         def count(prefix, result):
@@ -108,7 +108,7 @@ class Server:
 
 
 def _timed_callbacks(server):
-    """Have the longest callback of the server's tasks noted; what belongs to the fuzz itself is not counted."""
+    """Measure the longest callback of the server's tasks; callbacks of the fuzz itself are not counted."""
     original = asyncio.events.Handle._run
 
     def run(handle):
@@ -137,7 +137,7 @@ async def _keys(store):
 
 
 async def _check_nothing_left(server, keys, tasks):
-    """When every case has deleted what it made, the server is as it was."""
+    """When every case has deleted its objects, the server is in its initial state."""
     left = {key for key in await _keys(server.store) - keys if not key.startswith(b"/registry/ranges/")}
     if left:
         raise Fault(f"keys are left when all objects were deleted\n{sorted(left)[:20]}")
@@ -148,7 +148,7 @@ async def _check_nothing_left(server, keys, tasks):
 
 @contextlib.asynccontextmanager
 async def session(*, ends_empty=True):
-    """A server that has a namespace `default`; with `ends_empty`, every case deletes what it makes."""
+    """A server with a namespace `default`; with `ends_empty`, every case deletes its objects."""
     clock = RealClock()
     store = MemoryStore(clock=clock)
     trust = Trust(tokens=TOKENS)

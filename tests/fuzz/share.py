@@ -1,7 +1,7 @@
-"""One process's share of a run, and its restart when a case stops the process for good.
+"""One process's share of a run, and its restart when a case blocks the process.
 
-What loops in C cannot be ended from within: a watchdog writes down where the process stands and ends it. The case is on
-disk before it is tried.
+A loop in C cannot be ended from within: a watchdog records the current case and ends the process. The case is on
+disk before it runs.
 """
 
 import faulthandler
@@ -20,12 +20,12 @@ from tests.fuzz.targets import TARGETS
 
 SLICE_SECONDS = 20.0
 WATCHDOG_SECONDS = 300
-"""Of the clock, which a busy machine stretches; by CPU time a case is ended long before, if Python has a say."""
+"""Wall time, which other load stretches; a case that runs Python code is ended by CPU time long before."""
 
 
 @dataclass
 class Share:
-    """Targets that one process runs, one after another, again and again."""
+    """The targets of one process, run one after another, repeatedly."""
 
     names: list[str]
     seed: int
@@ -33,7 +33,7 @@ class Share:
     figures: dict[str, engine.Figures] = field(default_factory=dict)
 
     def run(self, seconds: float) -> dict[str, engine.Figures]:
-        """Until the time is over, in as many processes as it takes."""
+        """Run until the time is over, in as many processes as needed."""
         end, seed = time.monotonic() + seconds, self.seed
         context = multiprocessing.get_context("spawn")
         while (left := end - time.monotonic()) > 1 or not self.figures:
@@ -65,7 +65,7 @@ class Share:
 
 
 def run_share(names: list[str], seed: int, seconds: float, folder: Path) -> None:
-    """In a process of its own; the sequence of cases of each target depends on the seed and on what is answered."""
+    """Run in a process of its own; each target's sequence of cases depends on the seed and on the outcomes."""
     os.nice(5)
     end = time.monotonic() + seconds
     slice_seconds = max(0.5, min(SLICE_SECONDS, seconds / sum(TARGETS[name].weight for name in names) / 3))

@@ -1,4 +1,4 @@
-"""Makes a case that shows a fault smaller, as long as it shows the same."""
+"""Shrinks a case that shows a fault, as long as it shows the same one."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import orjson
 
 
 def shrunk(finding: Any, same: Callable[[Any], Any], seconds: float) -> Any:
-    """`same` returns the finding of a smaller case, or None if the fault is not in it."""
+    """`same` returns the finding of a smaller case, or None if the fault does not occur."""
     end = time.monotonic() + seconds
     best, size = finding, _size(finding.case)
     progress = True
@@ -28,7 +28,7 @@ def _size(case: Any) -> int:
 
 
 def candidates(value: Any) -> Iterator[Any]:
-    """Smaller values in the place of a value, the smallest first."""
+    """Yield smaller values for a value, the smallest first."""
     if isinstance(value, dict):
         yield from ({key: value[key]} for key in value if len(value) > 2)
         yield from (_without(value, key) for key in value)
@@ -52,7 +52,7 @@ def _without(value: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """A sequence without one part of it: halves first, then ever smaller parts."""
+    """Yield a sequence without one part of it: halves first, then ever smaller parts."""
     size = len(value)
     while size:
         for start in range(0, len(value), size):

@@ -1,4 +1,4 @@
-"""A short part of the fuzz, the same each time, and every case that was a fault once. The whole is `make fuzz`."""
+"""A short, reproducible part of the fuzz, and every case that was a fault once. `make fuzz` runs the whole."""
 
 import dataclasses
 

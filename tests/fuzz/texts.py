@@ -1,4 +1,4 @@
-"""Texts of a grammar that are nearly right: its tokens in any order, and now and then far too many of them."""
+"""Texts that are nearly valid in a grammar: its tokens in any order, and now and then far too many of them."""
 
 from tests.support.hostile import hostile_bodies
 
@@ -24,11 +24,11 @@ _ODD = (
 
 
 LONGEST = 300_000
-"""Characters of a text; limits of URLs and headers are a megabyte, and bodies have targets of their own."""
+"""Maximum length in characters; limits of URLs and headers are a megabyte, and bodies have targets of their own."""
 
 
 def of_tokens(random, tokens, *, most=8):
-    """A few of the tokens in a row; seldom thousands of one or two of them."""
+    """Join a few of the tokens; seldom thousands of one or two of them."""
     if random.random() < 0.04:
         part = random.choice(tokens) + random.choice((*tokens, ""))
         first, last = random.choice((part, "", random.choice(tokens))), random.choice((*tokens, ""))
@@ -42,7 +42,7 @@ def of_tokens(random, tokens, *, most=8):
 
 
 def mutated(text, random):
-    """Text with a part lost, doubled, moved, or replaced by something odd."""
+    """Return text with a part removed, doubled, moved, or replaced by something odd."""
     for _ in range(random.choice((1, 1, 2, 4))):
         at = random.randrange(len(text) + 1)
         end = min(len(text), at + random.choice((0, 1, 1, 3, 20)))

@@ -1,4 +1,4 @@
-"""Objects made from schemas: right in shape, with now and then something in them that is not."""
+"""Objects made from schemas: well-formed, with an occasional invalid value."""
 
 from functools import cache
 
@@ -53,7 +53,7 @@ _GRAMMARS = (
 
 
 def object_of(random, api_version, kind, *, odd=0.03):
-    """An object of a built-in kind; `odd` is how often a value is one that nobody expects."""
+    """Return an object of a built-in kind; `odd` is how often a value is unexpected."""
     tree = _struct(builtin.load().kind(api_version, kind), random, _Budget(random.choice((10, 30, 80)), odd))
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
@@ -73,7 +73,7 @@ def object_of(random, api_version, kind, *, odd=0.03):
 
 
 class _Budget:
-    """How many fields may still be filled in."""
+    """How many more fields may be filled in."""
 
     def __init__(self, fields, odd):
         self.fields = fields
@@ -99,7 +99,7 @@ def _struct(of, random, budget, depth=0):
 
 
 def value(of, random, budget, depth, name=""):
-    """A value of a type, or something odd."""
+    """Return a value of a type, or something odd."""
     if random.random() < budget.odd:
         return hostile_bodies.odd_value(random)
     match of.shape:
@@ -138,7 +138,7 @@ def _scalar(shape, random, name, odd):
 
 
 def text(random, name, odd):
-    """A text, often one that fits a field of the name."""
+    """Return a text, often one that is valid in a field of the name."""
     if name in _NAMES and random.random() < 0.8:
         return random.choice(_NAMES[name])
     if random.random() < odd * 3:

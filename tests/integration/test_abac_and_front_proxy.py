@@ -1,4 +1,4 @@
-"""A server with ABAC and a front proxy, asked one thing after another: kube-apiserver 1.36.3 gave these answers.
+"""Authorization by ABAC and authentication by a front proxy, compared with recordings of kube-apiserver 1.36.3.
 
 The requests are in `abac_and_front_proxy.jsonl`, with the credentials and headers of each; the policies in
 `abac_policies.jsonl`.
@@ -35,7 +35,7 @@ def flags(folder):
     return (
         f"--cert-dir={folder / 'pki'}",
         f"--token-auth-file={folder / 'tokens'}",
-        "--advertise-address=127.0.0.1",  # as envtest: no Endpoints can have it, and nobody minds
+        "--advertise-address=127.0.0.1",  # as in envtest: Endpoints reject this address, and the server ignores that
         "--authorization-mode=ABAC",
         f"--authorization-policy-file={HERE / 'abac_policies.jsonl'}",
         f"--requestheader-client-ca-file={folder / 'proxies.pem'}",
@@ -48,7 +48,7 @@ def flags(folder):
 
 
 def contexts(folder, proxies):
-    """How clients connect, by the certificate that they show."""
+    """Map each client's name to the client certificate that it presents."""
     clients = Folder(path=folder / "pki").pair(AUTHORITY)
     subjects = {
         "front": (proxies, Subject(name="front-proxy")),
@@ -79,7 +79,7 @@ async def answer(url, context, recorded):
 
 
 def shown(tree, path):
-    """What is recorded of an answer."""
+    """Return the part of a response that is recorded."""
     if isinstance(tree.get("status"), dict):
         user = tree["status"].get("userInfo", {})
         if "authentication.kubernetes.io/credential-id" in user.get("extra", {}):

@@ -1,4 +1,4 @@
-"""Who may do what from outside: page by page without credentials, and mockube's own paths for whoever is no master."""
+"""Requests without credentials, path by path, and access of ordinary users to mockube's own paths."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""What the admission plugins make of what is created, over HTTP."""
+"""Changes and refusals by built-in admission plugins, over HTTP."""
 
 import base64
 
@@ -162,7 +162,7 @@ async def test_claim_gets_default_storage_class(client):
     for one in (storage_class("a"), storage_class("c", default=True), storage_class("b", default=True)):
         await client.post(STORAGE, one)
     made = (await client.post(CLAIMS, claim())).body
-    # Of two that are as young as each other, the first by name.
+    # Of two classes of the same age, the first by name.
     assert made["spec"]["storageClassName"] == "b"
     assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
 
@@ -324,7 +324,7 @@ async def test_limit_range_defaults_are_applied_and_annotated(client):
             limits("Pod", max={"memory": "1Gi"}),
             [container()],
             "maximum memory usage per Pod is 1Gi.  No limit is specified",
-            id="nothing said",
+            id="no limits set",
         ),
     ],
 )

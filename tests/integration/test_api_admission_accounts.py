@@ -1,4 +1,4 @@
-"""What ServiceAccount makes of pods, over HTTP: their account, its token, and its secrets."""
+"""The ServiceAccount admission plugin, over HTTP: a pod's account, its token volume and its secrets."""
 
 import pytest
 

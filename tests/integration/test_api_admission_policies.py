@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies decide about writes, as their bindings say."""
+"""ValidatingAdmissionPolicies validate writes as their bindings configure."""
 
 import pytest
 
@@ -159,7 +159,7 @@ async def test_namespace_selector_error_needs_matching_rule(client):
 
 
 async def counted(client, name):
-    """The samples of a metric, by their labels."""
+    """Return the samples of a metric, by their labels."""
     page = (await client.get("/metrics")).data.decode()
     lines = (line for line in page.splitlines() if line.startswith(name + "{"))
     return dict(line.removeprefix(name).rsplit(" ", 1) for line in lines)

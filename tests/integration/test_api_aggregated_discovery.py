@@ -1,4 +1,4 @@
-"""The resources of other API servers in aggregated discovery, which they list in one document or for each version."""
+"""Aggregated discovery includes resources of other API servers, from one document or one list per version."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ async def server(tmp_path):
 
 @contextlib.asynccontextmanager
 async def client_of(server, *versions):
-    """A client of an API server for which another one serves versions of a group."""
+    """A client of an API server that proxies versions of a group to another server."""
     settings = Settings(webhook_services={"default/agg": ("127.0.0.1", server.port)})
     async with apiserver.running(settings=settings) as client:
         assert (await client.post("/api/v1/namespaces/default/services", SERVICE)).status == 201

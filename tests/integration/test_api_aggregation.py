@@ -1,4 +1,4 @@
-"""API services of other servers: requests are passed on, and what they serve is told together with the rest.
+"""API aggregation: requests are proxied to other servers, and discovery and OpenAPI are merged.
 
 Answers, headers, conditions and messages are those of kube-apiserver 1.36 before the same server.
 """
@@ -34,7 +34,7 @@ SLICE = {
 
 @contextlib.asynccontextmanager
 async def client_of(server, **settings):
-    """A client of an API server that knows where the Service of the other server is."""
+    """A client of an API server that resolves the Service of the other server."""
     given = Settings(webhook_services={"default/agg": ("127.0.0.1", server.port)}, **settings)
     async with apiserver.running(settings=given) as client:
         yield client
@@ -53,7 +53,7 @@ async def client(server):
 
 
 async def condition(client, reason):
-    """The condition of the APIService, as soon as it has a reason."""
+    """Wait until the APIService's condition has a reason, and return the condition."""
     path = f"{SERVICES}?watch=1&fieldSelector=metadata.name%3D{NAME}"
     async with client.watch(path) as events:
         async for event in events:
@@ -73,7 +73,7 @@ async def register(client, server, **spec):
 
 @pytest.fixture
 async def available(client, server):
-    """A client of a server that passes requests on."""
+    """A client of an API server that proxies requests."""
     await register(client, server)
     assert await condition(client, "Passed") == ("True", "all checks passed")
     return client
@@ -126,7 +126,7 @@ async def test_insecure_skip_tls_verify_is_honoured(client, server):
 
 
 async def test_request_to_stopped_aggregated_server_is_service_unavailable():
-    """Nobody listens there, and it is not known yet."""
+    """No server listens at the address, and the first availability check has not ended."""
     remote = Remote(
         name=NAME, served=GroupVersion(GROUP, "v1"), service=("default", "agg", 443), is_available=True
     )

@@ -1,4 +1,4 @@
-"""Other servers decide about rights and tokens: asked and answered as `webhook_answers.json` has it of kube-apiserver."""
+"""Webhook authorization and webhook token authentication; `webhook_answers.json` records kube-apiserver's answers."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ NO = {"allowed": False}
 
 
 class Hook:
-    """Answers reviews as it is told, and keeps them."""
+    """Answers reviews as the test configures, and records them."""
 
     def __init__(self):
         self.code, self.status, self.reviews = 200, NO, []
@@ -43,7 +43,7 @@ class Hook:
 
 @contextlib.asynccontextmanager
 async def hook_server(folder):
-    """Yield a hook, to which the kubeconfig `hook` in the folder leads."""
+    """Yield a webhook; the kubeconfig `hook` in the folder leads to it."""
     context, authority = credentials(folder)
     (folder / "ca.pem").write_bytes(authority)
     hook, app = Hook(), web.Application()
@@ -190,7 +190,7 @@ async def test_webhook_decisions_are_cached_and_counted(tmp_path, hook):
 
 
 async def test_synchronous_decisions_wait_for_webhook(tmp_path, hook):
-    """Of impersonation, of an owner that is to block, and of a role with more rights than its author has."""
+    """Covers impersonation, blockOwnerDeletion, and a role with more rights than its author has."""
     async with server(tmp_path, ttl="1h") as client:
         hook.status = {"allowed": True}
         body = {"spec": {}}

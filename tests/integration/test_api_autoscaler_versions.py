@@ -1,4 +1,4 @@
-"""Autoscalers that are written in both of their versions: who owns which fields."""
+"""Field managers of HorizontalPodAutoscalers that are written in two versions."""
 
 import pytest
 

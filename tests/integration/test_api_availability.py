@@ -1,4 +1,4 @@
-"""API services: the server says of each whether it can be reached."""
+"""The Available condition of APIServices."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def client():
 
 
 async def judged(client, group, **spec):
-    """The condition that an API service made with this spec comes to have."""
+    """Create an APIService with this spec, and wait for its condition."""
     wanted = {"group": group, "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 15} | spec
     async with client.watch(f"{API_SERVICES}?watch=1&fieldSelector=metadata.name=v1.{group}") as events:
         await client.post(API_SERVICES, {"metadata": {"name": f"v1.{group}"}, "spec": wanted})

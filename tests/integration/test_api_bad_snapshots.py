@@ -1,4 +1,4 @@
-"""A snapshot is looked at as a whole before it takes the place of anything; one that is wrong is refused with the reason."""
+"""A snapshot is validated as a whole before it replaces the store; an invalid one is refused with the reason."""
 
 import gzip
 import hashlib
@@ -38,7 +38,7 @@ def packed(*entries, prefix=b"/registry/", revision=7, count=None, digest=None):
 
 
 async def refusal(client, data):
-    """Why it was refused; what is stored is as it was."""
+    """Return why the snapshot was refused; the store must be unchanged."""
     before = entries((await client.get(PATH)).data)
     answer = await client.put(f"{PATH}?replace=true&name=x.gz", data)
     assert answer.status == 400, answer.body

@@ -1,4 +1,4 @@
-"""Bodies of every media type that are no objects, or none at all: what is said of them, and in which order."""
+"""Bodies of every media type that are empty or not objects: which error is returned, and which check comes first."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""ComponentStatuses over HTTP, and what they say of components that feel this way or that."""
+"""ComponentStatuses over HTTP, for healthy and unhealthy components."""
 
 import pytest
 

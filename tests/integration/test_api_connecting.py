@@ -1,4 +1,4 @@
-"""What a real kube-apiserver 1.36.3 answers before it connects to a kubelet or a pod, and when it cannot."""
+"""Responses of kube-apiserver 1.36.3 before it connects to a kubelet or a pod, and when it cannot connect."""
 
 import pytest
 
@@ -42,7 +42,7 @@ async def client():
 
 
 async def answers(client, method, table):
-    """The rows of a table with the codes and messages that are answered."""
+    """Return the rows of a table with the returned codes and messages."""
     found = []
     for path, *_ in table:
         answer = await client.send(method, path if path.startswith("/") else f"{BASE}/{path}")

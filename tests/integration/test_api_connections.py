@@ -1,4 +1,4 @@
-"""Connections as clients have them: what is said by them, and what becomes of a client that does not read."""
+"""HTTP connections: Server headers, Expect: 100-continue, and clients that do not read their responses."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ async def client(clock):
 
 
 class Raw:
-    """A connection that is read only when the test says so."""
+    """A connection that reads only when the test allows it."""
 
     def __init__(self, reader, writer):
         self.reader, self.writer = reader, writer
@@ -65,7 +65,7 @@ async def connect(client):
 
 
 async def filled(client, count=20):
-    """So much that no socket holds it."""
+    """A body larger than the buffers of any socket."""
     for number in range(count):
         made = await client.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": LARGE}})
         assert made.status == 201
@@ -174,7 +174,7 @@ async def test_unread_pongs_take_bounded_memory(client, connect):
     await raw.head()
     (connection,) = {*server.connections} - before
     pings = (b"\x89\xfd" + bytes(4 + 125)) * 1000
-    while raw.writer.transport.get_write_buffer_size() < 1 << 20:  # nobody takes any more
+    while raw.writer.transport.get_write_buffer_size() < 1 << 20:  # the socket's buffers are full
         raw.writer.write(pings)
         await turns(100)
     assert connection.writing_paused
@@ -195,7 +195,7 @@ async def test_slowly_read_watch_is_kept(client, connect):
         connection = next(one for one in server.connections if one.writing_paused)
         drains = connection.drains
         client.clock.advance(STALLED_SECONDS - SWEEP_SECONDS)
-        while connection.drains == drains:  # buffers of the system take a while to have room again
+        while connection.drains == drains:  # the system's buffers take a while to empty
             await raw.reader.readexactly(50_000)
     assert client.server.handler.watching._streams
     assert "apiserver_terminated_watchers_total{" not in await metrics(client)

@@ -1,4 +1,4 @@
-"""The data of a ControllerRevision never change, to the byte: what a real kube-apiserver 1.36 accepted, write by write."""
+"""The data of a ControllerRevision is immutable, byte for byte: writes that a real kube-apiserver 1.36 accepted."""
 
 import orjson
 import pytest

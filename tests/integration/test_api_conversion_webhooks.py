@@ -1,4 +1,4 @@
-"""Custom resources whose versions a webhook converts.
+"""Custom resources with a conversion webhook.
 
 Answers and messages are those of kube-apiserver 1.36, whose webhook did the same.
 """
@@ -36,7 +36,7 @@ async def define(client, definition):
 
 
 async def settled(client):
-    """Wait until what definitions say is so."""
+    """Wait until the definitions satisfy a condition."""
     await client.server.backend.watch_cache.fresh()
     for settle in client.server.on_restored:
         await asyncio.wait_for(settle(), 5)
@@ -47,7 +47,7 @@ def hook(name, version="v1", **spec):
 
 
 async def change(client, **spec):
-    """Change the definition, and wait until what it says is so."""
+    """Change the definition, and wait until the change takes effect."""
     path = f"{DEFINITIONS}/hooks.{GROUP}"
     before = (await client.get(path)).body
     after = (await client.put(path, before | {"spec": before["spec"] | spec})).body
@@ -65,7 +65,7 @@ async def test_each_version_has_its_fields_and_defaults(client, hooks):
     shown = (await client.get(f"{V2}/a")).body
     assert shown["apiVersion"] == f"{GROUP}/v2"
     assert shown["spec"] == {"colour": "red", "endpoint": {"host": "h", "port": 80}, "size": 3}
-    # Converted to be stored, and again to be shown; the stored version is read as it is.
+    # Converted to the stored version and back to the requested one; the stored version is read without conversion.
     assert hooks.requests == [(f"{GROUP}/v2", ["a"]), (f"{GROUP}/v1", ["a"])]
 
 

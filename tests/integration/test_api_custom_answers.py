@@ -1,4 +1,4 @@
-"""What custom kinds are answered by code of their own: each as a real kube-apiserver 1.36 answered it."""
+"""Responses that custom kinds produce in code of their own, compared with a real kube-apiserver 1.36."""
 
 import pytest
 

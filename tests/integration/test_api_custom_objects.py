@@ -1,4 +1,4 @@
-"""Requests about custom objects, each with what kube-apiserver 1.36.3 answered to it."""
+"""Requests about custom objects, each with the response of kube-apiserver 1.36.3."""
 
 import asyncio
 
@@ -154,7 +154,7 @@ async def test_object_in_place_of_string_is_pruned_and_refused(client):
 @pytest.mark.parametrize(
     ("finalizers", "expected"),
     [
-        pytest.param(["a.b/c", "orphan", "kubernetes"], [], id="names that nobody doubts"),
+        pytest.param(["a.b/c", "orphan", "kubernetes"], [], id="valid names"),
         pytest.param(["x"], [f'"x": prefer a domain-qualified finalizer name {PREFER}'], id="a word"),
         pytest.param(
             ["x.y"],
@@ -305,7 +305,7 @@ def gadgets(api_version):
 
 
 async def test_object_is_validated_by_schema_of_its_version_only(versions):
-    """An old client knows nothing of what a new version requires."""
+    """A client of the old version does not send a field that the new version requires."""
     assert (await versions.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))).status == 201
     labelled = await versions.patch(f"{gadgets('v1')}/g", {"metadata": {"labels": {"a": "b"}}})
     refused = await versions.patch(f"{gadgets('v2')}/g", {"metadata": {"labels": {"a": "c"}}})
@@ -376,7 +376,7 @@ async def until_shown(client, spec):
 
 
 async def test_missing_resource_of_custom_group_is_404_page(client):
-    """Of a built-in group it is a resource that is missing."""
+    """In a built-in group the error is about the missing resource."""
     for path in (f"/apis/{GROUP}/v1/odds", f"/apis/{GROUP}/v9/namespaces/default/odds"):
         answer = await client.get(path)
         assert (answer.status, answer.data) == (404, b"404 page not found\n")

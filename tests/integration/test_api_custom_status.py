@@ -1,4 +1,4 @@
-"""The status of custom objects, where their schema has a default for it: what kube-apiserver 1.36.3 answered."""
+"""The status of custom objects whose schema has a default for it: responses of kube-apiserver 1.36.3."""
 
 import pytest
 
@@ -35,7 +35,7 @@ async def client():
 
 
 async def test_default_replaces_status_of_new_object(client):
-    """Rules do not see it, since upstream fills it in when it reads what is stored."""
+    """Validation rules do not see the default, because upstream applies it when it reads the stored object."""
     one, sent = f"{WIDGETS}/w", widget() | {"status": {"phase": "no"}}
     tried = await client.post(f"{WIDGETS}?dryRun=All", sent)
     made = await client.post(WIDGETS, sent)

@@ -1,4 +1,4 @@
-"""What becomes of watches and of managers when a definition, or a Scale, says something else."""
+"""Watches and field managers after a definition or its scale subresource changes."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ async def test_definition_change_ends_watches(client):
 
 
 async def test_manager_of_replicas_only_is_kept_across_versions(client):
-    """As a real server: each version says where its replicas are, and what is managed itself stays managed."""
+    """As on a real server: each version declares its replicas path, and fields that are managed stay managed."""
     scales = {
         name: {"scale": {"specReplicasPath": path, "statusReplicasPath": ".status.replicas"}}
         for name, path in (("v1", ".spec.replicas"), ("v2", ".spec.wanted"))
@@ -50,7 +50,7 @@ async def test_manager_of_replicas_only_is_kept_across_versions(client):
 
 
 async def as_soon_as_served(client, path):
-    """What is read at a path of a new version: its definition names it before it is served."""
+    """Read a path of a new version that the definition lists before it is served."""
     async with asyncio.timeout(PATIENCE):
         while (answer := await client.get(path)).status == 404:
             pass
@@ -97,7 +97,7 @@ GONE = "request to convert CR to an invalid group/version: example.com/v1"
 
 @pytest.fixture
 async def widget(client):
-    """The path of an object whose fields were applied in a version that its definition has lost."""
+    """Return the path of an object whose fields were applied in a version that its definition no longer has."""
     await define(client, definition(version("v1", **STATUS)))
     applied = {"apiVersion": "example.com/v1", "kind": "Widget", **NAME, "spec": {"replicas": 1}}
     made = await client.patch(f"{WIDGETS}/a?fieldManager=m", applied, kind="apply-patch+yaml")
@@ -169,14 +169,14 @@ async def test_a_version_that_goes_ends_no_watches_of_other_resources(client, is
 
 
 async def _until_status(client, path, status):
-    """Wait until the server has processed a definition: a get then has this status."""
+    """Wait until the server has processed a definition: until a get returns this status."""
     async with asyncio.timeout(PATIENCE):
         while (await client.get(path)).status != status:
-            pass  # each request lets the server go on
+            pass  # each request yields to the server's tasks
 
 
 async def _until_deleted(events):
-    """The events of a watch to the first deletion; a watch that ends earlier has none."""
+    """Return the events of a watch up to the first deletion; empty if the watch ends earlier."""
     async for event in events:
         yield event
         if event["type"] in ("DELETED", "ERROR"):

@@ -1,4 +1,4 @@
-"""The conditions of definitions over time, as a real kube-apiserver 1.36 showed them to a watch."""
+"""The conditions of CustomResourceDefinitions over time, as a watch of a real kube-apiserver 1.36 received them."""
 
 import base64
 
@@ -55,7 +55,7 @@ async def create(client, tree, last):
 
 
 async def seen(client, name, since, last):
-    """What a watch shows of a definition's conditions from a version on, until they are the last ones; None: it is gone."""
+    """Return the conditions in a watch's events from a version to the last ones; None: the definition is deleted."""
     found = []
     path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}&resourceVersion={since}"
     async with client.watch(path) as events:

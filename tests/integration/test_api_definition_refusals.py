@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions, each with what kube-apiserver 1.36.3 answered to it."""
+"""CustomResourceDefinitions, each with the response of kube-apiserver 1.36.3."""
 
 import pytest
 
@@ -106,7 +106,7 @@ async def refusal(client, *versions):
             f"[{SCHEMA}.nullable: Forbidden: nullable cannot be true at the root, "
             f'{SCHEMA}.properties[a].pattern: Invalid value: "(": '
             "must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`]",
-            id="a pattern that is none",
+            id="an invalid pattern",
         ),
     ],
 )

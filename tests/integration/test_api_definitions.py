@@ -1,4 +1,4 @@
-"""What users define is served like what is built in, for as long as its definition is there."""
+"""Custom resources are served like built-in ones while their definition exists."""
 
 import asyncio
 
@@ -319,7 +319,7 @@ async def test_definition_without_its_stored_version_can_be_deleted(client):
     ],
 )
 async def test_numbers_are_written_as_upstream_does(client, field, value, stored):
-    await define(client, definition(version(schema=SCHEMA)))  # one that has a scale takes no floats there
+    await define(client, definition(version(schema=SCHEMA)))  # a resource with scale takes no floats there
     body = f'{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":{{"size":{field}}}}}'
     answer = await client.post(WIDGETS, body.encode())
     assert answer.status == value

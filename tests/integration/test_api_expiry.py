@@ -1,4 +1,4 @@
-"""Events are forgotten when their time is over, and nothing else is."""
+"""Events expire after their time to live; other objects do not."""
 
 import pytest
 
@@ -30,7 +30,7 @@ async def client(clock):
 
 
 async def deleted(client, clock, path, seconds):
-    """What a watch tells next, once so much time has passed."""
+    """Advance the clock, and return the next event of a watch."""
     async with client.watch(f"{path}?watch=1&resourceVersion=0") as events:
         assert (await anext(events))["type"] == "ADDED"
         clock.advance(seconds)

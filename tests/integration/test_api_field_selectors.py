@@ -1,4 +1,4 @@
-"""Which objects field selectors find: labels by version, and absent values as Go's zero values."""
+"""Objects matched by field selectors: labels by version, and absent values as Go's zero values."""
 
 import pytest
 

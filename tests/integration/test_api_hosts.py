@@ -1,4 +1,4 @@
-"""Hosts as they come over a socket: names of the server, of others, twice, malformed or left out."""
+"""Host headers over a socket: names of the server, other names, repeated, malformed and absent."""
 
 import pytest
 from yarl import URL

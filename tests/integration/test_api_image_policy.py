@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook, asked one thing after another: kube-apiserver 1.36.3 gave these answers, and sent these reviews.
+"""ImagePolicyWebhook, request by request: responses of kube-apiserver 1.36.3 and the reviews that it sent.
 
 The requests and answers are in `image_policy.jsonl`, the reviews that the webhook was sent in `image_reviews.jsonl`.
 """
@@ -92,7 +92,7 @@ async def send(client, method, path, body):
 
 
 async def answers(client, requests):
-    """What differs from what is recorded."""
+    """Return the differences from the recording."""
     for one in requests:
         answer = await send(client, *one["request"])
         said = answer.body.get("message") if answer.status >= 400 else None

@@ -1,4 +1,4 @@
-"""Where kinds behave in ways of their own, over HTTP: versions, deletions, generations, faces of what is stored."""
+"""Behaviour that is specific to one kind, over HTTP: versions, deletions, generations, subresource views."""
 
 import asyncio
 
@@ -166,7 +166,7 @@ async def test_v1_autoscaler_is_stored_as_v2(client):
     made = await client.post(
         v1, {"metadata": {"name": "h"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
     )
-    # What v2 has by default shows in v1.
+    # Defaults of v2 are visible in v1.
     assert made.body["spec"]["targetCPUUtilizationPercentage"] == 80
     await client.patch(f"{v1}/h", {"spec": {"targetCPUUtilizationPercentage": 50}})
     (metric,) = (await client.get(f"{v2}/h")).body["spec"]["metrics"]

@@ -1,4 +1,4 @@
-"""OpenKruise's workloads as its webhooks fill them in and refuse them."""
+"""Defaults and validation of OpenKruise's workloads, as its webhooks apply them."""
 
 import pytest
 
@@ -141,7 +141,7 @@ NO_TEMPLATE = "statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplat
         pytest.param(
             united_deployment(template="advancedStatefulSetTemplate", selector={"matchLabels": {"app": "bar"}}),
             "spec.template.statefulSetTemplate.metadata.labels: Invalid value",
-            id="7 blames another template",
+            id="7 names another template",
         ),
         pytest.param(
             united_deployment(*TWO) | {"spec": {"selector": SELECTOR, "template": {"deploymentTemplate": workload(replicas=1)}}},

@@ -1,4 +1,4 @@
-"""What the server does when it is asked too much at once, or for too long."""
+"""The server's limits on concurrent requests and on their duration."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ ALICE = {"Authorization": "Bearer alice"}
 
 
 class Hanging(AsyncIterator):
-    """A body that begins, and ends when it is let go."""
+    """A body that starts and does not end until it is released."""
 
     def __init__(self):
         self.begun, self.going = asyncio.Event(), asyncio.Event()
@@ -43,7 +43,7 @@ async def client(clock):
 
 
 async def occupied(client):
-    """A write that is in flight until its body is let go."""
+    """A write that is in flight until its body is released."""
     body = Hanging()
     answer = asyncio.create_task(client.send("POST", MAPS, body))
     await body.begun.wait()

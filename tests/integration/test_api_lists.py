@@ -1,4 +1,4 @@
-"""Lists: pages, selectors, and how old what they show may be."""
+"""Lists: pages, selectors, and the allowed age of the returned data."""
 
 import pytest
 
@@ -60,8 +60,8 @@ async def test_pages_with_selector_are_full(client):
     [
         pytest.param("labelSelector=n+in+(1,2)", ["c1", "c2"], id="a set of values"),
         pytest.param("labelSelector=n%3D3,odd%3D1", ["c3"], id="two labels"),
-        pytest.param("labelSelector=n%3D3,odd%3D0", [], id="two that nobody has"),
-        pytest.param("labelSelector=none", [], id="a label nobody has"),
+        pytest.param("labelSelector=n%3D3,odd%3D0", [], id="two without matches"),
+        pytest.param("labelSelector=none", [], id="a label without matches"),
         pytest.param("fieldSelector=metadata.name%3Dc4", ["c4"], id="a name"),
         pytest.param("fieldSelector=metadata.name%3Dc", [], id="the beginning of names"),
         pytest.param("fieldSelector=metadata.namespace%3Dother", [], id="another namespace"),
@@ -82,7 +82,7 @@ async def test_exact_resource_version_lists_past_state(client):
 async def test_changed_label_is_selected_by_new_value_only(client):
     query = f"{MAPS}?labelSelector=n%3D"
     assert names(await client.get(f"{query}7")) == ["c7"]
-    for number in range(100, 140):  # enough that labels are looked up, not looked at
+    for number in range(100, 140):  # enough objects that the label index is used instead of a scan
         await client.post(MAPS, {"metadata": {"name": f"c{number}", "labels": {"n": "many"}}})
     assert len(names(await client.get(f"{query}many"))) == 40
     await client.patch(f"{MAPS}/c7", {"metadata": {"labels": {"n": "many"}}})

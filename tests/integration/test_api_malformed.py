@@ -1,6 +1,6 @@
-"""A stored built-in object whose fields have other types than its kind declares is corrupt, and disturbs nothing else.
+"""A stored built-in object with fields of wrong types is corrupt, and does not affect other objects.
 
-Its metadata can be read: somebody wrote it into the store past the API server.
+Its metadata is readable: another program wrote it to the store without the API server.
 """
 
 import orjson
@@ -40,7 +40,7 @@ async def write(client, folder, name, tree, namespace=""):
 
 
 def malformed(row):
-    """An object with one field of a wrong type, or None for a kind that has no such field."""
+    """Return an object with one field of a wrong type, or None for a kind that has no such field."""
     schema = SCHEMAS.kind(row.api_version, row.kind)
     fields = {} if schema is None else schema.fields
     of_wrong_type = {
@@ -120,7 +120,7 @@ DISTURBERS = {
         "",
     ),
 }
-"""Kinds that the writes of other objects look at."""
+"""Kinds that writes of other objects read."""
 
 _AMOUNTS = [
     {"type": "Container", "max": None, "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}},

@@ -1,4 +1,4 @@
-"""Requests whose body, or whose object, is large wait for memory; all others pass them."""
+"""Requests with a large body or a large object wait for memory; other requests do not wait."""
 
 import asyncio
 

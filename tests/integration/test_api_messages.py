@@ -1,4 +1,4 @@
-"""What messages show of what was sent: each as a real kube-apiserver 1.36 worded it."""
+"""Error messages that quote the request, each as a real kube-apiserver 1.36 worded it."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""Which method which path takes: what a real kube-apiserver 1.36 answered, path by path and method by method."""
+"""Allowed HTTP methods of each path, as a real kube-apiserver 1.36 answered."""
 
 import pytest
 

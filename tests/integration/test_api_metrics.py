@@ -1,4 +1,4 @@
-"""metrics.k8s.io as the API server serves it of simulated usage."""
+"""The API server serves metrics.k8s.io from simulated usage."""
 
 import pytest
 
@@ -159,7 +159,7 @@ KINDS = {
 
 @pytest.fixture
 async def kwok(server):
-    """Makes an object of one of kwok's kinds."""
+    """Creates an object of one of kwok's kinds."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"openAPIV3Schema": anything}
     for plural, (kind, scope) in KINDS.items():

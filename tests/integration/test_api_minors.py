@@ -1,4 +1,4 @@
-"""Requests to servers of older minors: what they drop, refuse, fill in, and answer in their own way."""
+"""Servers of older minor versions: fields that they drop, refuse and default, and responses that differ."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicies change what is written. The answers are those of kube-apiserver 1.36, which was sent the same."""
+"""MutatingAdmissionPolicies, compared with kube-apiserver 1.36 for the same requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A server over a store that began a moment ago, asked by a client that knew an earlier one, in the words of upstream."""
+"""A client that has versions of an earlier store gets upstream's errors from a server with a new store."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from tests.support.turns import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 OLD = 4_000
-"""What the client saw last of the earlier store."""
+"""The last version that the client received from the earlier store."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Numbers with a fraction or an exponent where integers belong: what kube-apiserver 1.36 answered, by language."""
+"""Numbers with a fraction or an exponent in integer fields, compared with kube-apiserver 1.36 by encoding."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def deployment(name, number):
             400,
             0,
             0,
-        ),  # what does not fit is converted to the least, whose low bits are 0
+        ),  # what does not fit is converted to the smallest integer, whose low bits are 0
         ("100000000000000000000", 400, 400, 0, 0),
     ],
 )

@@ -1,4 +1,4 @@
-"""Objects over HTTP, from their creation to their end, as any client would go about it."""
+"""The life cycle of objects over HTTP: create, read, update, patch, delete."""
 
 import asyncio
 
@@ -116,7 +116,7 @@ async def test_unknown_paths_are_not_found(client, path, status):
     ],
 )
 async def test_not_found_response_format_depends_on_path(client, path, answers):
-    """Clients make an error of their own, which names the resource, of what is no Status."""
+    """Clients turn a response that is not a Status into an error of their own, which names the resource."""
     answer = await client.get(path)
     assert (answer.status, answer.headers["Content-Type"].split(";")[0]) == (404, answers)
 

@@ -1,4 +1,4 @@
-"""What can be seen of a server from outside: metrics that count what happened, and an audit log of who did it."""
+"""Metrics and the audit log of a server."""
 
 import orjson
 import pytest
@@ -26,7 +26,7 @@ async def client():
 async def metric(client, name, **labels):
     text = (await client.get("/metrics")).data.decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-    names = (name, f"{name}_total")  # the parser adds that to counters which upstream names without it
+    names = (name, f"{name}_total")  # the parser adds the suffix to counters that upstream names without it
     return sum(s.value for s in samples if s.name in names and labels.items() <= s.labels.items())
 
 

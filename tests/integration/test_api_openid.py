@@ -1,4 +1,4 @@
-"""A server that takes tokens of an issuer: over sockets, with keys that are fetched over TLS."""
+"""OpenID Connect authentication over sockets, with keys that the server fetches over TLS."""
 
 import contextlib
 
@@ -16,7 +16,7 @@ SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 @contextlib.asynccontextmanager
 async def issuer(folder, key):
-    """Yield the URL of an issuer, which is known by `ca.pem` in the folder."""
+    """Yield the URL of an issuer, whose CA is `ca.pem` in the folder."""
     context, authority = credentials(folder)
     (folder / "ca.pem").write_bytes(authority)
     app, asked = web.Application(), []

@@ -1,4 +1,4 @@
-"""Admission plugins that are off by default, asked one thing after another: kube-apiserver 1.36.3 gave these answers.
+"""Admission plugins that are off by default, request by request: responses of kube-apiserver 1.36.3.
 
 The requests are in `optional_plugins.jsonl`, with the answers: code, reason, message and causes of a refusal, or what the
 object `shows`. `${PATH}` stands for the uid of the object at that path.

@@ -1,4 +1,4 @@
-"""What a query may ask of a verb: what a real kube-apiserver 1.36 answered, parameter by parameter."""
+"""Query parameters that each verb accepts, compared with a real kube-apiserver 1.36."""
 
 import pytest
 
@@ -171,7 +171,7 @@ async def test_delete_preconditions_may_be_in_query(client, path, query, name):
         assert refused.status == 409
         assert IN_RECORD.format(name) in refused.body["message"]
     in_body = await client.delete(f"{MAPS}/m?{query}", {"gracePeriodSeconds": 0})
-    assert in_body.status == 200  # whose options are its own
+    assert in_body.status == 200  # connect has options of its own
 
 
 async def test_deletecollection_resource_version_is_precondition(client):

@@ -1,4 +1,4 @@
-"""What PodSecurity makes of pods, workloads and namespaces, over HTTP."""
+"""PodSecurity admission of pods, workloads and namespaces, over HTTP."""
 
 from itertools import count
 
@@ -128,7 +128,7 @@ async def test_lowered_level_does_not_warn(client):
 
 
 class LeapingClock(RealClock):
-    """A clock that is two seconds later whenever it is read."""
+    """A clock that advances by two seconds with each read."""
 
     def __init__(self):
         self._times = count(0, 2)

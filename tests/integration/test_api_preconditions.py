@@ -1,4 +1,4 @@
-"""Which object, of which version, a write is about: what a real kube-apiserver 1.36 answered, request by request."""
+"""Preconditions and identity of objects in writes and deletions, compared with a real kube-apiserver 1.36."""
 
 import pytest
 

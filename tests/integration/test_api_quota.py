@@ -1,4 +1,4 @@
-"""What quotas charge and refuse, over HTTP: as kube-apiserver 1.36 did, and under concurrency."""
+"""Usage that quotas charge and refuse, over HTTP: as kube-apiserver 1.36 does, and under concurrency."""
 
 import asyncio
 from collections import Counter
@@ -47,7 +47,7 @@ async def client():
 
 
 async def limit(client, name="q", *, path=QUOTAS, **spec):
-    """Make a quota of which nothing is used, as a controller would find out."""
+    """Create a quota with zero usage in its status, as the quota controller would write it."""
     quota = {"metadata": {"name": name}, "spec": spec}
     await client.post(path, quota)
     quota["status"] = {"hard": spec["hard"], "used": dict.fromkeys(spec["hard"], "0")}
@@ -162,7 +162,7 @@ async def test_custom_objects_are_counted(client):
     assert (await client.post(WIDGETS, widget | config_map("b"))).status == 403
 
 
-# --- what may be used only where a quota counts it
+# --- resources that may be used only where a quota limits them
 
 HIGH = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 GOLD = "gold.storageclass.storage.k8s.io/requests.storage"

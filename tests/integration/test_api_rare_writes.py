@@ -1,4 +1,4 @@
-"""Writes that few clients send, each answered as a real kube-apiserver 1.36.3 answered it."""
+"""Uncommon writes, each with the response of a real kube-apiserver 1.36.3."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests that are refused before anybody looks who sends them: what a real kube-apiserver 1.36 answered, byte by byte."""
+"""Requests that are refused before authentication: responses of a real kube-apiserver 1.36, byte by byte."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ async def client():
 
 
 async def exchanged(client, data):
-    """The status line, the headers and the body of one answer."""
+    """Return the status line, the headers and the body of one response."""
     host, port = client.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(data)
@@ -71,7 +71,7 @@ MALFORMED = f"{BAD}: malformed Host header"
         pytest.param(asked(GET, HOST, b"X(Y: a"), BAD, id="a name that is no token"),
         pytest.param(asked(GET, HOST, b": a"), BAD, id="no name"),
         pytest.param(asked(GET, HOST, b"nocolon"), BAD, id="no colon"),
-        pytest.param(asked(GET, b" X: a", HOST), BAD, id="a fold of nothing"),
+        pytest.param(asked(GET, b" X: a", HOST), BAD, id="an empty fold"),
         pytest.param(asked(GET, HOST, b"X: a\0b"), BAD, id="a value with NUL"),
         pytest.param(asked(GET, HOST, b"X: a\rb"), BAD, id="a value with CR"),
         pytest.param(asked(GET, HOST, b"Content-Length: -1"), BAD, id="a negative length"),

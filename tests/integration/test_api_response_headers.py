@@ -1,4 +1,4 @@
-"""What each response tells besides its body: by which id the audit log knows the request, and of which flow it is."""
+"""Response headers: the audit ID and the flow schema of each request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who somebody is, what he may do, and tokens of service accounts, asked over HTTP as kubectl and controllers ask."""
+"""TokenReviews, SubjectAccessReviews and tokens of service accounts, as kubectl and controllers send them."""
 
 import base64
 
@@ -73,7 +73,7 @@ YEAR = 365 * 24 * 60 * 60
 
 
 def lifetime(token):
-    """How long it is good, and for how long without being stale."""
+    """Return the token's lifetime, and the time until it is stale."""
     payload = token.split(".")[1]
     claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     warns = claims["kubernetes.io"].get("warnafter")
@@ -159,7 +159,7 @@ async def test_bound_token_is_invalid_after_pod_is_deleted(client):
             {"boundObjectRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}},
             400,
             "cannot bind token to object of type apps/v1, Kind=Deployment",
-            id="what nothing is bound to",
+            id="an unsupported kind",
         ),
     ],
 )
@@ -201,12 +201,12 @@ async def test_always_allow_allows_reviews(client, resource, spec):
 @pytest.mark.parametrize(
     ("resource", "body", "says"),
     [
-        pytest.param("selfsubjectaccessreviews", {"spec": {}}, "exactly one of", id="nothing asked"),
+        pytest.param("selfsubjectaccessreviews", {"spec": {}}, "exactly one of", id="no attributes"),
         pytest.param(
             "subjectaccessreviews",
             {"spec": {"resourceAttributes": {}}},
             "at least one of user or group",
-            id="nobody",
+            id="no user",
         ),
         pytest.param(
             "selfsubjectaccessreviews",

@@ -1,4 +1,4 @@
-"""APIs that `--runtime-config` turns on and off; kube-apiserver 1.36.3 with api/all=true gave the recorded answers."""
+"""APIs that `--runtime-config` turns on and off; responses recorded from kube-apiserver 1.36.3 with api/all=true."""
 
 from pathlib import Path
 

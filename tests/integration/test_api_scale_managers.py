@@ -1,4 +1,4 @@
-"""Who manages the replicas of an object after requests to its /scale: what a real kube-apiserver answered."""
+"""Managers of an object's replicas after requests to its /scale: responses of a real kube-apiserver."""
 
 import pytest
 
@@ -77,7 +77,7 @@ async def test_managers_after_scale(client, requests, expected):
 
 
 async def test_apply_after_scale_conflicts_with_before_first_apply(client):
-    """Once nobody manages the replicas, an apply finds them managed by `before-first-apply`."""
+    """If the replicas have no manager, an apply finds them managed by `before-first-apply`."""
     spec = {"replicas": 3, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
     await client.post(REPLICA_SETS, {"metadata": {"name": "x"}, "spec": spec})
     for replicas in (0, 7):

@@ -1,4 +1,4 @@
-"""Answers to requests that few clients send, each as a real kube-apiserver 1.36.3 gave it."""
+"""Uncommon requests, each with the response of a real kube-apiserver 1.36.3."""
 
 import orjson
 import pytest
@@ -73,7 +73,7 @@ async def test_nothing_rolls_back_to_a_revision_below_zero(client):
     assert made.status == 201
 
 
-# --- what is created, and what is not deleted yet
+# --- creations, and objects that are still being deleted
 
 
 async def test_a_policy_may_be_made_by_applying_its_status(client):

@@ -1,4 +1,4 @@
-"""Services and what no two of them may hold, over HTTP and over two servers of one store."""
+"""Services and their unique addresses and ports, over HTTP, with two servers on one store."""
 
 import asyncio
 import contextlib
@@ -186,7 +186,7 @@ async def test_two_servers_never_allocate_same_address():
 
         async def create(number):
             client = clients[number % 2]
-            # Every fifth wants the same port and address; one of them can have it.
+            # Every fifth service requests the same port and address; only one of them can have it.
             wish = {"ports": chosen, "clusterIP": "10.0.0.5"} if number % 5 == 0 else {}
             return await client.post(SERVICES, service(f"s{number}", type="NodePort", **wish))
 

@@ -1,4 +1,4 @@
-"""Definitions that have the names of what is built in, compared with a real kube-apiserver 1.36."""
+"""CustomResourceDefinitions with names of built-in resources, compared with a real kube-apiserver 1.36."""
 
 import pytest
 
@@ -72,7 +72,7 @@ async def test_definition_named_like_definitions_changes_nothing(client):
 
 
 async def test_built_in_openapi_is_not_replaced(client):
-    """The kind's name in OpenAPI would be that of a built-in type, by which bodies are decoded."""
+    """The kind's name in OpenAPI would be that of a built-in type, which is used to decode bodies."""
     group = "apiextensions.apis.pkg.apiextensions-apiserver.k8s.io"
     name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
     before = (await client.get("/openapi/v2")).body["definitions"][name]

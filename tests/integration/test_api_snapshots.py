@@ -1,4 +1,4 @@
-"""A running server hands out all that it stores, and takes a snapshot in its place: who may, what clients see of it."""
+"""A running server saves and restores snapshots: who may do so, and how clients see a restored store."""
 
 import asyncio
 

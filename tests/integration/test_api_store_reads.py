@@ -1,4 +1,4 @@
-"""How often a request reads the store, which is a round trip where that is etcd."""
+"""The number of store reads per request; each is a round trip with etcd."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1"
 
 
 class CountingStore(MemoryStore):
-    """Counts how often its revision is read."""
+    """Counts reads of the store's revision."""
 
     reads = 0
 

@@ -1,4 +1,4 @@
-"""Definitions as a real kube-apiserver 1.36 stores them, which is in v1beta1, are served as those of v1."""
+"""Definitions stored by a real kube-apiserver 1.36, which stores v1beta1, are served as v1."""
 
 import orjson
 import pytest

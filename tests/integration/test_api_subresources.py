@@ -1,4 +1,4 @@
-"""What is done through a part of an object: scaling, binding, evicting, approving."""
+"""Subresources: scale, binding, eviction, approval."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def scale(**spec):
 
 
 async def managers(client):
-    """Who manages replicas."""
+    """Return the managers of the replicas."""
     entries = (await client.get(f"{DEPLOYMENTS}/d")).body["metadata"]["managedFields"]
     return [
         (one["manager"], one["operation"], one["apiVersion"], one.get("subresource", ""))
@@ -210,7 +210,7 @@ EVICTION = {"metadata": {"name": "p"}}
 
 
 async def run(client, *, ready=True):
-    """A pod that runs on a node."""
+    """Create a pod that runs on a node."""
     await client.post(PODS, pod(nodeName="n1"))
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
     await client.patch(f"{PODS}/p/status", {"status": {"phase": "Running", "conditions": conditions}})
@@ -344,4 +344,4 @@ async def test_subresource_writer_manages_sent_fields(client):
     assert "mine" not in metadata["labels"]
     (entry,) = [entry for entry in metadata["managedFields"] if entry["manager"] == "debug"]
     assert entry["subresource"] == "ephemeralcontainers"
-    assert entry["fieldsV1"].keys() == {"f:metadata", "f:spec"}  # what was sent, though it is not taken
+    assert entry["fieldsV1"].keys() == {"f:metadata", "f:spec"}  # what was sent, though it is not accepted

@@ -1,4 +1,4 @@
-"""What can be switched off: admission plugins, containers that are privileged, watches that begin with a list."""
+"""Features that can be switched off: admission plugins, privileged containers, watches with initial events."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Each background task of a server is made to fail: the server says so, goes on, and is right again afterwards."""
+"""Each background task of a server fails once: the server logs it, continues, and recovers."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
 class Broken(Wrapped):
-    """A store of which one method raises what no caller expects, as often as it is told to."""
+    """A store with one method that raises an unexpected error, for a given number of calls."""
 
     method = ""
     times = 0
@@ -47,7 +47,7 @@ class Broken(Wrapped):
             raise RuntimeError("a fault in the program")
 
     def fail(self, method, times=1, below=b""):
-        """Let a method fail so many times; of transactions those that write below a prefix."""
+        """Let a method fail this many times; of transactions, only those that write below a prefix."""
         self.method, self.times, self.below = method, times, below
 
     async def range(self, request):
@@ -84,7 +84,7 @@ class Served:
         assert live.data == b"ok"
 
     def is_local(self, name):
-        """Whether an API service was judged."""
+        """Whether an APIService has an Available condition."""
         stored = self.watch_cache.resource_cache(FOLDER).get(FOLDER + name)
         return stored is not None and b"Local" in stored.value
 
@@ -97,7 +97,7 @@ class Served:
 
 @pytest.fixture
 async def served(monkeypatch):
-    monkeypatch.setattr(supervision, "FIRST_DELAY", 0.5)  # time enough to ask what is said of a failure
+    monkeypatch.setattr(supervision, "FIRST_DELAY", 0.5)  # time enough to wait for the log entry of a failure
     kv = Broken(MemoryStore(clock=RealClock()))
     async with running(kv=kv) as client:
         yield Served(client, kv)
@@ -200,7 +200,7 @@ DEFINITION = {
 
 
 async def test_failed_start_leaves_no_tasks():
-    """Establishing begins with a round of its own, before the server is there."""
+    """The establishing controller runs once before the server is ready."""
     kv = Broken(MemoryStore(clock=RealClock()))
     await kv.put(Put(key=DEFINITIONS + WIDGETS, value=orjson.dumps(stored_definition())))
     kv.fail("txn", below=DEFINITIONS)
@@ -235,7 +235,7 @@ async def test_lag_is_measured_after_task_failure(stepped):
 
 
 class Stalled(Wrapped):
-    """A store whose watches bring nothing from some time on."""
+    """A store whose watches deliver no events after a given time."""
 
     def __init__(self, store):
         super().__init__(store)
@@ -332,7 +332,7 @@ async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):
 
 
 class Faulty(Disk):
-    """A disk that fails in a way that nobody foresaw, when it is told to."""
+    """A disk that raises an unexpected error when the test asks for it."""
 
     fails = False
 

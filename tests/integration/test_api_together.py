@@ -1,4 +1,4 @@
-"""Several API servers over one real etcd: what is written at one is known to all."""
+"""Several API servers on one real etcd: writes at one server are visible at all."""
 
 import contextlib
 
@@ -17,7 +17,7 @@ OBJECTS = 20
 
 @pytest.fixture
 async def clients(etcd_url):
-    """Each of a server of its own, with a connection of its own to the store."""
+    """Clients of separate servers, each with its own connection to the store."""
     async with contextlib.AsyncExitStack() as stack:
         opened = []
         for _ in range(SERVERS):

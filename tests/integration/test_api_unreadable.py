@@ -1,4 +1,4 @@
-"""A value in the store that is no object of its kind is an error for itself alone, and can be deleted by name."""
+"""A stored value that cannot be decoded is an error for that object only, and can be deleted by name."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def client():
 
 
 async def write(client, value, key=KEY):
-    """As somebody else writes it into the store."""
+    """Write a value to the store, as another program would."""
     backend = client.server.backend
     result = await backend.kv.put(Put(key=key, value=value))
     await backend.watch_cache.wait_reached(result.revision)
@@ -136,7 +136,7 @@ async def test_unreadable_object_is_omitted_in_every_format(client, value):
 
 @pytest.mark.parametrize("spec", [[], "x", 7, {"containers": 3}, {"containers": [7]}, None])
 async def test_pod_with_wrong_types_can_be_listed_and_deleted(client, spec):
-    """Its columns, its fields for selectors, its grace period: all of it is read from what is wrong."""
+    """The invalid value is used for its columns, its selectable fields and its grace period."""
     pods = "/api/v1/namespaces/default/pods"
     value = text(kind="Pod", spec=spec, status=["x"])
     await write(client, value, b"/registry/pods/default/bad")

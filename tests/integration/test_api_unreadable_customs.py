@@ -1,4 +1,4 @@
-"""Values of custom resources that somebody else has stored: what is of another kind or version is an error for itself alone."""
+"""A stored custom object of another kind or version is an error for that object only."""
 
 import orjson
 import pytest
@@ -97,7 +97,7 @@ async def test_object_of_wrong_kind_affects_itself_only(client, wrong, is_before
 
 @pytest.mark.parametrize("spec", SHAPES.values(), ids=SHAPES)
 async def test_fields_of_wrong_type_are_returned_as_stored(client, spec):
-    """As kube-apiserver, which checks nothing of a stored custom object but its metadata."""
+    """As kube-apiserver, which validates only the metadata of a stored custom object."""
     await write(client, "odd", spec=spec)
     await define(client, "v1")
     applied = {"kind": "Widget", "apiVersion": "e.com/v1", "spec": {"items": [{"k": "a"}]}}

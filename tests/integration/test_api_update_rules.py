@@ -1,4 +1,4 @@
-"""What kinds demand of objects that change: what a real kube-apiserver 1.36 answered, kind by kind."""
+"""Validation of updates, kind by kind, compared with a real kube-apiserver 1.36."""
 
 import pytest
 
@@ -25,7 +25,7 @@ async def client():
 
 
 def wrong(answer):
-    """The causes as upstream's messages list them."""
+    """Return the causes as upstream's messages list them."""
     assert answer.status == 422, answer.body
     return [f"{cause['field']}: {cause['message']}" for cause in answer.body["details"]["causes"]]
 

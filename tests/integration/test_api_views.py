@@ -1,4 +1,4 @@
-"""As what an answer is shown, and what cannot be: what a real kube-apiserver 1.36 answered."""
+"""Response formats (Table, PartialObjectMetadata) and errors, compared with a real kube-apiserver 1.36."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Watches: every change once, in order, from any version on."""
+"""Watches deliver every change once, in order, from any version."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Ways in which Kubernetes API servers were once attacked: each is tried here, or where docs/security.md says."""
+"""Known attacks on Kubernetes API servers: each is tried here, or where docs/security.md says."""
 
 import pytest
 
@@ -19,7 +19,7 @@ async def client():
 
 
 async def allow(client, *rules):
-    """Let eve do something in the namespace `default`."""
+    """Grant a permission to the user eve in the namespace `default`."""
     await client.post(f"{RBAC}/namespaces/default/roles", {"metadata": {"name": "r"}, "rules": rules})
     body = {
         "metadata": {"name": "r"},

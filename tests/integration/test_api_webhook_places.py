@@ -1,4 +1,4 @@
-"""Where admission webhooks are, which are called in a dry run, and what is told of their calls."""
+"""Admission webhooks: their addresses, dry runs, audit annotations and metrics."""
 
 import orjson
 import pytest
@@ -95,7 +95,7 @@ async def test_webhook_service_without_endpoints_is_refused(client, hooks):
     )
 
 
-# --- what is answered, and not stored
+# --- responses, and objects that are not stored
 
 
 def every_write(hooks, path):

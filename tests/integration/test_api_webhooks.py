@@ -1,4 +1,4 @@
-"""Admission webhooks, called over TLS: what they are sent, what they may answer, and when nobody is asked.
+"""Admission webhooks over TLS: the reviews sent, the responses accepted, and when no webhook is called.
 
 The answers and messages are those of kube-apiserver 1.36, which was sent the same.
 """
@@ -40,7 +40,7 @@ def labels(answer):
     return answer.body["metadata"].get("labels", {})
 
 
-# --- what is asked
+# --- review requests
 
 
 async def test_admission_review_describes_whole_write(client, hooks):
@@ -232,7 +232,7 @@ async def test_changed_match_conditions_apply_at_once(client, hooks):
     assert (await client.post(PATH, {"metadata": {"name": "b"}})).status == 400
 
 
-# --- what is answered
+# --- review responses
 
 
 @pytest.mark.parametrize(

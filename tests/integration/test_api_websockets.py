@@ -1,4 +1,4 @@
-"""Watches over a WebSocket: what its client may send, and the bearer token among its subprotocols."""
+"""Watches over a WebSocket: frames that a client may send, and the bearer token among its subprotocols."""
 
 import asyncio
 import base64
@@ -29,7 +29,7 @@ async def client():
 
 @pytest.fixture
 async def opened(client):
-    """Open a watch and return the head of the answer with the connection."""
+    """Open a watch and return the head of the response with the connection."""
     writers = []
 
     async def opened(*headers, authorization=("Authorization: Bearer admin",)):
@@ -60,7 +60,7 @@ def frame(opcode, data=b"", *, final=True, reserved=0, masked=True, length=None)
 
 
 async def close_code(reader):
-    """The code of the frame that closes the socket; frames before it are passed over."""
+    """Return the code of the frame that closes the socket; skip the frames before it."""
     while True:
         first, size = await reader.readexactly(2)
         if size == 126:
@@ -71,7 +71,7 @@ async def close_code(reader):
 
 
 async def ended(client):
-    """Wait until nothing of the watch is left."""
+    """Wait until the watch is removed."""
     await until(lambda: not client.server.handler.watching._streams)
     await until(
         lambda: not [task for task in asyncio.all_tasks() if task.get_name() == "the client of a watch"]
@@ -83,12 +83,12 @@ async def ended(client):
     [
         pytest.param(frame(TEXT, b"x" * 5000), 1009, id="a message of more than 4 KiB"),
         pytest.param(frame(BINARY, b"", length=1 << 40), 1009, id="a length of a tebibyte"),
-        pytest.param(frame(TEXT, b"x" * 3000, final=False) + frame(CONTINUATION, b"x" * 3000), 1009, id="that comes in parts"),
+        pytest.param(frame(TEXT, b"x" * 3000, final=False) + frame(CONTINUATION, b"x" * 3000), 1009, id="a fragmented message"),
         pytest.param(frame(TEXT, b"x", reserved=4), 1002, id="a reserved bit"),
-        pytest.param(frame(3, b"x"), 1002, id="an opcode that is none"),
+        pytest.param(frame(3, b"x"), 1002, id="an unknown opcode"),
         pytest.param(frame(PING, b"x" * 126), 1002, id="a long ping"),
         pytest.param(frame(PING, b"x", final=False), 1002, id="a ping in parts"),
-        pytest.param(frame(CONTINUATION, b"x"), 1002, id="the rest of nothing"),
+        pytest.param(frame(CONTINUATION, b"x"), 1002, id="a continuation without a start"),
         pytest.param(frame(TEXT, b"x", final=False) + frame(TEXT, b"x"), 1002, id="a message within another"),
         pytest.param(frame(TEXT, b"\xff"), 1007, id="text that is no utf-8"),
         pytest.param(frame(CLOSE, b"\x03"), 1002, id="half a code"),

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers and their controller beside a real server, on a clock that is stepped."""
+"""HorizontalPodAutoscalers and their controller with a real server, on a clock that the test steps."""
 
 import pytest
 
@@ -33,7 +33,7 @@ class Cluster:
         return answer.body
 
     async def deploy(self, replicas=2, name="d"):
-        """Nobody makes its pods."""
+        """A Deployment without a controller that creates its pods."""
         labels = {"app": name}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
@@ -46,7 +46,7 @@ class Cluster:
         await self.post(AUTOSCALERS, {"metadata": {"name": name}, "spec": body})
 
     async def run_pod(self, name, cpu, app="d"):
-        """A pod that runs for an hour already, and what it uses."""
+        """A pod that has run for an hour, and its usage."""
         labels = {"app": app}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
         await self.post(
@@ -88,7 +88,7 @@ class Cluster:
 
 
 async def serve_metrics(server):
-    """A custom kind in the place of the metrics of pods."""
+    """A custom kind in place of pod metrics."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     await define(
         server,

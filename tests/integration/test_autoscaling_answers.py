@@ -1,4 +1,4 @@
-"""Scenarios of HorizontalPodAutoscalers, and what a real kube-controller-manager 1.36.3 told of each.
+"""HorizontalPodAutoscaler scenarios, compared with the status and events of kube-controller-manager 1.36.3.
 
 It looked at autoscalers every 4 s, and the answers are from 17 s after the last was made. Ambiguous selectors are not among
 them, because their messages are in no order.

@@ -1,4 +1,4 @@
-"""The roles that every cluster has: made at the start, made complete again, and left alone where their annotation says so."""
+"""Bootstrap roles are created at start, reconciled later, and left unchanged if their annotation disables it."""
 
 import pytest
 
@@ -21,7 +21,7 @@ async def reconcile(client):
 
 
 async def replaced(client, path, **fields):
-    """Replace fields of an object; return what it was before."""
+    """Replace fields of an object; return the object as it was before."""
     before = (await client.get(path)).body
     answer = await client.put(path, before | fields)
     assert answer.status == 200, answer.body

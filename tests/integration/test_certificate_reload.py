@@ -1,4 +1,4 @@
-"""A server's certificate and the CAs of its clients are replaced while it runs: the files that flags name are followed."""
+"""The serving certificate and the client CAs are reloaded when their files change."""
 
 import asyncio
 import ssl
@@ -69,7 +69,7 @@ def site(tmp_path):
 
 
 async def review(session, url, **headers):
-    """The code and the user; 0 if the handshake fails."""
+    """Return the status code and the user; 0 if the handshake fails."""
     body = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
     try:
         async with session.post(url + REVIEW, json=body, headers=headers) as answer:

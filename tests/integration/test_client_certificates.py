@@ -1,4 +1,4 @@
-"""Certificates of clients over TLS: which the server believes, and those that an attacker makes himself."""
+"""Authentication by client certificates over TLS: accepted certificates, and forged ones."""
 
 import ssl
 from datetime import timedelta
@@ -29,7 +29,7 @@ def server(tmp_path_factory):
 
 
 def issued(authority, subject=MASTER, *, since=timedelta()):
-    """By whoever has a key; its year began so long ago."""
+    """Sign a certificate that is valid for a year, which began so long ago."""
     return Issuer(authority, now=NOW - since, random=SeededRandom()).issue(subject)
 
 
@@ -38,12 +38,12 @@ def other_authority(name="kubernetes"):
 
 
 def chained(leaf, *others):
-    """With the certificates that have signed it."""
+    """Return the certificate with its chain."""
     return Pair(certificate=b"".join([leaf.certificate, *(one.certificate for one in others)]), key=leaf.key)
 
 
 async def user_of(server, pair, tmp_path, **headers):
-    """Who the server says that a certificate stands for; None if it does not take it."""
+    """Return the user of a certificate; None if the server refuses it."""
     context = tls(server.kubeconfig, certificate=False)
     if pair is not None:
         file = tmp_path / "pair.pem"
@@ -94,7 +94,7 @@ async def test_forged_certificates_are_refused(server, tmp_path):
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory):
-    """A server that believes a front proxy, whose authority is another one than that of clients."""
+    """A server with a front proxy, whose CA differs from the client CA."""
     folder = tmp_path_factory.mktemp("proxied")
     proxies = other_authority("proxies")
     (folder / "proxies.pem").write_bytes(proxies.certificate)

@@ -1,4 +1,4 @@
-"""CloneSets through a real server, with pods that a simulated kubelet runs: one that tells little, and one that tells all."""
+"""CloneSets through a real server; a simulated kubelet runs the pods and reports little or full status."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SETS = "/apis/apps.kruise.io/v1alpha1/namespaces/default/clonesets"
 KRUISE = Settings(packs=("kruise",))
 
 
-@pytest.fixture(params=[False, True], ids=["as kwok tells", "as a kubelet tells"])
+@pytest.fixture(params=[False, True], ids=["status as of kwok", "status as of a kubelet"])
 async def scenario(request):
     tells_all = request.param
     async with running_scenario(
@@ -50,7 +50,7 @@ class CloneScenario(Scenario):
         return [name for name, pod in (await self.pods()).items() if _serves(pod)]
 
     async def is_at_rest(self, seconds=30):
-        """Nobody writes anything of the set or its pods any more."""
+        """Wait until the set and its pods are no longer written."""
         self.manager.transport.writes.clear()
         await self.manager.step(seconds)
         written = [target for _, target in self.manager.transport.writes]

@@ -1,4 +1,4 @@
-"""Everything that the manager runs, disturbed in each way that a cluster may be: what comes of a scenario is the same.
+"""Each scenario ends in the same state when the manager's requests and watches are disturbed.
 
 The end is that of the undisturbed scenario, nothing was created or deleted more often, and then nothing is written any more.
 """
@@ -15,9 +15,9 @@ from tests.support.controllers.united_scenarios import KRUISE
 from tests.support.controllers.whole_cluster import cluster_of
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
-"""Otherwise every eighth disturbance of each scenario, or every twelfth, and only some deaths."""
+"""Otherwise every eighth or every twelfth disturbance of each scenario runs, and only some kills."""
 DEATHS = range(1, 261) if EVERYTHING else (2, 9, 23, 41, 64, 97)
-"""After how many writes a manager is killed."""
+"""Numbers of writes after which a manager is killed."""
 DISTURBANCES = {
     "409": lambda *_: Refused(3, 409, "Conflict"),
     "500": lambda *_: Refused(4, 500, "InternalError"),
@@ -47,7 +47,7 @@ class End:
 
 
 _ends = {}
-"""Of the undisturbed scenarios, told once each."""
+"""Results of the undisturbed scenarios, computed once each."""
 
 
 async def run_scenario(scenario, disturbance_of):

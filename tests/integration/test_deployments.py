@@ -1,4 +1,4 @@
-"""Deployments by the whole manager beside a real server: both controllers, scheduler, simulated nodes, garbage."""
+"""Deployments by the whole manager and a real server: controllers, scheduler, simulated nodes, garbage collector."""
 
 import pytest
 
@@ -50,7 +50,7 @@ class Scenario:
         self.manager = manager
 
     async def open_nodes(self):
-        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        """Nodes begin with a taint for not being ready; the node lifecycle controller does not run here."""
         await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for node in await self.items("/api/v1/nodes"):
             path = f"/api/v1/nodes/{node['metadata']['name']}"
@@ -97,7 +97,7 @@ class Scenario:
         return [it for it in found if it["involvedObject"]["kind"] == kind]
 
     async def until(self, condition):
-        """Time passes until it holds, and then nothing is left to do."""
+        """Let time pass until the condition holds and the cluster is idle."""
         for _ in range(120):
             await self.manager.settle()
             if await condition():

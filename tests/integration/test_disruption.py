@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets by the manager beside a real server, and the evictions that they allow."""
+"""PodDisruptionBudgets by the manager with a real server, and the evictions that they allow."""
 
 import pytest
 

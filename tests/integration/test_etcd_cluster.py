@@ -1,4 +1,4 @@
-"""Three members of which one dies or stops under load: what was acknowledged stays, and watches miss nothing."""
+"""Three etcd members, one of which fails under load: acknowledged writes persist and watches miss no event."""
 
 import asyncio
 
@@ -50,7 +50,7 @@ async def status_of(member):
 
 
 async def leader_of(cluster):
-    """The member that leads, as it says itself."""
+    """Return the leader, as it reports itself."""
     for member in cluster.members:
         status = await status_of(member)
         if status["leader"] == status["header"]["member_id"]:
@@ -59,13 +59,13 @@ async def leader_of(cluster):
 
 
 class Load:
-    """Writers that create key after key, each key once, and note what the store told them."""
+    """Writers that create each key once, and record the store's responses."""
 
     def __init__(self, store):
         self.acknowledged = {}
         """Keys with the revisions that created them."""
         self.failed = {}
-        """Keys with what the store said instead."""
+        """Keys with the errors that the store returned."""
         self._store = store
         self._heard = asyncio.Event()
         self._stopped = False
@@ -76,7 +76,7 @@ class Load:
                 group.create_task(self._write(writer))
 
     async def reach(self, count):
-        """Wait for so many more acknowledged writes."""
+        """Wait for this many more acknowledged writes."""
         wanted = len(self.acknowledged) + count
         while len(self.acknowledged) < wanted:
             self._heard.clear()
@@ -114,7 +114,7 @@ async def follow(watch, last):
 
 
 async def state(store):
-    """The keys under the prefix as changes, oldest first. Each was written once, so they are the whole history."""
+    """Return the keys under the prefix as changes, oldest first. Each was written once: this is the whole history."""
     found = await store.range(Range(**UNDER_PREFIX))
     return found.revision, sorted((kv.mod_revision, kv.key) for kv in found.kvs)
 
@@ -148,7 +148,7 @@ async def test_watches_and_reads_leave_stopped_member(cluster, connect):
     store = await connect(deadline=1.5)
     watch = await store.watch(WatchRequest(**UNDER_PREFIX))
     written = [(await store.put(Put(key=PREFIX + b"before", value=b""))).revision]
-    cluster.members[0].pause()  # it is the first to be asked, and so has the watch
+    cluster.members[0].pause()  # the client connects to it first, and so does the watch
     written.append((await (await connect()).put(Put(key=PREFIX + b"after", value=b""))).revision)
     seen = [event.kv.mod_revision for _ in written for event in (await soon(watch)).events]
     assert seen == written

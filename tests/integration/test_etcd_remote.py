@@ -1,4 +1,4 @@
-"""The client of a real etcd where the server refuses, vanishes, comes back, stops, or says a great deal."""
+"""The etcd client when the server refuses, disappears, returns, stops, or sends large responses."""
 
 import asyncio
 
@@ -52,7 +52,7 @@ async def read(store):
 
 
 async def collect(watch, count):
-    """The next so many events, as revisions and keys."""
+    """Return the next events, as revisions and keys."""
     events = []
     while len(events) < count:
         events += (await soon(watch)).events
@@ -60,7 +60,7 @@ async def collect(watch, count):
 
 
 async def restart(server):
-    """While our side goes on, and so hears that its connections are gone."""
+    """Restart the server while the client runs, so that the client gets the end of its connections."""
     server.kill()
     server.spawn()
     await asyncio.to_thread(server.wait_ready)

@@ -1,4 +1,4 @@
-"""The servers that tests are given: fresh, able to come back, and never left behind."""
+"""The etcd servers of the test fixtures: empty, restartable, and ended with the test."""
 
 import os
 import select

@@ -1,7 +1,7 @@
-"""No request holds up the event loop: each of a table of expensive ones, while every callback of the loop is measured.
+"""No request blocks the event loop: expensive requests run while every callback is measured.
 
-CPU time of the loop's thread is what counts, so that a busy machine changes nothing; `make hostile` measures on top
-what another client notices. Bodies are smaller here than a server takes, and so is the bound.
+CPU time of the loop's thread is measured, so that other load does not matter; `make hostile` also measures
+the latency for another client. Bodies are smaller here than a server accepts, and so is the bound.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ REQUESTS = table(SIZE)
 
 
 def send(address, request):
-    """Whatever is answered: only a fault of the server is a failure."""
+    """Any response is accepted except a server error."""
     connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
     headers = {
         "Authorization": "Bearer admin",
@@ -76,7 +76,7 @@ def fill(address):
 
 
 async def snapshot():
-    """The file of a store with many objects."""
+    """Return a store file with many objects."""
     store = MemoryStore(clock=RealClock())
     for number in range(RESTORED):
         name = f"restored-{number}"
@@ -93,7 +93,7 @@ async def snapshot():
 
 @pytest.fixture(scope="module")
 def longest():
-    """What sends a request to a server with many objects, and answers with its status and the longest callback."""
+    """A function that sends a request to a server with many objects; returns the status and the longest callback."""
     with serving(lambda clock: MemoryStore(clock=clock)) as measure:
         yield measure
 
@@ -102,7 +102,7 @@ def longest():
 def serving(open_store):
     thresholds = gc.get_threshold()
     gc.collect()
-    gc.freeze()  # as a server does, so that what tests have made is not looked at
+    gc.freeze()  # as a server does, so that objects of the tests are not collected
     gc.set_threshold(*garbage.THRESHOLD)
     with asyncio.Runner() as runner, measured() as slices:
         stack = contextlib.AsyncExitStack()

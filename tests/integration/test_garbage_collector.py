@@ -1,4 +1,4 @@
-"""What is collected, and when, by a manager beside a real server."""
+"""Garbage collection by a manager with a real server: which objects are deleted, and when."""
 
 import contextlib
 
@@ -164,7 +164,7 @@ async def test_garbage_from_before_start_is_collected():
 
 
 async def test_dependents_of_new_custom_kind_are_deleted(cluster):
-    """No time passes here, so nobody waits until the server is asked for new kinds anyway."""
+    """No time passes here, so the test does not wait for the periodic discovery of new kinds."""
     await define(cluster.server, definition())
     await cluster.manager.settle()
     widget = (await cluster.server.post(WIDGETS, {"metadata": {"name": "owner"}} | KIND)).body

@@ -1,4 +1,4 @@
-"""What nobody should send, sent by thousands: the server answers each in time, breaks at none and keeps nothing of it.
+"""Thousands of hostile requests: the server answers each in time, does not fail, and retains no memory.
 
 MOCKUBE_HOSTILE_REQUESTS says how many, MOCKUBE_HOSTILE_SEED which.
 """
@@ -32,7 +32,7 @@ REQUESTS = int(os.environ.get("MOCKUBE_HOSTILE_REQUESTS", "2000"))
 SEED = int(os.environ.get("MOCKUBE_HOSTILE_SEED", "1"))
 AT_A_TIME = 16
 GROWTH = 256 << 20
-"""Bytes that the process may grow by, however many requests there are: all that is remembered is bounded."""
+"""Limit of the process's growth in bytes, for any number of requests: all caches are bounded."""
 MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 pytestmark = pytest.mark.timeout(120 + REQUESTS / 20)
@@ -53,7 +53,7 @@ class Attacked:
         )
 
     async def quiet(self):
-        """Wait until the server has noticed that everybody is gone."""
+        """Wait until the server has closed all connections."""
         async with asyncio.timeout(PATIENCE):
             server = self.server
             while server.handler.watching._streams or server.http.connections:
@@ -82,7 +82,7 @@ async def attacked(tmp_path):
 
 @pytest.fixture
 def faults(caplog):
-    """What was logged as an error, whoever logged it, but for tokens that are refused: upstream calls them errors too."""
+    """Logged errors of any logger, except for refused tokens, which upstream also logs as errors."""
 
     def logged():
         return [
@@ -95,7 +95,7 @@ def faults(caplog):
 
 
 def wrong(hostile, answer):
-    """What is wrong with an answer, or "" if nothing is."""
+    """Return the problem of a response, or "" if there is none."""
     if answer is None:
         return "no answer" if hostile.well_framed else ""
     if b"Traceback" in answer.body:
@@ -194,7 +194,7 @@ async def test_known_hostile_request_is_handled(attacked, faults, hostile, statu
 
 
 async def test_unfinished_headers_do_not_block_others(attacked):
-    """A hundred who have begun, and one who wants an answer."""
+    """Open a hundred incomplete requests, and send one complete request."""
     begun = [await asyncio.open_connection(*attacked.address) for _ in range(100)]
     for _, writer in begun:
         writer.write(b"GET / HTTP/1.1\r\nHost:")

@@ -1,4 +1,4 @@
-"""What another cluster printed exists here afterwards: as it was, with its owners, and no controller makes it twice."""
+"""Import of another cluster's objects: content and owners stay, and controllers create no duplicates."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ class Cluster:
         return {item["metadata"]["name"] for item in (await self.get(path))["items"]}
 
     async def dumped(self, *paths):
-        """As `kubectl get -o yaml` prints them."""
+        """Return the objects as `kubectl get -o yaml` prints them."""
         trees = []
         for path in paths:
             listed = await self.get(path)
@@ -40,7 +40,7 @@ class Cluster:
         return trees
 
     async def load(self, trees, **wishes):
-        """What became of each, by kind and name."""
+        """Return the result for each object, by kind and name."""
         told = []
         documents = [
             Document(origin=Origin(file="f", document=at), tree=tree) for at, tree in enumerate(trees, 1)
@@ -51,7 +51,7 @@ class Cluster:
         while not work.done():
             await asyncio.to_thread(
                 int
-            )  # definitions are compiled in a thread, which no step of the clock waits for
+            )  # definitions are compiled in a thread, which a step of the clock does not wait for
             await self.manager.step(0.1)
         await work
         await self.manager.settle()
@@ -107,7 +107,7 @@ def dump():
 
 
 async def dumped():
-    """Of a cluster in which a Deployment has been rolled out twice."""
+    """Objects of a cluster in which a Deployment has been rolled out twice."""
     async with cluster() as source:
         await source.server.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
         await source.manager.settle()

@@ -1,4 +1,4 @@
-"""What is counted of Jobs and CronJobs, under upstream's names, by controllers beside a real server."""
+"""Metrics of Jobs and CronJobs, under upstream's names, with controllers and a real server."""
 
 import pytest
 

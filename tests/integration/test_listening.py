@@ -1,4 +1,4 @@
-"""Who is accepted, and for how long a connection may do nothing: on a loop whose clock can be put forward."""
+"""Accepted connections and their idle timeout, on a loop whose clock the test advances."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tests.support.turns import PATIENCE, turns, until
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BEGINNING_OF_A_HANDSHAKE = b"\x16\x03\x01\x02\x00\x01\x00"
 LITTLE = 20.0
-"""Seconds: more than any test here takes by a real clock, and less than every limit."""
+"""Seconds: longer than any test here takes by a real clock, and shorter than every limit."""
 
 
 def certificates():
@@ -32,7 +32,7 @@ class Loop(asyncio.SelectorEventLoop):
         super().__init__()
         self.ahead = 0.0
         self.failures = []
-        """What the next calls of accept raise."""
+        """Errors that the next calls of accept raise."""
 
     def time(self):
         return super().time() + self.ahead
@@ -105,7 +105,7 @@ def test_idle_connection_is_closed():
     async def scenario():
         async with Site() as site:
             reader, writer = await site.connect()
-            for _ in range(2):  # its time begins anew with each request
+            for _ in range(2):  # each request restarts the idle timeout
                 site.loop.ahead += IDLE_SECONDS - LITTLE
                 await turns(50)
                 writer.write(GET)
@@ -126,7 +126,7 @@ def test_exhausted_file_descriptors_close_one_connection_and_resume(number, capl
             waiting, _ = await site.connect()
             await until(lambda: len(site.server.unauthenticated) == 1)
             site.loop.failures.append(OSError(number, "no more"))
-            await site.connect()  # the call that waits accepts it, the next one fails
+            await site.connect()  # the pending call accepts it, the next one fails
             assert await ended(waiting) == b""
             reader, writer = await site.connect()
             writer.write(GET)
@@ -158,7 +158,7 @@ def test_client_gone_before_accept_changes_nothing(caplog):
 
 
 def test_connection_evicted_before_start_is_closed():
-    """All that wait are accepted in one turn of the loop."""
+    """All waiting connections are accepted in one iteration of the loop."""
 
     async def scenario():
         async with Site() as site:

@@ -1,4 +1,4 @@
-"""Services of type LoadBalancer beside a real server: addresses, finalizers, events."""
+"""Services of type LoadBalancer with a real server: addresses, finalizers, events."""
 
 import pytest
 

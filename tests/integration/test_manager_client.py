@@ -1,4 +1,4 @@
-"""The controller manager's client at a real API server: every verb, and errors by their names."""
+"""The controller manager's client with a real API server: every verb, and typed errors."""
 
 import orjson
 import pytest
@@ -167,7 +167,7 @@ async def test_absent_server_is_unreachable():
 
 
 async def test_controller_may_use_its_service_account():
-    """The server made none for it and, having no controllers, not even its namespace's."""
+    """The server has not created its account and, without controllers, not even the namespace's default account."""
     async with running() as server, client_of(server.url, use_service_account_credentials=True) as client:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"

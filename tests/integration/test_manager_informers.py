@@ -1,4 +1,4 @@
-"""Informers at a real API server: what happens there is seen here, once and in order."""
+"""Informers with a real API server: handlers receive each change once and in order."""
 
 import pytest
 

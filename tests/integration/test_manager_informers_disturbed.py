@@ -1,4 +1,4 @@
-"""Informers whose way to the server breaks: at the end they hold what is there, and told of each change once."""
+"""Informers over a failing connection: the cache matches the server, and handlers receive each change once."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ def config_map(name, **data):
 
 @contextlib.asynccontextmanager
 async def watched(server):
-    """A direct client, the relay, and an informer behind it that never rests for long."""
+    """A direct client, the relay, and an informer behind it with short retry delays."""
     async with (
         client_of(server.url) as direct,
         relayed(server.url) as relay,
@@ -96,7 +96,7 @@ async def test_informer_survives_absent_server(server):
 
 
 async def test_informer_survives_server_with_other_history(server):
-    """Its revisions are lower, so nothing of what was known before may be waited for."""
+    """The server's revisions are lower, so the informer must not wait for an earlier revision."""
     async with (
         running() as other,
         client_of(other.url) as elsewhere,
@@ -120,7 +120,7 @@ async def test_informer_survives_server_with_other_history(server):
 
 
 async def test_informer_relists_after_expired_history():
-    """The server is replaced by one that knows no more than what is there, and the connection is never refused."""
+    """The server is replaced by one with current objects only, and the connection is never refused."""
     store = MemoryStore(clock=RealClock())
     async with running(kv=store) as server, watched(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
@@ -140,7 +140,7 @@ async def test_informer_relists_after_expired_history():
 
 
 async def stored(count):
-    """A store that holds so many objects before there is a server."""
+    """A store that holds this many objects before the server starts."""
     store = MemoryStore(clock=RealClock())
     for number in range(count):
         metadata = {"name": f"before-{number}", "namespace": "default", "uid": f"uid-{number}"}
@@ -153,7 +153,7 @@ async def stored(count):
 
 @pytest.mark.slow
 async def test_informer_follows_many_objects_and_changes():
-    """Ten thousand, most of them there before, while connections are cut."""
+    """Ten thousand objects, most of them created first, while connections are cut."""
     async with running(kv=await stored(9_000)) as server, watched(server) as (direct, relay, informer):
         told = RecordedChanges(informer)
         for turn in range(10):

@@ -1,4 +1,4 @@
-"""A controller whose kinds are defined while the manager runs: it begins when they are there, and misses nothing."""
+"""A controller whose kinds are defined while the manager runs starts then, and misses no object."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ CONTROLLERS = [UNITED_DEPLOYMENT, DEPLOYMENT, REPLICA_SET]
 
 
 async def until_established(server, definition):
-    """The server establishes definitions after it has stored them; part of that is done in a thread."""
+    """The server establishes definitions after it has stored them, partly in a thread."""
     path, conditions = f"{DEFINITIONS}/{definition['metadata']['name']}", {}
     async with asyncio.timeout(PATIENCE):
         while conditions.get("Established") != "True":

@@ -1,4 +1,4 @@
-"""Two managers, one lease and one clock, at a real API server: exactly one works, and the other takes over in time."""
+"""Leader election of two managers on one clock and a real API server: one leads, and the other takes over."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ LEASE = Key("kube-system", "manager")
 
 
 class Line:
-    """A client for leases whose line can be cut."""
+    """A client for leases whose connection can be cut."""
 
     def __init__(self, client):
         self._client = client
@@ -40,7 +40,7 @@ class Line:
 
 
 class Candidacy:
-    """One manager: whether it works, and since when."""
+    """One manager: whether it leads, and since when."""
 
     def __init__(self, client, clock, identity):
         self.line = Line(client)
@@ -92,7 +92,7 @@ async def candidates(client, clock):
 
 
 async def start(candidates):
-    """The first is faster."""
+    """Start both candidates; the first acquires the lease, and the second observes it."""
     first, second = candidates
     first.start()
     await until(lambda: first.works)
@@ -102,7 +102,7 @@ async def start(candidates):
 
 
 async def pass_time(clock, seconds, candidates=(), *, check=lambda: None):
-    """In steps of half a second; whoever asks the server then has his answer before the next."""
+    """Advance in steps of half a second; each request then completes before the next step."""
     for _ in range(int(seconds / 0.5)):
         clock.advance(0.5)
         quiet = 0
@@ -173,7 +173,7 @@ async def test_disconnected_leader_stops_at_deadline_before_other_starts(clock, 
 
 
 async def test_suspended_leader_writes_nothing_after_deadline(clock, candidates):
-    """As a process that was stopped and goes on: nothing has run since, and the clock is further."""
+    """As a stopped process that continues: nothing has run since, and the clock has advanced."""
     first, _ = await start(candidates)
     assert first.elector.may_write()
     clock.advance(11)

@@ -1,4 +1,4 @@
-"""A controller that plans, in the runtime, at a real API server."""
+"""A controller that returns plans, in the controller runtime, with a real API server."""
 
 import asyncio
 from functools import partial
@@ -34,7 +34,7 @@ async def manager(server, clock):
 
 
 class Lost:
-    """Loses every so-manyth write of Secrets, or its answer."""
+    """Loses every n-th write of Secrets, or its response."""
 
     def __init__(self, every):
         self._every = every
@@ -47,7 +47,7 @@ class Lost:
 
 
 class Agents:
-    """A transport that is another, and knows who listed Secrets."""
+    """A transport that wraps another, and records the user of each list of Secrets."""
 
     def __init__(self, transport):
         self.transport = transport
@@ -63,7 +63,7 @@ class Agents:
 
 
 class Held:
-    """An informer that is told of nothing until it is let go."""
+    """An informer that delivers no events until the test releases it."""
 
     def __init__(self, informer):
         self._informer = informer
@@ -127,7 +127,7 @@ async def test_unchanged_objects_cause_no_writes(manager):
 
 @pytest.mark.parametrize("every", [1, 2, 3, 7])
 async def test_lost_responses_create_no_duplicates(manager, every):
-    """The seventh, and so on; of the first every one, until the way is mended."""
+    """The responses of every n-th write are lost; with 1, of every write until the transport recovers."""
     manager.transport.on_way_back = Lost(every)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(20)
@@ -135,7 +135,7 @@ async def test_lost_responses_create_no_duplicates(manager, every):
 
 
 async def test_unknown_outcomes_are_resolved_by_client_that_may_list(manager):
-    """The accounts of some controllers may create what they may not list."""
+    """A controller's account may be allowed to create objects that it may not list."""
     agents = manager.transport.transport = Agents(manager.transport.transport)
     manager.transport.on_way_back = Lost(7)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
@@ -188,7 +188,7 @@ async def test_unseen_write_is_awaited_five_minutes_at_most(manager, clock):
 
 @pytest.mark.parametrize("after", range(1, 8))
 async def test_restart_after_any_write_creates_no_duplicates(server, clock, after):
-    """There are five copies to make, and one write tells that they are there."""
+    """Five copies must be created, and one write reports them in the status."""
     killed, done = asyncio.Event(), count(1)
 
     async def kill(_):

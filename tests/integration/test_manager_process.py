@@ -1,4 +1,4 @@
-"""The controller manager as a process: before its server is there, beside another one, stopped, and killed."""
+"""The controller manager as a process: before its server starts, with a second manager, stopped, and killed."""
 
 import re
 import signal
@@ -19,7 +19,7 @@ QUICK = (
 
 
 class Begun(ManagerProcess):
-    """Ready when it has found nobody to talk to, or somebody who leads."""
+    """Ready when the log reports that the manager waits, for the server or for the lease."""
 
     READY = re.compile(r"Waiting for")
 

@@ -1,4 +1,4 @@
-"""The controller manager with the rights of roles alone: nothing of what it does is forbidden."""
+"""The controller manager with the rights of its roles only: no request of it is forbidden."""
 
 import orjson
 import pytest
@@ -26,7 +26,7 @@ WORKLOADS = {
 
 
 async def until(admin, check):
-    """Look again with each change of a pod."""
+    """Check again after each change of a pod."""
     async with admin.watch("/api/v1/pods?watch=true") as changes:
         while not await check():
             await anext(changes)

@@ -1,4 +1,4 @@
-"""Everything that a manager runs, begun and ended together, at a real API server."""
+"""All runnables of a manager are started and stopped together, with a real API server."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ from tests.support.turns import PATIENCE, until
 
 
 class Recorded:
-    """An engine that watches ConfigMaps, and writes one more when it is told to end."""
+    """A runnable that watches ConfigMaps, and writes another one when it is stopped."""
 
     def __init__(self, context):
         self.client = context.client
@@ -120,7 +120,7 @@ async def test_failed_support_task_ends_all_and_is_named(work, part):
 
 @pytest.mark.parametrize("part", ["informers", "events"])
 async def test_current_work_is_cancelled_when_support_task_fails(work, part):
-    """It may wait for a cache that shows nothing new any more."""
+    """It may wait for a cache that receives no more events."""
     fails = asyncio.Event()
 
     async def fail():
@@ -154,7 +154,7 @@ async def test_runnable_that_returns_has_failed(work):
 
 
 async def test_failed_handler_is_skipped_for_that_object(client, work, caplog):
-    """The informers and every other handler go on; each version of the object is logged once."""
+    """The informers and all other handlers continue; the error is logged once for each version of the object."""
 
     def fail(change):
         if meta.name(change.last_known) == "first":

@@ -1,4 +1,4 @@
-"""A namespace from its first account to its end, by a manager beside a real server."""
+"""The life cycle of a namespace, from its default account to its deletion, by a manager with a real server."""
 
 import pytest
 

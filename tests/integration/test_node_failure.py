@@ -1,4 +1,4 @@
-"""A node that falls silent: its conditions, its taints, its pods, and its return."""
+"""A node that stops reporting: its conditions, its taints, its pods, and its recovery."""
 
 import contextlib
 
@@ -184,7 +184,7 @@ async def test_no_execute_taint_evicts_pods_at_once(cluster):
     assert await cluster.pod("goes") is None
 
 
-# --- pods that nobody collects otherwise
+# --- pods that only the pod garbage collector deletes
 
 
 async def test_pods_of_deleted_node_are_collected(cluster):

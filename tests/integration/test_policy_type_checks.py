@@ -1,6 +1,6 @@
-"""What a manager says of the types of a policy's expressions, as kube-controller-manager 1.36.3 said it.
+"""Type checking of a policy's expressions by the manager, compared with kube-controller-manager 1.36.3.
 
-The answers are in `policy_type_checks.jsonl`; the first line there is the definition of a kind that some are about. A type
+The expected results are in `policy_type_checks.jsonl`; its first line defines a custom kind that some cases use. A type
 has the name of its kind and a number that differs each time, which is `N` there.
 """
 

@@ -1,4 +1,4 @@
-"""A loss of power at any fsync: what was acknowledged is found again, and what was half written is no damage."""
+"""Power loss at any fsync: acknowledged writes are recovered, and partial writes are not reported as damage."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ async def write(store, writer, acknowledged):
         acknowledged[key] = (await store.put(put(key, key * 100))).revision
         if n >= 4:
             ended = b"%d/%d" % (writer, n - 4)
-            del acknowledged[ended]  # from here on it may be there or not
+            del acknowledged[ended]  # from here on the write may be present or not
             await store.delete(Delete(key=ended))
         if n % 12 == 11:
             await outcome(store.compact((await store.status()).revision - 2 * WRITERS * (writer + 1)))

@@ -1,4 +1,4 @@
-"""How a scheduler beside a real server evicts the pods that give way to another one."""
+"""Preemption by a scheduler with a real server: how it evicts the pods that make room for another one."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ VICTIMS = 20
 
 
 class Evictions:
-    """Follows the writes of evictions; they wait while they are paused."""
+    """Records the writes of evictions, which wait while they are paused."""
 
     def __init__(self):
         self.open = asyncio.Event()
@@ -38,7 +38,7 @@ class Evictions:
         self.waiting.append(name)
         self.most_at_once = max(self.most_at_once, len(self.waiting))
         await self.open.wait()
-        await turn()  # Those that are sent at the same time meet here.
+        await turn()  # Evictions that are sent concurrently wait for each other here.
         self.waiting.remove(name)
         self.order.append((request.method, name))
 
@@ -73,7 +73,7 @@ async def cluster(evictions):
 
 
 async def begin(cluster, name, **fields):
-    """Create a pod, and do not wait until it is evaluated."""
+    """Create a pod, without waiting until it is scheduled."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": fields.pop("cpu", "2")}}}
     await cluster.post(PODS, {"metadata": {"name": name}, "spec": {"containers": [container], **fields}})
 

@@ -1,4 +1,4 @@
-"""The API server as its users start it: a process, TLS, a kubeconfig, signals, and a store that outlives it."""
+"""The API server as a process: TLS, its kubeconfig, signals, and a store that survives a restart."""
 
 import asyncio
 import base64

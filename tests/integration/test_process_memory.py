@@ -1,4 +1,4 @@
-"""What clients cost a server that is a process of its own: those that do not read, that do not send, and that only wait."""
+"""Memory of a server process with clients that do not read, do not send, or only wait."""
 
 import asyncio
 import base64
@@ -29,7 +29,7 @@ def server(tmp_path):
 
 @pytest.fixture
 async def connect(server):
-    """Opens connections that nobody reads from, unless the test does."""
+    """Opens connections that are not read unless the test does so."""
     opened = []
     server.wait_logged("Serving without encryption")
     plain = next(found[1] for line in server.log if (found := re.search(r"http://127.0.0.1:(\d+)", line)))
@@ -60,7 +60,7 @@ def request(server, path, *headers, method="GET"):
 
 
 def memory(server, field="VmRSS"):
-    """Bytes: what there is, or (VmHWM) what there was at most."""
+    """Return the resident memory in bytes, or its maximum (VmHWM)."""
     text = Path(f"/proc/{server.pid}/status").read_text()
     return int(re.search(rf"{field}:\s+(\d+) kB", text)[1]) * 1024
 
@@ -93,10 +93,10 @@ async def test_clients_that_do_not_read_use_little_memory(server, connect, path,
         for number in range(OBJECTS):
             text = base64.b64encode(
                 random.randbytes(OBJECT_BYTES)
-            ).decode()  # of a megabyte, and no text to compress
+            ).decode()  # of a megabyte, and not compressible text
             made = await admin.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": text}})
             assert made.status == 201
-        await admin.get(MAPS)  # what is kept for all readers is there
+        await admin.get(MAPS)  # data that all readers share is allocated
         before = memory(server)
         asked = request(server, path, *headers)
         readers = [(await connect(asked, encrypted=True))[0] for _ in range(READERS)]
@@ -116,7 +116,7 @@ LARGE_PATCH = b'{"unknown":[%b]}' % b",".join([b"[]"] * (MIB - 100))
 
 
 async def send_all(server, sent):
-    """Send a request over as many connections as there are; return the status lines of the answers."""
+    """Send a request over each of the connections; return the status lines of the responses."""
 
     async def send(connection):
         reader, writer = connection
@@ -168,7 +168,7 @@ async def test_many_watches_and_silent_connections_do_not_block_requests(server,
 
 
 async def test_unauthenticated_clients_use_little_memory(server, connect):
-    """Heads of a mebibyte that do not end, more headers than fit, and bodies that nobody asked for."""
+    """Heads of a mebibyte that do not end, more headers than allowed, and bodies that no request needs."""
     before = memory(server)
     long = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000
     many = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"".join(

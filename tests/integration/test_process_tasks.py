@@ -1,4 +1,4 @@
-"""A task that fails within a real process: the process goes on if it can start the task anew, or ends and names it."""
+"""A failed background task in a real process is restarted if possible; otherwise the process exits and names it."""
 
 import asyncio
 import signal
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def failing(process, task):
-    """A class of processes whose task fails at SIGUSR1."""
+    """A process class whose task fails at SIGUSR1."""
 
     class Failing(process):
         def _program(self):

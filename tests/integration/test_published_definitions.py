@@ -1,4 +1,4 @@
-"""What projects publish is installed and served, and what they give as samples is taken.
+"""CustomResourceDefinitions that projects publish are installed, and their sample objects are accepted.
 
 `make definitions` fetches it; without that, each project is fetched here if the Go command gets it soon.
 """
@@ -22,7 +22,7 @@ def trees(folder, part) -> Iterator[dict]:
         try:
             loaded = [*load_all(file.read_bytes())]
         except YamlError:
-            assert part == "samples", file  # templates, which are no YAML yet
+            assert part == "samples", file  # templates, which are not YAML before they are rendered
             continue
         for one in loaded:
             if isinstance(one.tree, dict) and one.tree.get("kind"):
@@ -34,7 +34,7 @@ def definitions(folder):
 
 
 def published(project, folder):
-    """Return where the files of a project are, or skip by name what cannot be had."""
+    """Return the folder of a project's files, or skip the test and name what is missing."""
     if (FOLDER / project).is_dir():
         return FOLDER / project
     try:
@@ -45,7 +45,7 @@ def published(project, folder):
 
 
 async def established(client, name):
-    """Return the conditions of a definition, as soon as it is established or cannot be."""
+    """Return the conditions of a definition once it is established or cannot be."""
     path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}"
     async with client.watch(path) as events:
         async for event in events:

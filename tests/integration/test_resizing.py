@@ -1,4 +1,4 @@
-"""How many nodes are simulated while the manager runs, and after it was started again: as many as a ConfigMap says."""
+"""The number of simulated nodes follows a ConfigMap, while the manager runs and after its restart."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Quotas counted by a manager beside a real server."""
+"""Quota usage counted by a manager with a real server."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ async def cluster():
 
 
 async def settle(cluster):
-    """Wait until everything is counted; nothing is said to be less before a moment has passed."""
+    """Wait until all usage is counted; a decrease is written only after a short delay."""
     _, manager, clock = cluster
     for _ in range(3):
         await manager.settle()

@@ -1,4 +1,4 @@
-"""Which node a pod gets, and what it is told when it gets none, by a scheduler beside a real server."""
+"""Scheduling with a real server: the node of each pod, and the message of an unschedulable pod."""
 
 import itertools
 
@@ -33,7 +33,7 @@ class Scenario:
             f"{NODES}/{name}/status", {"status": {"capacity": allocatable, "allocatable": allocatable}}
         )
         assert answer.status == 200, answer.body
-        # Nodes begin with a taint that says that they are not ready.
+        # Nodes begin with a taint for not being ready.
         await self.server.patch(f"{NODES}/{name}", {"spec": {"taints": list(taints) or None}})
 
     async def pod(self, name, *, cpu=None, labels=None, port=None, **spec):
@@ -374,7 +374,7 @@ async def test_failed_binding_is_logged_and_retried(cluster, caplog):
 
 
 async def test_failed_scheduling_is_retried_and_others_continue(cluster, caplog):
-    """As another program may have written it into the store: an operator that no node can be scored by."""
+    """Another program may have written this to the store: an operator that no node can be scored by."""
     odd = {"matchExpressions": [{"key": "k", "operator": "Odd", "values": ["v"]}]}
     preferred = [{"weight": 1, "preference": odd}]
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

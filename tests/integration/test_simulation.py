@@ -1,4 +1,4 @@
-"""Simulated nodes and pods beside a real server, on a clock that is stepped."""
+"""Simulated nodes and pods with a real server, on a clock that the test steps."""
 
 from ipaddress import ip_address, ip_network
 

@@ -1,4 +1,4 @@
-"""Simulated pods while the server fails: whatever becomes of single requests, the end is that of an undisturbed run."""
+"""Simulated pods while requests to the server fail: the end state is that of an undisturbed run."""
 
 import itertools
 
@@ -46,7 +46,7 @@ def answers(code):
 
 
 class Faulty:
-    """A transport on which writes about pods fail in turn."""
+    """A transport on which writes of pods fail, in the order of a sequence of faults."""
 
     def __init__(self, transport, faults):
         self.transport = transport
@@ -67,7 +67,7 @@ async def make(server, name):
 
 
 def told(pod):
-    """What is left of a pod without times and versions."""
+    """Return the pod without times and versions."""
     status = pod["status"]
     container = status["containerStatuses"][0]
     end = container["state"].get("terminated") or container["lastState"].get("terminated") or {}
@@ -76,7 +76,7 @@ def told(pod):
 
 
 async def end_of(faults):
-    """What became of all pods, and what was written once everything was quiet."""
+    """Return the final state of all pods, and the writes after the cluster became idle."""
     clock = SteppedClock()
     async with running(clock=clock) as server:
         await server.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
@@ -105,7 +105,7 @@ async def undisturbed():
     "faults",
     [
         pytest.param([loses_the_answer, fine], id="answers are lost"),
-        pytest.param([is_unreachable, is_unreachable, fine], id="nobody listens"),
+        pytest.param([is_unreachable, is_unreachable, fine], id="connection refused"),
         pytest.param([answers(500), answers(409), answers(503), fine], id="refusals"),
         pytest.param([fine, answers(429), loses_the_answer, answers(409)], id="everything at once"),
     ],

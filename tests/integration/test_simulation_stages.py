@@ -1,4 +1,4 @@
-"""Simulated pods that live by the user's stages, beside a real server."""
+"""Simulated pods that follow the user's stages, with a real server."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""StatefulSets by the whole manager beside a real server: the controller, scheduler, simulated nodes, storage, garbage."""
+"""StatefulSets by the whole manager with a real server: controller, scheduler, simulated nodes, storage, garbage."""
 
 import pytest
 

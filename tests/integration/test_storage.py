@@ -1,4 +1,4 @@
-"""Claims and volumes by the manager beside a real server: bound, waiting, in use, released."""
+"""Claims and volumes by the manager with a real server: bound, waiting, in use, released."""
 
 import pytest
 

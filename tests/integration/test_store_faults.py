@@ -1,4 +1,4 @@
-"""The durable store and the world: killed processes, full and forbidden disks, and two processes on one directory."""
+"""The durable store with killed processes, full and forbidden disks, and two processes on one directory."""
 
 import asyncio
 import os
@@ -38,15 +38,15 @@ def started(program, *arguments) -> Iterator[subprocess.Popen]:
 
 
 class WriterLog:
-    """What a killed writer told of its calls: each key belongs to one writer, which makes one call after another."""
+    """The output of a killed writer: each key belongs to one writer, which makes one call after another."""
 
     def __init__(self):
         self.revisions = {}
-        """Of every acknowledged call, what it did."""
+        """The effect of every acknowledged call."""
         self.tried = {}
         """The last call for each key that was made."""
         self.acknowledged = {}
-        """The last call for each key that was answered, and the revision it made."""
+        """The last acknowledged call for each key, and the revision that it created."""
 
     def hear(self, line):
         match line.split():
@@ -62,7 +62,7 @@ class WriterLog:
         assert found.revision >= max(self.revisions)
         for key, (name, revision) in self.acknowledged.items():
             if self.tried[key] != name:
-                continue  # a later call was under way: it may have been carried out
+                continue  # a later call was in flight: it may have been carried out
             assert (kvs[key].mod_revision if key in kvs else None) == (revision if name == "put" else None)
         assert kvs.keys() <= self.tried.keys()
 
@@ -102,7 +102,7 @@ def test_second_process_is_refused_naming_first(tmp_path):
 
 @contextmanager
 def largest_file(size) -> Iterator[None]:
-    """Let the system refuse to make files larger than this, as a full disk refuses to make them longer."""
+    """Let the system refuse files larger than this, as a full disk would."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -132,7 +132,7 @@ async def test_file_size_limit_keeps_log_and_later_writes_succeed(tmp_path):
 
 @pytest.fixture
 def anybodys():
-    """A directory for a process that is nobody in particular, and so can be forbidden things even if we are root."""
+    """A directory for a process of the user nobody, so that permissions apply also if the tests run as root."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
         path.chmod(0o777)

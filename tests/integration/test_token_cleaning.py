@@ -1,4 +1,4 @@
-"""Tokens that are not used or have ended go, by the writes that kube-controller-manager 1.36.3 made of the same objects."""
+"""Unused and expired tokens are deleted, with the writes that kube-controller-manager 1.36.3 made."""
 
 import base64
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""UnitedDeployments by the whole manager beside a real server: the controllers of all kinds, scheduler, simulated nodes."""
+"""UnitedDeployments by the whole manager with a real server: all controllers, scheduler, simulated nodes."""
 
 import orjson
 import pytest
@@ -283,7 +283,7 @@ async def test_deletion_removes_workloads_and_pods(scenario):
 
 @pytest.mark.parametrize("spec", [[], 7, {"replicas": "x", "selector": [], "template": 7, "topology": []}])
 async def test_malformed_workloads_do_not_affect_others(scenario, spec):
-    """As another program may have written them into the store; each is tried again by itself."""
+    """Another program may have written these to the store; each is retried by itself."""
     for kind, plural in (("CloneSet", "clonesets"), ("UnitedDeployment", "uniteddeployments")):
         metadata = {"name": "bad", "namespace": "default", "uid": f"uid-of-bad-{plural}"}
         tree = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,4 +1,4 @@
-"""Who gets how many pods, where they may be, and what is refused, with a server and a whole manager."""
+"""UnitedDeployments' subset sizes, node placement and validation, with a server and a whole manager."""
 
 import pytest
 
@@ -59,7 +59,7 @@ async def test_unsatisfiable_replicas_change_nothing(scenario, kind):
     await scenario.until(scenario.is_rolled_out)
 
 
-# --- where pods may be
+# --- node placement
 
 NODE_A = {"key": "node-name", "operator": "In", "values": ["nodeA"]}
 ON_NODE_A = subset("a", nodeSelectorTerm={"matchExpressions": [NODE_A]})

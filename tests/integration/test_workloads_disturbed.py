@@ -1,4 +1,4 @@
-"""Workloads whose manager loses answers and watches, meets others' writes, or is killed: the same comes of it.
+"""Workloads end in the same state if the manager loses responses and watches, has conflicts, or is killed.
 
 No pod and no workload is made that the undisturbed scenario would not have made.
 """
@@ -22,7 +22,7 @@ from tests.support.controllers.disturbed_scenarios import run_scenario
 from tests.support.controllers.disturbed_workloads import KINDS
 
 EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
-"""Otherwise every second disturbance of each kind, and only some deaths."""
+"""Otherwise every second disturbance of each kind runs, and only some kills."""
 DISTURBANCES = {
     "409": lambda *_: Refused(3, 409, "Conflict"),
     "500": lambda *_: Refused(4, 500, "InternalError"),
@@ -37,7 +37,7 @@ DISTURBANCES = {
     "forgotten": lambda *_: Cut(3, forgets=True),
 }
 EVERY = 1 if EVERYTHING else 13
-"""After every so-manyth write a manager is killed."""
+"""Numbers of writes after which a manager is killed."""
 
 
 def cases():
@@ -71,7 +71,7 @@ async def test_restarted_manager_continues(kind):
 
 
 async def _is_killed(kind, after):
-    """After so many writes, unless the scenario has fewer."""
+    """After this many writes, unless the scenario has fewer."""
     try:
         return await run_scenario(kind, lambda *_: Killed(after))
     except AssertionError as error:

@@ -1,4 +1,4 @@
-"""Whatever a store holds: its file is the same after it was restored into any other store, and says it byte for byte."""
+"""A snapshot of any store is byte for byte the same after it was restored into any other store."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -63,7 +63,7 @@ async def test_archive_with_flipped_byte_is_refused_or_equivalent(content, where
     try:
         found = list(opened(harmed).entries())
     except BadArchive as error:
-        assert NAME in str(error)  # noqa: PT017 - both are right: some bytes of gzip's header mean nothing
+        assert NAME in str(error)  # noqa: PT017 - both are right: some bytes of gzip's header have no meaning
     else:
         assert found == list(opened(data).entries())
 

@@ -1,6 +1,6 @@
-"""The history checker on calls, case by case: what it must accept though it looks odd, and what it must not.
+"""The history checker on single calls: which histories it accepts, although they look odd, and which it rejects.
 
-`tests/contract/test_broken_stores.py` shows that it finds faults in a crowd; here each rule is alone.
+`tests/contract/test_broken_stores.py` tests it with many clients; here each rule is tested alone.
 """
 
 import pytest
@@ -68,7 +68,7 @@ WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(
             [put(b"2", 3, 4, 2), put(b"1", 1, 2, 3)], {"stale write"}, id="writes against the order of time"
         ),
         pytest.param(
-            [FIRST, put(b"2", 3, 4, 4)], {"revision from nowhere"}, id="a revision that nobody made"
+            [FIRST, put(b"2", 3, 4, 4)], {"revision from nowhere"}, id="a revision without a writer"
         ),
         pytest.param([read(1, 2, 0)], {"revision from nowhere"}, id="a read from before the beginning"),
         pytest.param([FIRST, read(3, 4, 2, at=9)], {"wrong answer"}, id="a read of the future"),
@@ -141,7 +141,7 @@ def test_checker_finds_faults_of_calls(happened, kinds):
         pytest.param(
             [put(b"1", 1, 2, 2), stream((5, 3, written(ONE), deleted(3)))],
             {"revision from nowhere", "event from nowhere"},
-            id="deleted by nobody",
+            id="deleted without a writer",
         ),
     ],
 )

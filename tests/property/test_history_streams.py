@@ -32,14 +32,14 @@ def watch(**options):
         pytest.param(stream((2, 2, written(ONE)), (5, 2)), set(), id="progress"),
         pytest.param(stream((5, 3, written(TWO))), {"missing event"}, id="a gap"),
         pytest.param(stream((5, 3, written(ONE))), {"missing event"}, id="a gap at the end"),
-        pytest.param(stream((5, 3)), {"missing event"}, id="nothing but a promise"),
+        pytest.param(stream((5, 3)), {"missing event"}, id="progress only"),
         pytest.param(
             stream((2, 2), (3, 2, written(ONE))), {"progress ahead"}, id="a promise before its event"
         ),
         pytest.param(
             stream((2, 3, written(ONE)), (5, 3, written(TWO))),
             {"progress ahead", "stale write"},
-            id="a promise of what is not written",
+            id="progress beyond the last write",
         ),
         pytest.param(stream((5, 3, written(TWO), written(ONE))), {"old event"}, id="the wrong way round"),
         pytest.param(
@@ -78,17 +78,17 @@ def watch(**options):
         pytest.param(
             stream((5, 3, written(ONE), written(TWO, ONE)), request=watch(start_revision=2, previous=True)),
             set(),
-            id="with what was before",
+            id="with the previous value",
         ),
         pytest.param(
             stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=2, previous=True)),
             {"wrong previous value"},
-            id="without what was before",
+            id="without the previous value",
         ),
         pytest.param(
             stream((5, 3, written(ONE), written(TWO, ONE))),
             {"wrong previous value"},
-            id="with what nobody asked for",
+            id="with an unrequested previous value",
         ),
         pytest.param(
             stream((5, 3, written(ONE)), request=WatchRequest(key=b"b", start_revision=2)),
@@ -117,7 +117,7 @@ def test_checker_allows_missing_compacted_previous_value():
 @pytest.mark.parametrize(
     ("order", "kinds"),
     [
-        pytest.param([0, 1], set(), id="as they were done"),
+        pytest.param([0, 1], set(), id="in the order of the writes"),
         pytest.param([1, 0], {"shuffled revision"}, id="another order"),
     ],
 )

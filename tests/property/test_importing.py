@@ -1,4 +1,4 @@
-"""Whatever somebody has in a file: it is read or refused by name, and got ready without a stumble."""
+"""The importer reads any file or rejects it with an error that names the cause, and prepares it without a crash."""
 
 import orjson
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What admission and defaults do with one object takes time in proportion to its length."""
+"""Admission and defaulting of one object take time in proportion to its length."""
 
 import asyncio
 
@@ -129,7 +129,7 @@ STANDING = {
 
 @pytest.fixture(scope="module")
 def server():
-    """A function that has admission plugins judge the creation of an object."""
+    """Return a function that runs admission plugins on the creation of an object."""
     clock = RealClock()
     with asyncio.Runner() as runner:
 
@@ -194,7 +194,7 @@ WHOLE_PODS = {
 
 
 def before(size):
-    """Half of the containers run beside the other half."""
+    """The first half of the init containers are sidecars."""
     made = PODS["initial ones"](size)
     for one in made["initContainers"][: size // 2]:
         one["restartPolicy"] = "Always"

@@ -1,4 +1,4 @@
-"""Defaults, rules and warnings of every kind take time in proportion to what an object has of each thing.
+"""Defaults, validation and warnings of every kind take linear time in the length of each list and map.
 
 Every list and map of every kind is grown, with distinct members and with equal ones; twice as many may take 2.5 times as
 long at most. A field that several kinds share is grown in the first of them.
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 MEMBERS = 1_000
 PER_MEMBER = 20e-6
-"""Seconds. What costs less is not looked at twice: a quadratic rule compares each with 500 others, in 40 ns each or more."""
+"""Seconds. Cheaper cases are not repeated: a quadratic rule makes 500 comparisons per item, of 40 ns each or more."""
 
 SCHEMAS = load()
 DEFAULTS = Defaulter(SCHEMAS, clock=RealClock())
@@ -35,7 +35,7 @@ _FIXED = ("apiVersion", "kind", "namespace", "uid", "resourceVersion")
 
 
 def altered(name, value):
-    """What an update changes: each text and number with a digit, but not what tells an object from others."""
+    """Return what an update changes: each text and number with a digit, except identifiers of the object."""
     if isinstance(value, dict):
         return {member: altered(member, item) for member, item in value.items()}
     if isinstance(value, list):
@@ -51,7 +51,7 @@ def answered(resource, found):
 
 
 class Case:
-    """An object, and what it replaces."""
+    """An object, and the object that it replaces."""
 
     def __init__(self, tree):
         self.tree, self.old, self.text = tree, copied(tree), orjson.dumps(tree)
@@ -60,7 +60,7 @@ class Case:
 
 
 def ways(resource):
-    """All that is done with an object of a kind, by name."""
+    """Yield all functions that process an object of a kind, by name."""
     kind = SCHEMAS.kind(resource.api_version, resource.kind)
     yield "decode", lambda case: Decoder().decode(kind, case.tree, text=case.text)
     yield "default", lambda case: DEFAULTS.default_object(resource.api_version, resource.kind, case.old)

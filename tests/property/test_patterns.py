@@ -1,7 +1,7 @@
-"""No regular expression of the packages takes more than linear time, whatever text it is given.
+"""No regular expression of the packages takes more than linear time for any text.
 
-A walk over the syntax trees finds each of them, so a new one cannot escape; one that cannot be read out of the text of
-its module fails here. `tests/support/hostile/adversarial_texts.py` makes the texts from the expression itself.
+A walk over the syntax trees finds each expression, so new ones are tested too; one that cannot be evaluated from
+its module's source fails here. `tests/support/hostile/adversarial_texts.py` makes the texts from the expression itself.
 """
 
 import re
@@ -14,7 +14,7 @@ from tests.support.hostile.doubling import Growth, check_linear
 
 SIZE = 5_000
 NEGLIGIBLE = 0.003
-"""Seconds for 10,000 characters: what is quadratic takes ten times as long."""
+"""Seconds for 10,000 characters: a quadratic expression takes ten times as long."""
 
 APPLY = {
     "match": lambda pattern: pattern.match,
@@ -25,7 +25,7 @@ APPLY = {
 
 
 def costliest(ways):
-    """Without those that do less than another: `finditer` searches again and again, and `search` begins as `match` does."""
+    """Without those that another one covers: `finditer` searches repeatedly, and `search` begins as `match` does."""
     found = {*ways}
     if "finditer" in found:
         found -= {"search", "match"}
@@ -35,7 +35,7 @@ def costliest(ways):
 
 
 def slow_text(pattern, ways, size=SIZE, **options):
-    """What makes a pattern slow, if anything does."""
+    """Return what makes a pattern slow, if anything does."""
     if adversarial_texts.has_few_paths(pattern):
         return ""
     for way in costliest(ways):
@@ -59,7 +59,7 @@ def test_patterns_are_linear(place):
     assert not slow
 
 
-# --- the test itself: it finds what is planted
+# --- the test itself: it finds planted patterns
 
 BAD = [
     pytest.param(r"(a+)+$", "match", id="nested repeats"),
@@ -143,7 +143,7 @@ def test_walk_finds_patterns(text, namespace, found):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("import re\ndef f(text):\n    return re.compile(text)", id="anybody's text"),
+        pytest.param("import re\ndef f(text):\n    return re.compile(text)", id="text from a parameter"),
         pytest.param("import re\ndef _f(text):\n    return re.compile(text)", id="never called"),
         pytest.param("import re\ndef _f(text):\n    return re.compile(text)\ng(_f)", id="handed on"),
         pytest.param("import re\nfound = map(re.compile, texts)", id="handed on itself"),

@@ -1,4 +1,4 @@
-"""Any schema and any value: errors, but no fault."""
+"""Validation of any value by any schema returns errors, and never raises."""
 
 import contextlib
 
@@ -126,7 +126,7 @@ def test_any_schema_is_accepted_or_refused(schema):
 @settings(max_examples=400)
 @given(schema=SCHEMAS, value=VALUES)
 def test_any_value_is_accepted_or_refused(schema, value):
-    """Also by schemas that would be refused: one may be stored already."""
+    """Also for schemas that would be refused: one may be stored already."""
     found = [*checker(schema)(value, ROOT.child("spec"))]
     lists = lists_checker(schema)
     found += lists(value, ROOT.child("spec")) if lists is not None else ()

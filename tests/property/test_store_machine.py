@@ -1,4 +1,4 @@
-"""Any sequence of requests, to a store and to the model at once: both must answer the same, always."""
+"""Any sequence of requests gets the same responses from a store and from the model."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -74,7 +74,7 @@ operations = st.lists(ranges | puts | puts | deletes, max_size=5)
 
 
 class Followed:
-    """A watch, and up to where its events were compared."""
+    """A watch, and the revision up to which its events were compared."""
 
     def __init__(self, watch: Watch, request: WatchRequest, seen: Revision) -> None:
         self.watch = watch
@@ -177,7 +177,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.followed)
     @rule(data=st.data())
     def resume(self, data):
-        """Close a watch, and open it again after what it saw."""
+        """Close a watch, and open it again after its last event."""
         self.reopen(data.draw(st.sampled_from(self.followed)))
 
     @invariant()
@@ -237,7 +237,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 async def until_ended(store: KV, revision: Revision) -> None:
-    """Wait until a store, by itself, has ended every lease and made the revisions that come of it."""
+    """Wait until a store has ended every lease by itself and created the resulting revisions."""
     async with asyncio.timeout(PATIENCE):
         while await store.leases() or await head(store) < revision:
             await turn()
@@ -248,7 +248,7 @@ def has_deletion(events: Iterable[Event]) -> bool:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call answers, or the name of its error."""
+    """Return a call's result, or the name of its error."""
     try:
         return call()
     except KVError as error:
@@ -260,7 +260,7 @@ def machine(opener: Callable[[], AbstractAsyncContextManager[Backend]]) -> type[
 
 
 def fewer() -> settings:
-    """For stores that cost more than memory does."""
+    """For stores that are slower than a store in memory."""
     return settings(max_examples=max(settings.default.max_examples // 4, 1))
 
 

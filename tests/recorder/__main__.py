@@ -1,10 +1,10 @@
-"""`make record`: what a real control plane answers to written scenarios, in the format of tests/conformance/golden.
+"""`make record`: record a real control plane's responses to scenarios, in the format of tests/conformance/golden.
 
     python -m tests.recorder tests/recorder/scenarios/refusals.yaml
 
 The control plane is started from the folder that MOCKUBE_REAL_KUBERNETES names, as `tools/kubernetes` builds it: twice,
-each time over an empty store. What is the same both times is written into the file that the scenario names; a case that
-is not is named and left out, and the exit code is 1. Of trails the least and the most writes of both times are written.
+each time with an empty store. What is equal both times is written to the file that the scenario names; a case that
+differs is named and left out, and the exit code is 1. Of trails the minimum and maximum of writes is written.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def _play(scenario: Scenario, options) -> list[dict]:
-    """Hold all conversations of a scenario with a fresh control plane."""
+    """Run all conversations of a scenario with a fresh control plane."""
     with (
         tempfile.TemporaryDirectory(prefix="mockube-recorder-") as folder,
         control_plane(
@@ -67,7 +67,7 @@ def _play(scenario: Scenario, options) -> list[dict]:
 
 
 def recorded(server, case: dict) -> dict:
-    """Return a case with what the server answered to each request."""
+    """Return a case with the server's response to each request."""
     namespace = f"recorded-{case['id'].replace('/', '-')}"[:60].lower()
     managed = "managedFields" in case["tags"]
     replies = golden.converse(server, case, namespace)
@@ -81,13 +81,13 @@ def recorded(server, case: dict) -> dict:
 
 
 def _trail(case: dict, server, audit: Path) -> dict:
-    """Return a scenario with how many writes each controller made after each of its steps."""
+    """Return a scenario with the number of writes of each controller after each of its steps."""
     found = trails.play(server, str(audit), case, f"trail-{case['id']}")
     return case | {"steps": [step | {"found": one} for step, one in zip(case["steps"], found, strict=True)]}
 
 
 def budgeted(first: dict, second: dict) -> dict:
-    """Return a scenario with the least and the most of each kind of write over two recordings."""
+    """Return a scenario with the minimum and maximum of each kind of write over two recordings."""
     steps = []
     for step, again in zip(first["steps"], second["steps"], strict=True):
         kinds = sorted({*step["found"], *again["found"]})
@@ -97,7 +97,7 @@ def budgeted(first: dict, second: dict) -> dict:
 
 
 def _session(case: dict, kubeconfig: Path, kubectl: str) -> dict:
-    """Return a session of kubectl with what each command printed once that no longer changed."""
+    """Return a session of kubectl with each command's output after it stopped changing."""
     shell = kubectl_golden.Shell(kubectl, str(kubeconfig), f"kr{abs(hash(case['id'])) % 10**6}")
     shell.set_up()
     steps = [step | _printed(shell, step) for step in case["steps"]]

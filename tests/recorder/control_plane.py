@@ -1,4 +1,4 @@
-"""A real control plane, over an empty store, set up as the one that the recordings come from."""
+"""A real control plane with an empty store, set up as the one that the recordings come from."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -46,7 +46,7 @@ def control_plane(
 
 
 def wait_served(server: RealApiServer, token: str) -> None:
-    """Ask until the server has made what it needs, or has ended."""
+    """Poll until the server has created what it needs, or has ended."""
     client = golden.Server(server.url, token)
     while client.send({"method": "GET", "path": "/readyz"})["status"] != 200:
         assert server.is_running, "".join(server.log)

@@ -1,4 +1,4 @@
-"""A written scenario: YAML that names the requests, or the commands of kubectl, of each case."""
+"""A scenario file: YAML with the requests, or the commands of kubectl, of each case."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,14 @@ PATCHES = {
 @dataclass(frozen=True)
 class Scenario:
     records: str
-    """The file that is recorded, without its ending: `api/answers`."""
+    """The recording's file without its extension: `api/answers`."""
     cases: list[dict]
     with_controllers: bool = False
     """Whether controllers run as well."""
     with_scheduler: bool = True
-    """Whether the scheduler runs where controllers do; a case without it plays scheduler and kubelet."""
+    """Whether the scheduler runs where controllers do; a case without it acts as scheduler and kubelet."""
     objects: tuple[dict, ...] = ()
-    """Requests that create what all cases find there."""
+    """Requests that create objects for all cases."""
     jobs: int = 4
     manager_flags: tuple[str, ...] = ()
     """More flags of the controller manager."""
@@ -35,7 +35,7 @@ class Scenario:
 
     @property
     def is_trails(self) -> bool:
-        """Whether writes are counted after each request, instead of answers kept."""
+        """Whether writes are counted after each request, instead of recording responses."""
         return self.records.startswith("trails/")
 
 
@@ -69,7 +69,7 @@ def _case(case: dict, records: str) -> dict:
 
 
 def _exchange(written: dict) -> dict:
-    """`{POST: /path, body: …}` is a request; `patch` names the language of one by a short word."""
+    """`{POST: /path, body: …}` is a request; `patch` is a short name of the patch type."""
     if "pause" in written:
         return {"request": {"pause": written["pause"]}}
     method = next((method for method in METHODS if method in written), None)
@@ -84,7 +84,7 @@ def _exchange(written: dict) -> dict:
 
 
 def _command(written: str | dict) -> dict:
-    """A text is a command; one that only looks is tried again until it prints what was recorded."""
+    """A text is a command; a read-only one is repeated until it prints what was recorded."""
     step = {"cmd": written} if isinstance(written, str) else dict(written)
     verb = step["cmd"].split()[1:2]
     if verb and verb[0] not in ("get", "describe", "explain", "api-resources"):

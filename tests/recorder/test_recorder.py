@@ -1,4 +1,4 @@
-"""How a written scenario is read and its answers are recorded; no server is needed for either."""
+"""Scenario files are read and responses are recorded correctly; the tests need no server."""
 
 import pytest
 import yaml
@@ -61,7 +61,7 @@ def test_repeated_case_is_refused(tmp_path):
 
 
 class Echo:
-    """Answers each request with itself."""
+    """A client whose response contains the request."""
 
     def send(self, request):
         return {"status": 200, "type": "application/json", "body": {"uid": "5", "sent": request}}

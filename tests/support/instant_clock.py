@@ -1,4 +1,4 @@
-"""A clock by which no rest takes long: the time is real, and sleeping only lets others run."""
+"""A clock that shows real time, and whose sleep only yields to other tasks."""
 
 from mockube.apimachinery.clock import RealClock
 from tests.support.turns import turn

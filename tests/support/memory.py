@@ -1,7 +1,7 @@
-"""Keep the process that runs the tests small, and its garbage collections short.
+"""Limit the memory of the test process, and the duration of its garbage collections.
 
-What collecting makes, 21,000 items and their parameters, lives to the end: it is frozen, so that no collection looks at it.
-Memory that a large test let go is given back to the system, where the C library keeps it otherwise.
+Collection creates 21,000 items with parameters that live to the end: they are frozen, so the collector skips them.
+Memory that a large test released is returned to the system; otherwise the C library keeps it.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 GROWTH = 150 << 20
-"""Bytes more than after the last time: then memory is given back."""
+"""Growth in bytes since the last time, after which memory is returned."""
 _PAGE = 4096
 _STATM = Path("/proc/self/statm")
 
@@ -19,7 +19,7 @@ gc.disable()  # until everything is collected
 
 
 def resident():
-    """Bytes that the process has in memory; 0 where the system does not say."""
+    """Return the resident memory in bytes; 0 where the system does not report it."""
     return int(_STATM.read_text().split()[1]) * _PAGE if _STATM.exists() else 0
 
 

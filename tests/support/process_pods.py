@@ -1,4 +1,4 @@
-"""Pods whose containers are processes: the images, the pods, and what is seen of them."""
+"""Pods whose containers are processes: images, pods and their observed state."""
 
 import itertools
 import sys
@@ -63,6 +63,6 @@ def events(cluster, name):
 
 
 def assert_gone(process):
-    """Nobody may have asked how it ended, which is all that is left of it then."""
+    """A process that nothing has waited for is a zombie, which also counts as ended."""
     path = Path(f"/proc/{process}/stat")
     until(lambda: not path.exists() or path.read_text().rpartition(") ")[2][0] == "Z", "the end of a process")

@@ -6,5 +6,5 @@ __all__ = ["Random", "source"]
 
 
 def source(*seed: object) -> Random:
-    """A source of choices for one purpose; purposes with different seeds do not disturb each other."""
+    """A source of choices for one purpose; sources with different seeds are independent."""
     return Random(repr(seed))

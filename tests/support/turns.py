@@ -1,11 +1,11 @@
-"""Let other tasks run, and wait for what they do, without a clock: nothing here sleeps."""
+"""Let other tasks run, and wait for their results, without a clock: nothing here sleeps."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator
 from types import coroutine
 
 PATIENCE = 60.0
-"""Seconds after which a test that waits has failed; never what a passing test waits for, on a busy machine either."""
+"""Seconds after which a waiting test fails; a passing test never waits this long, on a busy machine either."""
 
 
 @coroutine
@@ -20,13 +20,13 @@ async def turns(count: int) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for something that another task brings about."""
+    """Wait for a condition that another task fulfils."""
     async with asyncio.timeout(PATIENCE):
         while not condition():
             await turn()
 
 
 async def soon(iterator: AsyncIterator):
-    """The next item of an iterator that has one coming."""
+    """Return the next item of an iterator that has one soon."""
     async with asyncio.timeout(PATIENCE):
         return await anext(iterator)

@@ -1,4 +1,4 @@
-"""What is fuzzed: one module for each part of the program."""
+"""Fuzz targets: one module for each part of the program."""
 
 from tests.fuzz.targets import (
     definitions,

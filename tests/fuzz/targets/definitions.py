@@ -1,4 +1,4 @@
-"""Definitions of custom resources with values: a schema is taken or refused, and what it takes behaves as objects do."""
+"""Definitions of custom resources with values: schema validation, and operations on the accepted objects."""
 
 import contextlib
 
@@ -120,7 +120,7 @@ async def _check(server: Server, case):
 
 
 async def _judged(server, one):
-    """Conditions, as soon as it is said whether the names are taken."""
+    """Return the conditions, once the names are accepted or not."""
     for _ in range(TRIES):
         answer = await server.send("GET", one)
         if answer.status != 200:
@@ -136,7 +136,7 @@ async def _judged(server, one):
 
 
 async def _gone(server, one):
-    """Wait until the definition is gone, and its paths lead nowhere."""
+    """Wait until the definition is gone, and its paths return 404."""
     for _ in range(TRIES):
         if {(await server.send("GET", path)).status for path in (one, PATH)} == {404}:
             return
@@ -145,7 +145,7 @@ async def _gone(server, one):
 
 
 def _content(answer):
-    """The object but for its version: where null is applied, kube-apiserver too writes it each time anew."""
+    """Return the object without its version: where null is applied, kube-apiserver too writes it each time."""
     if answer.status not in (200, 201):
         return answer.outcome
     metadata = {**answer.tree["metadata"], "resourceVersion": "", "generation": 0}

@@ -54,7 +54,7 @@ _SELF = converter(SCHEMA)(VALUE)
 
 
 def _expression(random, depth=0):
-    """A whole expression, most often."""
+    """Mostly a whole expression."""
     if depth > 3 or random.random() < 0.3:
         return random.choice(OPERANDS)
 

@@ -1,4 +1,4 @@
-"""Everything that is read from a file or a command line: each is read, or refused by name."""
+"""All inputs from files and command lines: each is read, or refused with an error that names the cause."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ POD = next(sample.body for sample in OWN if sample.method == "POST" and sample.p
 
 @cache
 def _folder():
-    """One for the process; nothing else is written there."""
+    """A folder for the process; nothing else is written there."""
     made = tempfile.TemporaryDirectory(prefix="mockube-fuzz-")
     _kept.append(made)
     return Path(made.name)
@@ -56,7 +56,7 @@ def file(name, data):
 
 
 def as_yaml(tree, random):
-    """Text of a file: the tree as YAML, damaged or not."""
+    """Return the text of a file: the tree as YAML, damaged or not."""
     data = yaml_codec.dump(tree) if random.random() < 0.5 else orjson.dumps(tree)
     return (hostile_bodies.scrambled(data, random) if random.random() < 0.3 else data).decode("latin-1")
 
@@ -137,7 +137,7 @@ def _policy(text):
     return "read: " + " ".join(policy.decide(ALICE, info).level.name for info in _INFOS)
 
 
-# --- files that are imported
+# --- imported files
 
 
 LIST = {
@@ -195,7 +195,7 @@ ENTRIES = {
 
 
 def _make_snapshot(random):
-    """Lines in some order, under a sum that is right or not, packed and damaged or not."""
+    """Return the lines in some order, with a correct or wrong checksum, packed and damaged or not."""
     trees = dict(ENTRIES)
     if random.random() < 0.5:
         key = random.choice(list(trees))

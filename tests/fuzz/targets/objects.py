@@ -1,4 +1,4 @@
-"""Objects of every kind, through the server: defaults, validation, storage, and every form that they are shown in."""
+"""Objects of every kind, through the server: defaults, validation, storage, and every response format."""
 
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ ROWS = {
     if "create" in row.verbs and builtin.load().kind(row.api_version, row.kind) is not None
 }
 _LEFT_OUT = ("namespaces", "flowschemas")
-"""Kinds of which objects are only tried: the server itself writes the status of a flow schema, a moment after its creation."""
+"""Kinds that are only sent as dry runs: the server itself writes the status of a new flow schema."""
 STORED = {name: row for name, row in ROWS.items() if "get" in row.verbs and row.name not in _LEFT_OUT}
 _OF_KIND = {(row.api_version, row.kind): name for name, row in ROWS.items()}
 OPTIONS = ("fieldValidation=Strict", "fieldValidation=Ignore", "fieldValidation=Warn&fieldManager=m", "")
@@ -29,7 +29,7 @@ PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 
 
 def samples():
-    """Decent objects by the resource that they are of."""
+    """Valid objects by their resource."""
     found = {}
     for sample in (*OWN, *(recorded() or ())):
         body = sample.body
@@ -44,7 +44,7 @@ SAMPLES = samples()
 
 
 def make_object(random, resource, *, changed=0.5):
-    """A decent one, changed or not, or one made from its schema."""
+    """Return a valid object, changed or not, or one made from its schema."""
     row = ROWS[resource]
     if resource in SAMPLES and random.random() < 0.6:
         tree = random.choice(SAMPLES[resource])
@@ -62,7 +62,7 @@ def make_object(random, resource, *, changed=0.5):
 
 
 def merged(tree, other, random):
-    """A tree with some parts of another of the same kind."""
+    """Return a tree with some parts of another of the same kind."""
     if isinstance(tree, list) and isinstance(other, list):
         if tree and other and random.random() < 0.7:
             return [merged(tree[0], other[0], random), *tree[1:]]
@@ -100,7 +100,7 @@ def _mutate(case, random):
 
 
 _WITH_VERSION = "500: resourceVersion should not be set on objects to be created"
-"""A dry run does not look at it, as kube-apiserver's does not."""
+"""A dry run does not check it, as kube-apiserver's does not."""
 
 
 _CHECKED_AT_UPDATES = "is invalid: status.addresses["
@@ -134,7 +134,7 @@ async def _check(server, case):
 
 
 async def _check_stored(server, row, path, one, created):
-    """Every way to see an object shows the same."""
+    """Check that every format shows the same object."""
     tree = created.tree
     seen = await server.send("GET", one)
     if seen.body != created.body:
@@ -163,7 +163,7 @@ async def _check_stored(server, row, path, one, created):
 
 
 async def clear(server, one, *, own_finalizers=()):
-    """Delete an object by its name, whatever became of it; or it is a fault."""
+    """Delete an object by its name in any state; otherwise raise a fault."""
     patch = orjson.dumps({"metadata": {"finalizers": list(own_finalizers)}})
     left = None
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Patches in every language, on decent objects of every kind, through the server."""
+"""Patches of every type, on valid objects of every kind, through the server."""
 
 import orjson
 
@@ -34,7 +34,7 @@ _STEPS = (
 
 
 def _pointer(tree, random):
-    """A way down the tree, and now and then elsewhere."""
+    """Return a random path of the tree, and now and then another path."""
     steps = []
     while isinstance(tree, dict | list) and tree and random.random() < 0.85:
         step = random.choice(list(tree)) if isinstance(tree, dict) else random.randrange(len(tree))
@@ -66,7 +66,7 @@ _DIRECTIVES = (
 
 
 def _directed(tree, random):
-    """With a directive of strategic merge patches somewhere."""
+    """Insert a directive of strategic merge patches."""
     if isinstance(tree, dict):
         if not tree or random.random() < 0.25:
             return tree | random.choice(_DIRECTIVES)
@@ -79,7 +79,7 @@ def _directed(tree, random):
 
 
 def _part(tree, random):
-    """Some of the fields of a tree."""
+    """Return some of the fields of a tree."""
     if not isinstance(tree, dict):
         return tree
     return {name: _part(value, random) for name, value in tree.items() if random.random() < 0.6}
@@ -159,7 +159,7 @@ async def _patched(server, one, patch):
     if done.status not in (200, 201):
         return done.outcome
     after = await server.send("GET", target)
-    if after.status == 404:  # the last finalizer of what is deleted is gone
+    if after.status == 404:  # the object is being deleted, and its last finalizer is gone
         return f"{done.status} gone"
     if after.tree != done.tree:
         raise Fault(f"a GET differs from what a {patch['language']} answered")
@@ -172,7 +172,7 @@ _NOT_TYPED = "500: failed to create typed live object"
 
 
 async def _check_apply(server, target, patch, tree):
-    """The same again changes nothing, and as YAML it is the same."""
+    """Check that a repeated patch changes nothing, and that YAML has the same result."""
     for body in (orjson.dumps(patch["body"]), yaml_codec.dump(patch["body"])):
         again = await server.send(
             "PATCH", f"{target}?{patch['query']}", body, Content_Type="application/apply-patch+yaml"
@@ -187,7 +187,7 @@ async def _check_apply(server, target, patch, tree):
 
 
 def _make_body(random):
-    """Text that is no patch, in the name of each language."""
+    """Return text that is not a patch, with each patch type."""
     return {
         "resource": "v1/configmaps",
         "language": random.choice(LANGUAGES),

@@ -1,5 +1,5 @@
-"""Requests that no decent client sends, handed to the server without a socket; `tests/integration/test_hostile_requests.py`
-sends those of the same generator over one, with frames that are none as well.
+"""Hostile requests, sent to the server without a socket; `tests/integration/test_hostile_requests.py`
+sends those of the same generator over one, with malformed framing as well.
 """
 
 from functools import partial
@@ -132,7 +132,7 @@ async def _check(server, case):
 
 
 async def _forget(server, answer):
-    """Delete what was made, for every case is to find the same server."""
+    """Delete the created objects, so that every case starts with the same server."""
     if not answer.body.startswith(b"{"):
         return
     tree = answer.tree

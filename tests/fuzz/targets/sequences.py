@@ -1,7 +1,7 @@
-"""Writes by several clients at once, and watchers with selectors that begin at different revisions.
+"""Concurrent writes of several clients, and watchers with selectors that start at different revisions.
 
-One watcher that began before all sees the history. It must be the writes' answers in order, each once; every other
-watcher must see what its selector makes of that history; the final list and the store must be where it ends.
+One watcher that starts before all writes gets the history. It must be the writes' responses in order, each once;
+every other watcher must get what its selector matches of it; the final list and the store must equal its end.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ def _mutate(case, random):
 class Watcher:
     selector: str
     start: int
-    """Events after this revision are due; before them come what was there, if `initial`."""
+    """Events after this revision are expected; with `initial`, after the existing objects."""
     initial: bool = False
     events: list = field(default_factory=list)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -91,7 +91,7 @@ class Watcher:
 
 
 class RequestSequence:
-    """One case under way."""
+    """One running case."""
 
     def __init__(self, server, path):
         self.server = server
@@ -177,7 +177,7 @@ class RequestSequence:
 
 
 def _is_whole(step):
-    """Whether a step was not shrunk to something else."""
+    """Whether a step is still valid after shrinking."""
     match step:
         case {"do": "together", "all": list(steps)}:
             return all(map(_is_whole, steps))
@@ -221,7 +221,7 @@ def _revision(tree):
 
 
 def _check_history(sequence):
-    """The first watcher's events, which must be what the writes answered."""
+    """The first watcher's events, which must equal the writes' responses."""
     first, *others = sequence.watchers
     history = [(event["type"], event["object"]) for event in first.events]
     revisions = [_revision(tree) for _, tree in history]
@@ -246,7 +246,7 @@ def _check_history(sequence):
 
 
 def _is_last_step(tree):
-    """What a write answers that took the last finalizer of what is deleted: it was never stored so."""
+    """The response to a write that removed the last finalizer of a deleted object: it was never stored so."""
     metadata = tree["metadata"]
     return "deletionTimestamp" in metadata and not metadata.get("finalizers")
 

@@ -1,4 +1,4 @@
-"""Stages as kwok has them: their documents, the files of these, and the templates in them."""
+"""kwok's Stages: their documents, the files that contain them, and their templates."""
 
 from datetime import UTC, datetime
 
@@ -86,7 +86,7 @@ def _stage(case):
 
 
 def _is_object(tree):
-    """A server hands out nothing else."""
+    """A server returns nothing but objects."""
     metadata = tree.get("metadata")
     maps = ("labels", "annotations")
     return isinstance(metadata, dict) and all(

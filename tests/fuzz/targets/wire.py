@@ -1,4 +1,4 @@
-"""Bodies of every media type: read or refused, and written again as they were read."""
+"""Bodies of every media type are decoded or refused, and encoding restores what was decoded."""
 
 import math
 
@@ -83,7 +83,7 @@ def _read(media_type):
 
 
 def _check_is_json(tree):
-    """What comes of a body can be stored: it is what JSON can say."""
+    """Check that a decoded body can be stored: it must be expressible in JSON."""
     try:
         text = orjson.dumps(tree)
     except TypeError as error:
@@ -108,9 +108,9 @@ def _same(one, other):
 
 
 def _without_null(tree):
-    """A tree without the members that are null, as upstream's JSON has them for a time that is sent and is zero.
+    """Return a tree without the members that are null, as upstream's JSON has them for a zero time.
 
-    What is read from JSON has no such member: null there is nothing, and is not written.
+    A tree decoded from JSON has no such member: null there is absent, and is not written.
     """
     if isinstance(tree, dict):
         return {key: _without_null(value) for key, value in tree.items() if value is not None}
@@ -140,7 +140,7 @@ def _protobuf(text):
 
 
 def _media(text):
-    """Some media type with the body of any."""
+    """Return any media type with the body of any."""
     media_type, _, body = text.partition("\n")
     try:
         return f"read: {type(parse(body.encode('latin-1'), media_type).tree).__name__}"

@@ -1,4 +1,4 @@
-"""Advanced StatefulSets under anything that users and machines may do, in any order."""
+"""Advanced StatefulSets with actions of users and kubelets in any order."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,7 +86,7 @@ class Life(OrdinalSetStateMachine):
 
 
 def check(sets):
-    """What holds of every plan."""
+    """Invariants of every plan."""
     owner = view(sets.set)
     plan = sets.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
@@ -104,7 +104,7 @@ def check(sets):
 
 
 def check_limit(sets, owner, plan, gone):
-    """Of pods that are up, no more are taken down than there is room for."""
+    """Of available pods, no more are taken down than maxUnavailable allows."""
     down = {_ordinal(name) for name in gone if PodView.of(sets.get(PODS, name)).phase != "Failed"}
     down |= {_ordinal(it.key.name) for it in _of(plan, Patch) if "spec" in it.body or it.subresource}
     before = {ordinal for ordinal in owner.ordinals if not _is_up(sets, owner, ordinal)}
@@ -131,7 +131,7 @@ def _ordinal(name):
 
 
 def end(sets):
-    """Once everybody else rests and all pods run, the set comes to what it should be, and to quiet."""
+    """Once all other actors are idle and all pods run, the set reaches its desired state and becomes idle."""
     for name in sets.pods:
         if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":
             sets.run(_ordinal(name))
@@ -146,7 +146,7 @@ def end(sets):
 
 
 def rest(sets):
-    """Nothing is left to do, nor will be by time alone."""
+    """Nothing is left to do, also after time passes."""
     for _ in range(40):
         settle_checked(sets)
         if sets.plan(WEB).again_after is None:
@@ -167,7 +167,7 @@ def settle_checked(sets):
 
 
 def check_partition(sets, owner):
-    """As many as should be are of the newest revision; more only where no older one was left to keep."""
+    """The desired number of pods has the newest revision; more only if no older pod was left to keep."""
     if owner.on_delete:
         return
     kept = Strategy.of(sets.set["spec"]).partition

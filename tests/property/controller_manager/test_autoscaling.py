@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers under random metrics, scales and behavior: what holds whatever they are."""
+"""HorizontalPodAutoscalers with random metrics, scales and behavior: invariants."""
 
 from datetime import timedelta
 
@@ -40,7 +40,7 @@ RECOMMENDED = st.lists(st.integers(0, 60), min_size=1, max_size=20)
 
 @given(BEHAVIOR, RECOMMENDED, SMALL, SMALL, st.integers(1, 60))
 def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, least, more, current):
-    """Every 15 s something is recommended, and the scale is set to what comes of it."""
+    """Every 15 s a recommendation is computed, and the scale is set to the result."""
     most, history, seen = least + more, History(), []
     current = min(max(current, least), most)
     for at, desired in enumerate(recommended):
@@ -82,7 +82,7 @@ METRIC = st.none() | st.integers(0, 5000)
 
 @given(st.lists(METRIC, min_size=1, max_size=8), st.integers(1, 300), st.data())
 def test_missing_pods_never_reverse_scaling_direction(values, target, data):
-    """What is measured says where to go; what is assumed of pods without samples at most slows it down."""
+    """Measured samples decide the direction; values assumed for pods without samples can only slow it down."""
     phases = data.draw(st.lists(st.sampled_from(["Running", "Pending", "Failed"]), min_size=8, max_size=8))
     pods = [pod(f"p{at}", phase=phases[at]) for at in range(len(values))]
     found = situation(*pods)

@@ -1,4 +1,4 @@
-"""CloneSets under anything that users and machines may do, in any order."""
+"""CloneSets with actions of users and kubelets in any order."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,7 +94,7 @@ class Life(SetStateMachine):
 
 
 def check(clones, seen):
-    """What holds of every plan: names that are free and, where claims are not taken over, new; and no pod too many."""
+    """Invariants of every plan: names are free and, unless claims are reused, new; and there is no surplus pod."""
     view = SetView.of(clones.set)
     plan = clones.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
@@ -116,7 +116,7 @@ def _of(plan, kind):
 
 
 def end(clones):
-    """Once everybody else rests and all pods run, the set comes to what it should be, and to quiet."""
+    """Once all other actors are idle and all pods run, the set reaches its desired state and becomes idle."""
     for name in clones.pod_names:
         clones.label(name, hold="no")
     for _ in range(3):
@@ -140,7 +140,7 @@ TestLife.settings = settings(max_examples=40, stateful_step_count=30, deadline=N
 @given(spec=specs(), change=st.sampled_from([{}, {"terminationGracePeriodSeconds": 5}]))
 @settings(max_examples=80, deadline=None)
 def test_clone_set_update_respects_limits(spec, change):
-    """Pods that serve, pods that there are, and pods that are updated, at every moment of an update."""
+    """Available, existing and updated pods stay within the limits at every moment of an update."""
     clones = Clones(**{**spec, "minReadySeconds": 0, "lifecycle": {}})
     clones.settle()
     clones.roll("a:2", **change)

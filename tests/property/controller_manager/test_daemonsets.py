@@ -1,4 +1,4 @@
-"""Updates of DaemonSets of any size stay within their limits, and come to their end."""
+"""Updates of DaemonSets of any size stay within their limits, and complete."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,7 @@
-"""Deployments in random lives: whatever happens in whatever order, a rollout stays within its bounds and comes to rest.
+"""Deployments with random events: a rollout stays within its limits and completes.
 
-Both controllers and the machine take their turns at random; users change their minds in between. Pods become ready
-when the machine says so, and in one of the lives they fail too.
+Both controllers and the kubelet run in random order; users change the spec in between. Pods become ready
+when the kubelet says so, and in one of the state machines they fail too.
 """
 
 import pytest
@@ -24,7 +24,7 @@ choices = st.integers(0, 1000)
 
 
 class Life(RuleBasedStateMachine):
-    """What every life has; the rules of a cluster that is well."""
+    """The rules of every state machine, for a cluster without failures."""
 
     @initialize(wanted=replicas, strategy=strategies)
     def begin(self, wanted, strategy):
@@ -52,23 +52,23 @@ class Life(RuleBasedStateMachine):
             self.cluster.turn(REPLICA_SET, names[chosen % len(names)])
 
     def promised_ready(self):
-        """Ready pods that stay when all sets have the size that they are given now."""
+        """Ready pods that stay when all ReplicaSets have their new sizes."""
         return sum(min(it["spec"]["replicas"], self.ready_of(it)) for it in self.cluster.sets)
 
     def ready_of(self, replica_set):
         return sum(meta.is_controlled_by(pod, replica_set) for pod in self.cluster.ready_pods)
 
     def check_surge(self, before):
-        """No set grows beyond what all may be together; what is beyond it already does not grow."""
+        """No ReplicaSet grows beyond the total limit; one that is beyond it already does not grow."""
         now = self.cluster.sizes
         assert sum(now.values()) <= max(self.wish.max_replicas, sum(before.values()))
 
     def check_availability(self, before):
-        """What the controller does takes no ready pod that must stay."""
+        """The controller's actions remove no ready pod that must stay."""
         if self.wish.rolls:
             assert self.promised_ready() >= min(before, self.wish.min_available)
 
-    # --- the machine
+    # --- the kubelet
 
     @rule()
     def pods_end_that_are_to_end(self):
@@ -84,7 +84,7 @@ class Life(RuleBasedStateMachine):
     def all_pods_become_ready(self):
         self.cluster.run_all()
 
-    # --- what holds always
+    # --- invariants
 
     @invariant()
     def each_version_has_one_set_and_one_number(self):
@@ -94,7 +94,7 @@ class Life(RuleBasedStateMachine):
         assert len({*numbers}) == len(numbers)
 
     def teardown(self):
-        """Left alone, everything comes to rest with the pods that were asked for, and then nothing is written."""
+        """Without further events, the state converges to the desired pods, and then nothing is written."""
         if not hasattr(self, "cluster"):
             return
         if self.wish.is_paused:
@@ -113,7 +113,7 @@ class Life(RuleBasedStateMachine):
 
 
 class Well(Life):
-    """Nothing fails and nobody scales: no ready pod is ever missing, at no moment."""
+    """Without failures and scaling: no ready pod is missing at any time."""
 
     @invariant()
     def enough_pods_are_ready(self):
@@ -122,7 +122,7 @@ class Well(Life):
 
 
 class Steady(Well):
-    """Versions come one after the other: there are never more pods than the surge lets be."""
+    """Versions come one after the other: there are never more pods than maxSurge allows."""
 
     @precondition(lambda self: self.is_at_rest())
     @rule(image=images)
@@ -140,7 +140,7 @@ class Steady(Well):
 
 
 class Hasty(Well):
-    """Versions come in the middle of rollouts."""
+    """Versions change in the middle of rollouts."""
 
     @rule(image=images)
     def a_version_is_released(self, image):
@@ -148,7 +148,7 @@ class Hasty(Well):
 
 
 class Troubled(Life):
-    """Pods fail, end and go away, and users scale, pause, and change how it rolls."""
+    """Pods fail, end and are deleted, and users scale, pause, and change the strategy."""
 
     @rule(seconds=st.integers(1, 100))
     def time_passes(self, seconds):

@@ -1,4 +1,4 @@
-"""Whatever a server does, a cache ends up with what is there, and who is told of its changes could have made a copy."""
+"""A cache converges to the server's objects, and a handler's changes build an exact copy of the cache."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ async def play(server, step):
 
 
 class Copy:
-    """What somebody holds who does as he is told; he is never told what makes no sense."""
+    """A copy built from a handler's changes; every change must be consistent with the copy."""
 
     def __init__(self):
         self.versions = {}

@@ -1,4 +1,4 @@
-"""Jobs in random lives: never more pods than allowed, no pod counted twice or forgotten, whoever dies in between."""
+"""Jobs with random events: never more pods than allowed, and each pod counted once, also after crashes."""
 
 import pytest
 from hypothesis import settings
@@ -14,7 +14,7 @@ indexing = st.sampled_from(["Indexed", "NonIndexed"])
 
 
 class Life(RuleBasedStateMachine):
-    """A Job whose pods succeed, fail and are deleted; its controller dies after any of its plans."""
+    """A Job whose pods succeed, fail and are deleted; its controller crashes after any of its plans."""
 
     @initialize(parallelism=st.integers(0, 5), completions=st.integers(1, 6), mode=indexing)
     def begin(self, parallelism, completions, mode):
@@ -64,7 +64,7 @@ class Life(RuleBasedStateMachine):
     def time_passes(self, seconds):
         self.jobs.pass_time(seconds)
 
-    # --- what always holds
+    # --- invariants
 
     @invariant()
     def no_more_pods_are_made_than_may_run(self):
@@ -81,7 +81,7 @@ class Life(RuleBasedStateMachine):
             assert counts["failed"] <= sum(code == 1 for code, _ in self.ended.values())
 
     def teardown(self):
-        """All comes to an end, and all that ended is counted."""
+        """The Job ends, and all ended pods are counted."""
         if hasattr(self, "jobs"):
             self.jobs.set(suspend=False, parallelism=5)
             for _ in range(100):
@@ -98,7 +98,7 @@ class Life(RuleBasedStateMachine):
             assert self.jobs.counts["failed"] == sum(code == 1 for code, _ in self.ended.values())
 
     def _succeeded(self):
-        """Pods that succeeded, or their indexes."""
+        """Return the pods that succeeded, or their indexes."""
         done = [pod for code, pod in self.ended.values() if code == 0]
         if self.jobs.job["spec"]["completionMode"] == "Indexed":
             return {index_of(pod) for pod in done}

@@ -1,4 +1,4 @@
-"""However often and whenever somebody looks, a pod comes to the end that its containers' programs tell of."""
+"""A pod reaches the end state that its containers' programs define, at any times of evaluation."""
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -24,7 +24,7 @@ def ran(simulated, pauses):
 
 
 def model(init, main):
-    """The phase and the codes of a pod that is never restarted, from the programs alone."""
+    """Return the phase and the exit codes of a pod that is never restarted, from the programs alone."""
     for argv in init:
         seconds, code = PROGRAMS[argv]
         if seconds is None:

@@ -1,4 +1,4 @@
-"""StatefulSets under anything that users and machines may do, in any order."""
+"""StatefulSets with actions of users and kubelets in any order."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,7 +69,7 @@ class Life(OrdinalSetStateMachine):
 
 
 def check(sets):
-    """What holds of every plan: names that are free, and in order nothing beyond a pod that is not available."""
+    """Invariants of every plan: names are free, and in ordered mode nothing follows a pod that is not available."""
     view = SetView.of(STATEFUL_SETS, sets.set)
     plan = sets.plan(WEB)
     made = [meta.name(body) for it in _of(plan, Create) for body in it.bodies]
@@ -111,7 +111,7 @@ def _is_available(sets, view, ordinal):
 
 
 def end(sets):
-    """Once everybody else rests and all pods run, the set comes to what it should be, and to quiet."""
+    """Once all other actors are idle and all pods run, the set reaches its desired state and becomes idle."""
     for name in sets.pods:
         if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":
             sets.run(_ordinal(name))

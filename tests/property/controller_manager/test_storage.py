@@ -1,4 +1,4 @@
-"""Claims and volumes under anything that users, provisioners and garbage collection may do, in any order."""
+"""Claims and volumes with actions of users, provisioners and garbage collection in any order."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

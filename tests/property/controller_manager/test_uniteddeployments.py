@@ -1,4 +1,4 @@
-"""UnitedDeployments: shares add up and keep their bounds, and whatever happens in whatever order comes to rest."""
+"""UnitedDeployments: subset sizes add up within their bounds, and any sequence of events converges."""
 
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
@@ -93,7 +93,7 @@ def test_allocation_without_reserved_pods_equals_bounded_allocation(total, liste
     total=counts, listed=places(**bounded, unschedulable=st.booleans(), marked=st.booleans(), reserved=counts)
 )
 def test_reserved_pods_are_not_counted_as_running(total, listed):
-    """What every subset can run adds up to what is asked for, where one of them has no end."""
+    """The subset sizes add up to at least the replicas if a schedulable subset is unbounded."""
     found = shared(total, listed, adapts=True, reserves=True)
     assert all(0 <= share <= 2 * total for share in found.values())
     free = [place for place in listed if not (place.unschedulable or place.marked)]
@@ -101,7 +101,7 @@ def test_reserved_pods_are_not_counted_as_running(total, listed):
         assert sum(found.values()) >= total
 
 
-# --- lives
+# --- state machines
 
 NAMES = "abcd"
 images = st.sampled_from(["a:1", "a:2", "a:3"])
@@ -110,7 +110,7 @@ topologies = st.lists(st.sampled_from(NAMES), min_size=1, unique=True)
 
 
 class Life(RuleBasedStateMachine):
-    """The controller and the machine take their turns at random; users change their minds in between."""
+    """The controller and the workloads' controllers run in random order; users change the spec in between."""
 
     strategy = None
     kinds = KINDS
@@ -121,7 +121,7 @@ class Life(RuleBasedStateMachine):
         self.foo = United(kinds[kind % len(kinds)], names, replicas=wanted, strategy=self.strategy)
         self.foo.settle()
 
-    # --- the controller, and the machine
+    # --- the controller, and the workloads' controllers
 
     @rule()
     def it_looks(self):
@@ -174,7 +174,7 @@ class Life(RuleBasedStateMachine):
             name = meta.name(workloads[chosen % len(workloads)])
             self.foo.respecify(ADAPTER[self.foo.kind].resource, name, ("replicas",), size)
 
-    # --- what holds always
+    # --- invariants
 
     @invariant()
     def a_subset_has_one_workload(self):
@@ -197,7 +197,7 @@ class Life(RuleBasedStateMachine):
         return given == wanted
 
     def teardown(self):
-        """Left alone, everything comes to rest as it was asked for, and then nothing is written."""
+        """Without further events, the state converges to the desired one, and then nothing is written."""
         if not hasattr(self, "foo"):
             return
         foo = self.foo
@@ -217,11 +217,11 @@ class Life(RuleBasedStateMachine):
 
 
 class Steady(Life):
-    """Every pod finds a node."""
+    """Every pod is schedulable."""
 
 
 class Adapting(Life):
-    """Nodes are missing now and then, and the shares follow."""
+    """Nodes are missing now and then, and the subset sizes change accordingly."""
 
     strategy = adaptive(5, 10)
 
@@ -230,18 +230,18 @@ class Adapting(Life):
         self.foo.full = names
 
     def is_right(self, given, wanted):
-        """Where there are no nodes at all, there are no more than run."""
+        """Without any schedulable node, the total may be less than desired."""
         return given <= wanted
 
 
 class Reserving(Adapting):
-    """The same, and others stand for the pods that find no node."""
+    """The same, with replacements for unschedulable pods."""
 
     strategy = adaptive(5, 10, reserves=True)
     kinds = ("Deployment", "CloneSet")
 
     def is_right(self, given, wanted):
-        """There may be more, and fewer where the only subset waits for nodes."""
+        """There may be more pods, and fewer where the only subset waits for nodes."""
         return given <= 2 * wanted * len(NAMES)
 
 

@@ -1,4 +1,4 @@
-"""The queue against its promise: never two workers on one key, never a key lost, whatever is added when."""
+"""Invariants of the work queue: never two workers on one key, and no added key is lost."""
 
 import hypothesis.strategies as st
 from hypothesis import settings
@@ -10,7 +10,7 @@ KEYS = st.sampled_from("abcd")
 
 
 class CheckedMetrics:
-    """The metrics' side: what the queue says of each key, checked as it is said."""
+    """A metrics provider that checks each reported event of a key."""
 
     def __init__(self):
         self.waiting = set()
@@ -30,7 +30,7 @@ class CheckedMetrics:
 
 
 def started(taking):
-    """Run a coroutine up to where it waits; what it answers with, if it does not."""
+    """Run a coroutine to its first wait; return its result if it does not wait."""
     try:
         taking.send(None)
     except StopIteration as stop:
@@ -44,7 +44,7 @@ class Queue(RuleBasedStateMachine):
         self.told = CheckedMetrics()
         self.queue = WorkQueue(self.told)
         self.wanted = set()
-        """Added, and not taken since."""
+        """Keys that were added, and not taken since."""
         self.taken = []
 
     @rule(key=KEYS)
@@ -74,7 +74,7 @@ class Queue(RuleBasedStateMachine):
         assert self.told.worked == set(self.taken)
 
     def teardown(self):
-        """All that was wanted comes out in the end."""
+        """All added keys are taken in the end."""
         while self.taken or self.wanted:
             while len(self.queue):
                 self.take()

@@ -1,4 +1,4 @@
-"""Advanced StatefulSets in miniature: a world with one set, and a machine that runs what its pods name."""
+"""A test harness for one advanced StatefulSet: a fake API server, and a fake kubelet for its pods."""
 
 from mockube.apimachinery import conditions, meta
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, PODS
@@ -49,10 +49,10 @@ class AdvancedSets(Sets):
     def messages_of(self, reason):
         return [message for _, event_reason, message in self.events if event_reason == reason]
 
-    # --- the machine
+    # --- the kubelet
 
     def run(self, ordinal, *, ready=True, phase="Running"):
-        """Its containers run what it names, and it is ready if its gates are open."""
+        """The pod's containers run the images of its spec, and it is ready if its readiness gates are true."""
         pod = self.pod(ordinal)
         gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", ())]
         is_ready = ready and phase == "Running" and all(conditions.is_true(pod, gate) for gate in gates)

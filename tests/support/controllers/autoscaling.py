@@ -1,4 +1,4 @@
-"""Pods, samples and situations of HorizontalPodAutoscalers, as small as they can be."""
+"""Minimal pods, samples and inputs of HorizontalPodAutoscalers."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ def pod(
     spec=None,
     labels=None,
 ):
-    """`started` and `changed` are how long ago that was; the pod requests so much CPU with each container."""
+    """`started` and `changed` are ages; each container of the pod requests this much CPU."""
     containers = [
         {"name": f"c{at}", "resources": {"requests": {"cpu": cpu}} if cpu else {}}
         for at, cpu in enumerate(requests)
@@ -42,7 +42,7 @@ def pod(
 
 
 def samples(*values, window=MINUTE, ago=timedelta()):
-    """Of pods p0, p1 …; None is a pod without one."""
+    """Samples of the pods p0, p1 …; None is a pod without one."""
     return {
         f"p{at}": Sample(value, NOW - ago, window) for at, value in enumerate(values) if value is not None
     }

@@ -1,6 +1,6 @@
-"""Scenarios of HorizontalPodAutoscalers: what is made before each, as requests, and what is told of it afterwards.
+"""Scenarios of HorizontalPodAutoscalers: the requests that create each, and the expected status and events.
 
-The test's own definitions stand in the place of the APIs of metrics, so that a real control plane can be played the same.
+Definitions of the test replace the APIs of metrics, so that a real control plane can run the same scenarios.
 """
 
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -70,7 +70,7 @@ def first_requests(scenario):
 
 
 def statuses(scenario, pods):
-    """What kubelets and controllers would say, as pairs of a path and a body, once there are these pods."""
+    """Yield the writes of kubelets and controllers for these pods, as pairs of a path and a body."""
     namespace, custom = scenario["id"], scenario.get("custom")
     if custom and custom["status"]:
         path = f"/apis/example.com/v1/namespaces/{namespace}/{PLURALS[custom['kind']]}/w/status"
@@ -82,7 +82,7 @@ def statuses(scenario, pods):
 
 
 def last_requests(scenario, pods):
-    """What the pods use, and the autoscaler."""
+    """Yield the pods' metrics and the autoscaler."""
     namespace = scenario["id"]
     for name, pod in zip(pods, scenario["pods"], strict=False):
         if pod["usage"] is not None:

@@ -1,4 +1,4 @@
-"""CloneSets in miniature: a world with one set, and a machine that runs its pods when it is told to."""
+"""A test harness for one CloneSet: a fake API server, and a fake kubelet that runs its pods on request."""
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import SteppedClock
@@ -117,10 +117,10 @@ class Clones(FakeApiServer):
     def plan_web(self):
         return self.plan(WEB)
 
-    # --- the machine
+    # --- the kubelet
 
     def run(self, name, *, node="n1", ready=True):
-        """The kubelet looks at the pod: its containers run what it names, and it is ready if its gates are open."""
+        """Sync the pod: its containers run the images of its spec, and it is ready if its readiness gates are true."""
         pod = self.get(PODS, name)
         gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", ())]
         is_ready = ready and all(conditions.is_true(pod, gate) for gate in gates)
@@ -155,7 +155,7 @@ class Clones(FakeApiServer):
                 self.run(meta.name(pod), ready=ready)
 
     def end(self, name):
-        """A pod that is to go is gone, if nobody's finalizer keeps it; and so are the claims that go with it."""
+        """Remove terminating pods without finalizers, and the claims that are deleted with them."""
         pod = self.get(PODS, name)
         if meta.finalizers(pod):
             return
@@ -165,12 +165,12 @@ class Clones(FakeApiServer):
                 self.remove(PERSISTENT_VOLUME_CLAIMS, meta.name(claim))
 
     def lose(self, name):
-        """Somebody else deletes a pod."""
+        """Delete a pod, as another client would."""
         pod = self.get(PODS, name)
         self.put(PODS, meta.with_metadata(pod, deletionTimestamp=format_time(self.clock.now())))
 
     def settle(self, rounds=80):
-        """Let the controller and the machine take turns until neither has anything to do; the rounds it took."""
+        """Alternate controller and kubelet until neither has anything to do; return the number of rounds."""
         for number in range(rounds):
             before = self.revision
             self.round()

@@ -1,4 +1,4 @@
-"""What people do to a cluster, a step at a time: each step is done when the last one has led to what it should."""
+"""Scenarios of user actions on a cluster: each step starts when the previous one has had its effect."""
 
 from tests.support.controllers.deployments import RECREATE, deployment, rolling, template
 from tests.support.controllers.statefulsets import claim_template, statefulset
@@ -88,7 +88,7 @@ async def a_node_that_dies_and_comes_back(cluster):
     await cluster.until(_is_deployed(3))
 
 
-# --- what is waited for
+# --- conditions
 
 
 def _is_deployed(replicas):
@@ -147,7 +147,7 @@ def is_gone(*resources):
     return all_are_gone
 
 
-# --- what is done
+# --- actions
 
 
 async def post(cluster, path, body):

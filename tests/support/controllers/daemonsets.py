@@ -1,4 +1,4 @@
-"""DaemonSets in miniature: a world with one, nodes, and a machine that runs pods when it is told to."""
+"""A test harness for one DaemonSet: a fake API server, nodes, and a fake kubelet that runs pods on request."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
@@ -23,7 +23,7 @@ ON_DELETE = {"type": "OnDelete"}
 
 
 def daemonset(**spec):
-    """As the server has filled it in."""
+    """With the server's defaults."""
     defaults = {
         "selector": {"matchLabels": {"app": "d"}},
         "template": template(),
@@ -48,12 +48,12 @@ class Daemons(FakeApiServer):
     # --- the controller
 
     def sync(self):
-        """One reconciliation; its writes, as (verb, plural)."""
+        """Reconcile once; return the writes as (verb, plural)."""
         writes, self.error = self.reconcile(Key("default", "d"))
         return [(verb, resource.plural) for verb, resource, _ in writes]
 
     def settle(self, *, ready=True):
-        """Until nobody has anything to do; how many pods were missing at most, and how many there were too many."""
+        """Run until idle; return the maximum of missing pods and of surplus pods."""
         missing = surplus = 0
         for _ in range(200):
             before = self.revision
@@ -91,7 +91,7 @@ class Daemons(FakeApiServer):
         taints = [{"key": "k", "value": "v", "effect": effect}]
         self.change(NODES, name, ("spec", "taints"), taints, namespace="")
 
-    # --- the machine
+    # --- the kubelet
 
     def run(self, pod, *, ready=True):
         condition = {
@@ -116,7 +116,7 @@ class Daemons(FakeApiServer):
             if meta.is_deleting(pod):
                 self.remove(PODS, meta.name(pod))
 
-    # --- what there is
+    # --- state
 
     @property
     def set(self):
@@ -140,7 +140,7 @@ class Daemons(FakeApiServer):
 
     @property
     def images(self):
-        """By node."""
+        """Return the pods by node."""
         return {node_of(pod): pod["spec"]["containers"][0]["image"] for pod in self.living}
 
     @property

@@ -1,4 +1,4 @@
-"""Deployments in miniature: a world with one, both of its controllers, and a machine that runs pods when it is told to."""
+"""A test harness for one Deployment: a fake API server, both controllers, and a fake kubelet."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
@@ -51,7 +51,7 @@ class Cluster(FakeApiServer):
     # --- the controllers
 
     def turn(self, controller, name="web"):
-        """One reconciliation; its writes, as (verb, plural, name)."""
+        """Reconcile once; return the writes as (verb, plural, name)."""
         self.controller = controller
         writes, self.error = self.reconcile(Key("default", name))
         return [(verb, resource.plural, object_name) for verb, resource, object_name in writes]
@@ -61,14 +61,14 @@ class Cluster(FakeApiServer):
         return self.plan(Key("default", name))
 
     def roll_on(self):
-        """One turn of the Deployment's controller."""
+        """Reconcile the Deployment once."""
         return self.turn(DEPLOYMENT)
 
     def manage(self):
-        """A turn of each ReplicaSet's controller."""
+        """Reconcile each ReplicaSet once."""
         return [write for name in self.names(REPLICA_SETS) for write in self.turn(REPLICA_SET, name)]
 
-    # --- what a user does
+    # --- user actions
 
     def deploy(self, **spec):
         self.add(DEPLOYMENTS, deployment(**spec))
@@ -89,7 +89,7 @@ class Cluster(FakeApiServer):
     def resume(self):
         self.respecify(DEPLOYMENTS, "web", ("paused",), value=False)
 
-    # --- what there is
+    # --- state
 
     @property
     def web(self):
@@ -101,7 +101,7 @@ class Cluster(FakeApiServer):
 
     @property
     def conditions(self):
-        """By type, status and reason."""
+        """Return the conditions by type, status and reason."""
         return {
             condition["type"]: (condition["status"], condition["reason"])
             for condition in self.status.get("conditions") or ()
@@ -115,7 +115,7 @@ class Cluster(FakeApiServer):
 
     @property
     def sizes(self):
-        """The wanted sizes of the sets by image."""
+        """Return the desired sizes of the ReplicaSets by image."""
         return {
             image_of(replica_set["spec"]["template"]): replica_set["spec"]["replicas"]
             for replica_set in self.sets
@@ -135,14 +135,14 @@ class Cluster(FakeApiServer):
 
     @property
     def pods(self):
-        """Those that count as replicas."""
+        """Return the pods that count as replicas."""
         return [pod for pod in self.all(PODS) if not meta.is_deleting(pod)]
 
     @property
     def ready_pods(self):
         return [pod for pod in self.pods if is_ready(pod)]
 
-    # --- the machine
+    # --- the kubelet
 
     def run(self, pod, *, ready=True, phase="Running"):
         condition = {
@@ -159,13 +159,13 @@ class Cluster(FakeApiServer):
                 self.run(pod)
 
     def finish(self):
-        """Pods that are to go are gone."""
+        """Remove the terminating pods."""
         for pod in self.all(PODS):
             if meta.is_deleting(pod):
                 self.remove(PODS, meta.name(pod))
 
     def settle(self, rounds=100, *, machine=True):
-        """Let everybody take turns until nobody has anything to do; the rounds it took."""
+        """Alternate controllers and kubelet until all are idle; return the number of rounds."""
         for number in range(rounds):
             before = self.revision
             self.roll_on()

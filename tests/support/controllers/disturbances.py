@@ -1,7 +1,7 @@
-"""What may legally become of a manager's requests and watches, and a transport to which it happens.
+"""Disturbances of a manager's requests and watches, and a transport that applies one.
 
-A disturbance is told of each write before it arrives and before its answer does, of each watch that begins and of each
-piece of one that comes. It may answer in the server's place, raise what became of the request, or wait.
+The transport calls a disturbance before each write is sent and before its response is returned, when a watch
+starts, and for each chunk of a watch. It may return a response in the server's place, raise an error, or wait.
 """
 
 import asyncio
@@ -19,31 +19,31 @@ BROKEN = problem(500, "InternalError", "for a change")
 
 
 class Disturbance:
-    """None at all."""
+    """No disturbance."""
 
     is_dead = False
-    """Whether the process is to be followed by another one."""
+    """Whether a new process is to replace the process."""
     way = None
-    """The transport to which it happens, once there is one."""
+    """The transport that applies the disturbance, once there is one."""
 
     def read(self, request):
-        """Return an answer in the place of a read, or None to let it pass."""
+        """Return a response in place of a read, or None to pass the read on."""
 
     async def there(self, request):
-        """An answer in the server's place, or None to let the write pass."""
+        """Return a response in the server's place, or None to pass the write on."""
 
     async def back(self, request):
-        """The write was done."""
+        """Called after the server has carried out the write."""
 
     def begins(self, request):
-        """An answer in the place of a watch, or None to let it begin."""
+        """Return a response in place of a watch, or None to pass it on."""
 
     async def piece(self, request):
-        """Something of a watch is about to be told."""
+        """Called before a chunk of a watch is delivered."""
 
 
 class Refused(Disturbance):
-    """Every so-manyth write is answered with an error, and not done."""
+    """Every n-th write returns an error, and is not carried out."""
 
     def __init__(self, every, status, reason, *, retry_after=None):
         self._every = every
@@ -55,7 +55,7 @@ class Refused(Disturbance):
 
 
 class Dumb(Disturbance):
-    """Every so-manyth question is answered with an error, also one for a watch. It ends: some work asks a hundred times."""
+    """Every n-th read returns an error, also a watch. It ends, because some work retries a hundred times."""
 
     def __init__(self, every, *, most):
         self._every = every
@@ -72,7 +72,7 @@ class Dumb(Disturbance):
 
 
 class Lost(Disturbance):
-    """Every so-manyth write is done, and nobody is told."""
+    """Every n-th write is carried out, but its response is lost."""
 
     def __init__(self, every):
         self._every = every
@@ -84,7 +84,7 @@ class Lost(Disturbance):
 
 
 class Unsent(Disturbance):
-    """Every so-manyth write never arrives, and nobody is told."""
+    """Every n-th write is lost before it arrives."""
 
     def __init__(self, every):
         self._every = every
@@ -96,7 +96,7 @@ class Unsent(Disturbance):
 
 
 class Overtaken(Disturbance):
-    """Somebody else changes an object just before every so-manyth replacement of one, until he is tired of it."""
+    """Another client changes an object just before every n-th replacement of one, a limited number of times."""
 
     def __init__(self, every, server, *, most):
         self._every = every
@@ -114,7 +114,7 @@ class Overtaken(Disturbance):
 
 
 class Cut(Disturbance):
-    """All watches are cut after every so-manyth write; `forgets`, and then none may go on from where it was."""
+    """All watches are cut after every n-th write; with `forgets`, none can resume from its version."""
 
     def __init__(self, every, *, forgets=False):
         self._every = every
@@ -135,7 +135,7 @@ class Cut(Disturbance):
 
 
 class Late(Disturbance):
-    """The events of one resource are told some seconds later than those of all others."""
+    """The events of one resource arrive some seconds later than those of all others."""
 
     def __init__(self, plural, seconds, clock):
         self._plural = plural
@@ -148,7 +148,7 @@ class Late(Disturbance):
 
 
 class Killed(Disturbance):
-    """The process dies once so many writes are done: of what it sends then, nothing arrives."""
+    """The process is killed after a number of writes: no later request of it arrives."""
 
     def __init__(self, after):
         self._left = after
@@ -165,12 +165,12 @@ class Killed(Disturbance):
         await self.there(request)
 
     def revive(self):
-        """As another process, which lives."""
+        """Continue as another process, which is not killed."""
         self.is_dead = False
 
 
 class Robbed(Disturbance):
-    """Every so many writes another process takes the lease, and does nothing with it.
+    """After every n writes another process takes the lease, and does nothing with it.
 
     It ends: who drives pods from a silent node begins to count anew with each new leader, as upstream's does.
     """
@@ -190,7 +190,7 @@ class Robbed(Disturbance):
 
 
 class Way:
-    """A transport that is another, and to which a disturbance happens."""
+    """A transport that wraps another, and applies a disturbance."""
 
     def __init__(self, transport, disturbance):
         self._transport = transport
@@ -230,7 +230,7 @@ class Way:
         await self._disturbance.piece(request)
 
     def disturb(self, disturbance):
-        """By this one from now on."""
+        """Use this disturbance from now on."""
         self._disturbance = disturbance
         disturbance.way = self
 
@@ -238,7 +238,7 @@ class Way:
         self.disturb(Disturbance())
 
     def cut(self):
-        """End all watches, wherever they are; how many there were."""
+        """End all watches at any point; return their number."""
         for stream in self._streams:
             stream.cut()
         return len(self._streams)
@@ -257,7 +257,7 @@ class _Refusal:
 
 
 class _Followed:
-    """A stream that can be cut while somebody waits for it."""
+    """A stream that can be cut while a reader waits for it."""
 
     def __init__(self, stream, piece_comes):
         self.status = stream.status

@@ -1,4 +1,4 @@
-"""Scenarios of workloads whose manager is disturbed. Their machine is the test's, and only goes on when the manager rests."""
+"""Scenarios of workloads with a disturbed manager. The test's kubelet acts only while the manager is idle."""
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import SteppedClock
@@ -13,27 +13,27 @@ CLAIMS = f"{NAMESPACE}/persistentvolumeclaims"
 APPS = "/apis/apps/v1/namespaces/default"
 REVISIONS = f"{APPS}/controllerrevisions"
 STRIDE = 1.0
-"""Seconds that pass at once at most."""
+"""The longest step of the clock, in seconds."""
 
 
 class Scenario:
-    """`steps` are taken one by one, each once all is as it should be."""
+    """`steps` are taken one by one, each once the state is as expected."""
 
     path = ""
-    """Of the object that it is about."""
+    """The path of the object under test."""
     controllers = ()
     watched = ()
-    """What they watch, by the names of the resources."""
+    """The watched resources, by name."""
     settings = None
     counts = ("replicas", "readyReplicas", "updatedReplicas")
-    """What its status must count, all of them as many as there should be."""
+    """The counters of its status that must equal the number of replicas."""
 
     def __init__(self, server):
         self.server = server
         self.pods = set()
-        """The uids of all pods that there ever were."""
+        """The uids of all pods that ever existed."""
         self.most = 0
-        """How many lived at once."""
+        """The largest number of pods at one time."""
         self._steps = iter(self.steps())
 
     def steps(self):
@@ -43,7 +43,7 @@ class Scenario:
         raise NotImplementedError
 
     async def advance(self):
-        """What a machine does, or the next step once all is as it should be; False at the end."""
+        """Run the kubelet, or the next step once the state is as expected; return False at the end."""
         if await self.run_pods() or not await self.is_settled():
             return True
         step = next(self._steps, None)
@@ -64,7 +64,7 @@ class Scenario:
 
         return step
 
-    # --- what there is
+    # --- state
 
     async def items(self, path):
         return (await self.server.get(path)).body["items"]
@@ -73,7 +73,7 @@ class Scenario:
         return [item for item in await self.items(path) if not meta.is_deleting(item)]
 
     async def is_settled(self):
-        """No pod came since the machine has looked, and what the status tells is what there should be."""
+        """No new pod has appeared since the kubelet ran, and the status has the expected values."""
         if {*map(meta.uid, await self.items(PODS))} - self.pods:
             return False
         answer = await self.server.get(self.path)
@@ -85,10 +85,10 @@ class Scenario:
         seen = status.get("observedGeneration") == found["metadata"]["generation"]
         return seen and counts == {found["spec"]["replicas"]}
 
-    # --- the machine
+    # --- the kubelet
 
     async def run_pods(self):
-        """Run pods that are to run, and end those that are to go; whether there was any."""
+        """Start pending pods and remove terminating ones; return whether there were any."""
         found = await self.items(PODS)
         self.pods |= {*map(meta.uid, found)}
         self.most = max(self.most, sum(not meta.is_deleting(pod) for pod in found))
@@ -108,7 +108,7 @@ class Scenario:
 
 
 def _told_of(pod):
-    """What a kubelet would say of the pod, if it has not said so: it runs what it names, and its gates make it ready."""
+    """Return the status that a kubelet would write, if it differs: containers running, readiness gates considered."""
     gates = pod["spec"].get("readinessGates", ())
     ready = all(conditions.is_true(pod, gate["conditionType"]) for gate in gates)
     running_images = {
@@ -128,7 +128,7 @@ def _told_of(pod):
 
 
 async def run_scenario(kind, disturbance_of):
-    """The scenario of a kind, to its end. A manager that dies is followed by another one; how many died."""
+    """Run the scenario of a kind to its end, and replace a killed manager; return how many were killed."""
     clock, deaths = SteppedClock(), 0
     async with running(clock=clock, settings=kind.settings) as server:
         scenario, disturbance = kind(server), disturbance_of(server, clock)
@@ -140,7 +140,7 @@ async def run_scenario(kind, disturbance_of):
 
 
 async def _lives(scenario, disturbance, clock, controllers):
-    """One manager, to its death or the end of the scenario; whether it died."""
+    """Run one manager until it is killed or the scenario ends; return whether it was killed."""
     server = scenario.server
     async with running_manager(server, clock, controllers=controllers, disturbance=disturbance) as manager:
         await _play(scenario, manager, disturbance)

@@ -1,4 +1,4 @@
-"""What happens to workloads of each kind in scenarios that are disturbed, and what must have come of it."""
+"""The steps of disturbed scenarios for workloads of each kind, and the expected end states."""
 
 from mockube.apimachinery import meta
 from mockube.apiserver.http.settings import Settings
@@ -28,7 +28,7 @@ CUSTOM = "/apis/apps.kruise.io/{}/namespaces/default"
 
 
 class Deployment(Scenario):
-    """Two pods are made, rolled to another version and back."""
+    """Two pods are created, updated to another version and rolled back."""
 
     path = f"{APPS}/deployments/web"
     controllers = (DEPLOYMENT, REPLICA_SET)
@@ -63,7 +63,7 @@ class RecreatedDeployment(Deployment):
 
 
 class StatefulSet(Scenario):
-    """Two pods with storage are made and rolled, and one is taken away."""
+    """Two pods with storage are created and updated, and one is removed by a scale-down."""
 
     path = f"{APPS}/statefulsets/web"
     controllers = (STATEFUL_SET,)
@@ -205,7 +205,7 @@ class Job(Scenario):
 
 
 class DaemonSet(Scenario):
-    """A pod on each of two nodes, rolled to another version."""
+    """A pod on each of two nodes, updated to another version."""
 
     path = f"{APPS}/daemonsets/d"
     controllers = (DAEMON_SET,)
@@ -247,7 +247,7 @@ class United(Scenario):
         super().__init__(server)
         self.workloads = ADAPTER[self.kind].resource.path("default")
         self.created_uids = {}
-        """The uids of all workloads that there ever were, by subset."""
+        """The uids of all workloads that ever existed, by subset."""
 
     def steps(self):
         yield self._begin
@@ -268,7 +268,7 @@ class United(Scenario):
         return await self._collect_garbage() or await super().run_pods()
 
     async def _collect_garbage(self):
-        """What had an owner that is gone goes too."""
+        """Also delete objects whose owner is gone."""
         paths = (f"{APPS}/replicasets", PODS)
         owned = [(path, dependent) for path in paths for dependent in await self.items(path)]
         there = {
@@ -285,7 +285,7 @@ class United(Scenario):
         return bool(orphaned)
 
     async def is_settled(self):
-        """Its status may still describe a workload that has gone."""
+        """Its status may still describe a deleted workload."""
         return len(await self.items(PODS)) in (0, 2) and await super().is_settled()
 
     async def check_end(self):

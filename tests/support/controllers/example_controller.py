@@ -1,4 +1,4 @@
-"""A controller as small as can be, to try the runtime with: a ConfigMap has as many Secrets as its `data.copies` says."""
+"""A minimal controller to test the runtime with: a ConfigMap has as many Secrets as its `data.copies` says."""
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, SECRETS

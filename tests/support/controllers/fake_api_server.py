@@ -1,6 +1,6 @@
-"""An API server in miniature for controllers that plan: it holds objects, shows them as caches, and carries plans out.
+"""A fake API server for controllers that return plans: it stores objects, provides caches, and executes plans.
 
-Nothing is late and nothing is lost here; what the runtime makes of plans when something is has tests of its own.
+Caches are current and no request is lost; the runtime's handling of such faults has tests of its own.
 Nothing has a head start either: what may be written of an object as soon as it is made is left to the next round.
 """
 
@@ -30,7 +30,7 @@ from mockube.controller_manager.control.actions import (
 from tests.support.controllers.fake_caches import Cached
 
 _GRACEFUL = (PODS,)
-"""What only goes when somebody who runs it says so: `FakeApiServer.remove`."""
+"""Objects that disappear only when the test calls `FakeApiServer.remove`."""
 
 
 class FakeApiServer:
@@ -39,19 +39,19 @@ class FakeApiServer:
         self.clock = clock
         self.objects = {}
         self.unseen = {}
-        """Objects that the server has and no cache shows yet, as in `objects`."""
+        """Objects that the server has and no cache has yet, as in `objects`."""
         self.events = []
-        """(type, reason, message) of all that was said."""
+        """(type, reason, message) of all events."""
         self.done = []
         """(verb, resource, name) of every write of the controller."""
         self.revision = 0
         self.memories = {}
-        """What the controller remembers, by key."""
+        """The controller's memory, by key."""
         self._writes = []
-        """What the plan in hand has written, as `Write`."""
+        """The writes of the current plan, as `Write`."""
         self._first_error = None
 
-    # --- as a user or a machine
+    # --- actions of users and kubelets
 
     def add(self, resource, tree):
         self.revision += 1
@@ -89,7 +89,7 @@ class FakeApiServer:
         return self.put(resource, meta.with_value(self.get(resource, name, namespace), path, value))
 
     def respecify(self, resource, name, path, value, namespace="default"):
-        """Change a spec, which is a new generation."""
+        """Change a spec, which increments the generation."""
         changed = self.change(resource, name, ("spec", *path), value, namespace)
         return self.put(resource, meta.with_metadata(changed, generation=meta.generation(changed) + 1))
 
@@ -97,21 +97,21 @@ class FakeApiServer:
         self.revision += 1
         del self.objects[resource][(namespace, name)]
 
-    # --- as the runtime
+    # --- actions of the runtime
 
     def plan(self, key):
         remembered = (self.memories.get(key),) if self.controller.remembers else ()
         return self.controller.reconcile(self.caches(), key, self.clock.now(), *remembered)
 
     def reconcile(self, key):
-        """Carry out one plan; its writes, and the error that ended it."""
+        """Execute one plan; return its writes, and the error that ended it."""
         plan, before, self._first_error = self.plan(key), len(self.done), None
         while plan is not None:
             plan = self.carry_out_one(plan, key)
         return self.done[before:], self._first_error
 
     def carry_out_one(self, plan, key=None):
-        """Carry out a plan; the one that follows it."""
+        """Execute a plan; return the next one."""
         error, self._writes = None, []
         try:
             self._carry_out(plan.actions, key)
@@ -122,7 +122,7 @@ class FakeApiServer:
         return plan.then(Outcome(error=error, writes=tuple(self._writes)))
 
     def begin(self, key, actions):
-        """Carry out only the first actions of one plan, as a manager does that is refused the next one, or dies."""
+        """Execute only the first actions of a plan, like a manager that is refused the next one or is killed."""
         self._carry_out(self.plan(key).actions[:actions])
 
     def caches(self):

@@ -1,4 +1,4 @@
-"""Caches of given objects, as controllers read them; pods, services and nodes as small as they can be."""
+"""Caches of given objects, as controllers read them; with minimal pods, services and nodes."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A server of one resource, as a transport: it has a history, forgets some of it, and breaks connections when told to."""
+"""A fake server of one resource, as a transport: it compacts its history and cuts connections on request."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from tests.support.stores.scripted_transport import answer, problem
 EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
 INVALID = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "sendInitialEvents is forbidden"}
 PAGE = 2
-"""Objects in a page at most, whatever is asked for."""
+"""The maximum number of objects in a page, whatever limit is requested."""
 
 
 class ForgetfulServer:
@@ -24,17 +24,17 @@ class ForgetfulServer:
         self.revision = 1
         self.objects = {}
         self.away = 0
-        """How many requests are refused from now on."""
+        """How many of the next requests are refused."""
         self.cuts = deque()
         """After how many bytes the next streams are cut, and what is deleted at that moment."""
         self.surprises = deque()
-        """What is deleted between the pages of a list, that are forgotten then."""
+        """Objects that are deleted between the pages of a list, and whose deletions are then compacted."""
         self._events = []
         self._forgotten = 0
         self._snapshots = {}
         self._happened = asyncio.Event()
 
-    # --- what the test does
+    # --- the test's side
 
     def put(self, name):
         self.revision += 1
@@ -74,7 +74,7 @@ class ForgetfulServer:
         self._happened.set()
         self._happened = asyncio.Event()
 
-    # --- what the client sees
+    # --- the client's side
 
     async def send(self, request, headers):
         del headers
@@ -122,7 +122,7 @@ class ForgetfulServer:
             raise Unreachable("refused")
 
     async def more(self, position, after):
-        """The next events from a position in the history that are later than a revision, and where they end."""
+        """Return the next events from a position of the history that are later than a revision, and the next position."""
         while len(self._events) == position and not self.cuts:
             await self._happened.wait()
         lines = [line for revision, line in self._events[position:] if revision > after]

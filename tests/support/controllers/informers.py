@@ -1,4 +1,4 @@
-"""Informers that run within a test, and what they told."""
+"""Running informers for tests, and a record of the changes that they deliver."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.informers import Informers, Settings
 
 @contextlib.asynccontextmanager
 async def informers_of(client, *resources, clock=None, **options):
-    """Informers that run, of resources that are synced. At the end nobody may have changed what they hold."""
+    """Run informers of the resources until synced. At the end their cached objects must be unmodified."""
     detector = MutationDetector()
     settings = Settings(clock=clock or RealClock(), random=SeededRandom(), detector=detector, **options)
     informers = Informers(client, settings)
@@ -29,7 +29,7 @@ async def informers_of(client, *resources, clock=None, **options):
 
 
 class RecordedChanges:
-    """A handler that remembers changes as words: `+a` came, `~a` changed, `-a` went."""
+    """A handler that records changes as words: `+a` added, `~a` updated, `-a` deleted."""
 
     def __init__(self, informer):
         self.words = []

@@ -1,4 +1,4 @@
-"""Jobs in miniature: a world with one, its controllers, and a machine that ends pods when it is told to."""
+"""A test harness for one Job: a fake API server, its controllers, and a fake kubelet that ends pods on request."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from tests.support.controllers.fake_api_server import FakeApiServer
 
 
 def job(name="j", **spec):
-    """As the server has filled it in."""
+    """With the server's defaults."""
     labels = {"job-name": name}
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
     defaults = {
@@ -44,7 +44,7 @@ class Jobs(FakeApiServer):
     # --- the controllers
 
     def sync(self):
-        """One reconciliation; its writes, as (verb, plural)."""
+        """Reconcile once; return the writes as (verb, plural)."""
         self.controller = JOB
         writes, self.error = self.reconcile(Key("default", "j"))
         self.most_active = max(self.most_active, len(self.active))
@@ -56,7 +56,7 @@ class Jobs(FakeApiServer):
             self.reconcile(Key("default", name))
 
     def settle(self):
-        """Until the controller has nothing to do, with what is deleted gone."""
+        """Run until the controller has nothing to do and deleted objects are gone."""
         for _ in range(50):
             before = self.revision
             self.sync()
@@ -74,7 +74,7 @@ class Jobs(FakeApiServer):
     def pass_time(self, seconds):
         self.clock.advance(seconds)
 
-    # --- the machine
+    # --- the kubelet
 
     def run(self, pod, *, ready=True):
         condition = {"type": "Ready", "status": "True" if ready else "False"}
@@ -98,12 +98,12 @@ class Jobs(FakeApiServer):
         self.put(PODS, meta.with_metadata(pod, deletionTimestamp=format_time(self.clock.now())))
 
     def collect(self):
-        """What is deleted and has no finalizer is gone."""
+        """Remove deleted objects that have no finalizer."""
         for pod in self.pods:
             if meta.is_deleting(pod) and not meta.finalizers(pod):
                 self.remove(PODS, meta.name(pod))
 
-    # --- what there is
+    # --- state
 
     @property
     def job(self):

@@ -1,4 +1,4 @@
-"""What people do to OpenKruise's workloads in a cluster, a step at a time."""
+"""Scenarios of user actions on OpenKruise's workloads in a cluster, step by step."""
 
 from tests.support.controllers import advancedsets, clonesets, uniteddeployments
 from tests.support.controllers.cluster_scenarios import (
@@ -82,7 +82,7 @@ def _partitions(**partitions):
     return {"updateStrategy": {"manualUpdate": {"partitions": partitions}}}
 
 
-# --- what is waited for
+# --- conditions
 
 
 def _is_cloned(replicas):

@@ -1,4 +1,4 @@
-"""Pods and a small world for the model of their lives: what a step says is done to the pod, and time passes."""
+"""A harness for the pod life cycle: it applies the effects of each step to the pod, and advances time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -45,7 +45,7 @@ def node_context(*, details=False, allocatable=None, used=None):
 
 
 def patched(value, patch):
-    """A status after a strategic merge patch, as far as the model writes such."""
+    """Return a status after a strategic merge patch, as far as the model writes such patches."""
     merged = dict(value)
     for key, change in patch.items():
         if key == "conditions":
@@ -60,7 +60,7 @@ def patched(value, patch):
 
 
 def _conditions(present, changes):
-    """The patch's come first, and in its order."""
+    """Merge conditions; the patch's come first, in the patch's order."""
     by_type = {condition["type"]: condition for condition in present}
     order = [change["type"] for change in changes]
     for change in changes:
@@ -75,7 +75,7 @@ def _conditions(present, changes):
 
 
 class SimulatedPod:
-    """One pod and its time. Every effect is done at once; `writes` counts the patches of its status."""
+    """One pod and its time. Effects are applied at once; `writes` counts the patches of its status."""
 
     def __init__(self, subject, *, context=None):
         self.pod = subject
@@ -88,7 +88,7 @@ class SimulatedPod:
         self.look()
 
     def look(self):
-        """Look as often as something is to be done; what is done has to come to an end."""
+        """Step while there is something to do; this must come to an end."""
         for _ in range(5):
             if not self._step_once():
                 return
@@ -116,7 +116,7 @@ class SimulatedPod:
                 self.removed = True
 
     def after(self, seconds):
-        """Let time pass, with a look whenever something was due."""
+        """Let time pass, with a step whenever something is due."""
         until = self.now + timedelta(seconds=seconds)
         while self.due is not None and self.due <= until:
             self.now = self.due
@@ -153,7 +153,7 @@ class SimulatedPod:
         return self.pod["status"]
 
     def containers(self, field="containerStatuses"):
-        """What each container is, in a word: `running`, the code it ended with, or why it waits."""
+        """Return each container's state in a word: `running`, its exit code, or the reason why it waits."""
         return {status["name"]: _word(status) for status in self.pod["status"][field]}
 
     def conditions(self):

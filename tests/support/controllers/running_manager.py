@@ -1,4 +1,4 @@
-"""A controller manager in the test's own loop, beside an API server, and the wait until both have come to rest."""
+"""A controller manager in the test's own loop with an API server, and waiting until both are idle."""
 
 import asyncio
 import contextlib
@@ -24,15 +24,15 @@ from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, turn
 
 QUIET_TURNS = 25
-"""Turns of the loop in which nothing may happen before it is called rest: longer than any task needs to begin."""
+"""Iterations of the loop without activity after which it is idle: longer than any task needs to start."""
 
 
 async def pass_request(_):
-    """Let a request pass undisturbed."""
+    """Pass a request on undisturbed."""
 
 
 class Counting:
-    """A transport that is another, and knows how many requests have no answer yet. What happens on the way can be set."""
+    """A transport that wraps another, and counts the requests without a response. Tests can set hooks."""
 
     def __init__(self, transport):
         self.transport = transport
@@ -41,7 +41,7 @@ class Counting:
         """Method and target of every write, in the order in which they were sent."""
         self.on_way_there = pass_request
         self.on_way_back = pass_request
-        """Awaited with each write before it arrives, and before its answer does; what they raise is what became of it."""
+        """Awaited with each write before it is sent and before its response returns; an error raised is its result."""
 
     @property
     def host(self):
@@ -62,7 +62,7 @@ class Counting:
 
     @contextlib.asynccontextmanager
     async def stream(self, request, headers):
-        """A watch is in flight until its answer begins."""
+        """A watch is in flight until its response begins."""
         async with contextlib.AsyncExitStack() as stack:
             self.in_flight += 1
             try:
@@ -76,7 +76,7 @@ class Counting:
 
 
 class LastChanges:
-    """Follows a resource cache of the server: the newest revision at which something on it changed."""
+    """Follows a resource cache of the server: the newest revision at which something in it changed."""
 
     def __init__(self, resource_cache):
         self.prefix = resource_cache.prefix
@@ -100,7 +100,7 @@ class Manager:
         self._changes = {}
 
     async def settle(self):
-        """Let everything happen that happens without time passing."""
+        """Run everything that can run without time passing."""
         quiet = 0
         async with asyncio.timeout(PATIENCE):
             while quiet < QUIET_TURNS:
@@ -108,7 +108,7 @@ class Manager:
                 await turn()
 
     async def step(self, seconds):
-        """Let time pass, and then everything happen; what falls due in between happens at its time."""
+        """Let time pass, and run everything; what is due in between runs at its time."""
         until = self.clock.monotonic() + seconds
         await self.settle()
         while (due := self.clock.next_due()) is not None and self.clock.monotonic() + due <= until:
@@ -138,7 +138,7 @@ class Manager:
 
 
 def dependencies_of(transport, clock, *, config=None, detector=None):
-    """What a manager works with that speaks by a transport, and its metrics."""
+    """The dependencies of a manager that uses a transport, and its metrics."""
     sender = Sender(
         transport=transport,
         credential=FixedToken("admin"),
@@ -159,7 +159,7 @@ def dependencies_of(transport, clock, *, config=None, detector=None):
 
 @contextlib.asynccontextmanager
 async def running_cluster(*, clock=None, settings=None, namespaces=(), **manager):
-    """A server with some namespaces, and a manager of some controllers beside it, on a clock that is stepped."""
+    """A server with some namespaces, and a manager of some controllers, on a clock that the test steps."""
     clock = clock or SteppedClock()
     async with running(clock=clock, settings=settings) as server:
         for name in namespaces:
@@ -172,7 +172,7 @@ async def running_cluster(*, clock=None, settings=None, namespaces=(), **manager
 async def running_manager(
     server, clock, *, controllers=(), runnables=(), config=None, disturbance=None, counting=Counting
 ):
-    """`server` is what `tests.support.server.apiserver.running(clock=clock)` gives. At the end nobody may have changed a cache.
+    """`server` is `tests.support.server.apiserver.running(clock=clock)`. At the end all caches must be unmodified.
 
     It is disturbed once it has come up. `counting` is a kind of `Counting`.
     """
@@ -197,7 +197,7 @@ async def running_manager(
 
 
 async def kill(task):
-    """Once would let it finish what is in hand, which may be waiting for what no test brings any more."""
+    """Cancel until it is done: after one cancellation it may finish work that waits for events that no longer come."""
     while not task.done():
         task.cancel()
         await turn()

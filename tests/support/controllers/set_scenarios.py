@@ -53,7 +53,7 @@ class Scenario:
         self.make = make
 
     async def open_nodes(self):
-        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        """Nodes begin with a taint for not being ready; the node lifecycle controller does not run here."""
         await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for name in await self.names("/api/v1/nodes"):
             answer = await self.server.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
@@ -76,7 +76,7 @@ class Scenario:
         return answer.body
 
     async def until(self, condition, *, always=None):
-        """Time passes until it holds, and then nothing is left to do. What is asked always raises if it does not hold."""
+        """Let time pass until the condition holds and the cluster is idle. A condition that does not hold raises."""
         for _ in range(120):
             await self.manager.settle()
             if always is not None:
@@ -104,10 +104,10 @@ class Scenario:
         return {pod["metadata"]["name"]: pod for pod in (await self.read(f"{NAMESPACE}/pods"))["items"]}
 
     async def messages(self):
-        """What was said about the set."""
+        """Return the events of the set."""
         events = (await self.read(f"{NAMESPACE}/events"))["items"]
         return {event["message"] for event in events if event["involvedObject"]["kind"] == "StatefulSet"}
 
     def writes(self, target):
-        """How often something was written at exactly this target."""
+        """Return the number of writes at exactly this target."""
         return sum(path == target for _, path in self.manager.transport.writes)

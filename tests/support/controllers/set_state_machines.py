@@ -1,4 +1,4 @@
-"""What happens to sets of any kind in any order, for hypothesis: users, machines and time take turns with the controller."""
+"""Hypothesis state machines for sets of any kind: users, kubelets, time and the controller act in any order."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -7,17 +7,17 @@ from tests.support.controllers.statefulsets import WEB
 
 
 class SetStateMachine(RuleBasedStateMachine):
-    """The controller is asked at any moment, and every plan is checked before it is carried out."""
+    """The controller can run at any moment, and every plan is checked before it is executed."""
 
     sets = None
-    """The world with the set, which the first rule makes."""
+    """The harness with the set, which the first rule creates."""
 
     def check(self):
-        """What holds of every plan."""
+        """Check the invariants of every plan."""
         raise NotImplementedError
 
     def end(self):
-        """What holds once everybody else rests."""
+        """Check the end state once all other actors are idle."""
         raise NotImplementedError
 
     @rule()
@@ -49,7 +49,7 @@ class SetStateMachine(RuleBasedStateMachine):
 
 
 class OrdinalSetStateMachine(SetStateMachine):
-    """Of sets whose pods have numbers."""
+    """For sets whose pods have ordinals."""
 
     @rule(at=st.integers(0, 9))
     def lose(self, at):

@@ -1,4 +1,4 @@
-"""Simulated nodes and pods beside a real server, on a clock that is stepped."""
+"""Simulated nodes and pods with a real server, on a clock that the test steps."""
 
 import contextlib
 
@@ -24,7 +24,7 @@ class Cluster:
         return answer.body if answer.status == 200 else None
 
     async def run(self, name="p", *, node="node-1", annotations=None, **spec):
-        """A pod that was bound to its node when it was made, and what becomes of it at once."""
+        """Create a pod that is already bound to its node, and return its state right after that."""
         metadata = {
             "name": name,
             "annotations": {f"mockube.dev/{key}": text for key, text in (annotations or {}).items()},

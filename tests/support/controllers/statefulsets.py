@@ -1,4 +1,4 @@
-"""StatefulSets in miniature: a world with one set, and a machine that runs its pods when it is told to."""
+"""A test harness for one StatefulSet: a fake API server, and a fake kubelet that runs its pods on request."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
@@ -88,7 +88,7 @@ class Sets(FakeApiServer):
     def plan_web(self):
         return self.plan(WEB)
 
-    # --- the machine
+    # --- the kubelet
 
     def run(self, ordinal, *, ready=True, phase="Running"):
         since = {"lastTransitionTime": format_time(self.clock.now())}
@@ -96,7 +96,7 @@ class Sets(FakeApiServer):
         self.change(PODS, f"web-{ordinal}", ("status",), {"phase": phase, "conditions": [condition]})
 
     def finish(self):
-        """Pods that are to go are gone, and their claims with those that own them."""
+        """Remove terminating pods, and claims whose owners are gone."""
         for pod in self.all(PODS):
             if meta.is_deleting(pod):
                 self.remove(PODS, meta.name(pod))
@@ -113,7 +113,7 @@ class Sets(FakeApiServer):
                 self.run(int(meta.name(pod).rpartition("-")[2]))
 
     def settle(self, rounds=60):
-        """Let the controller and the machine take turns until neither has anything to do; the rounds it took."""
+        """Alternate controller and kubelet until neither has anything to do; return the number of rounds."""
         for number in range(rounds):
             before = self.revision
             self.round()

@@ -1,4 +1,4 @@
-"""Volumes and claims in miniature: a world where the binder, the protections and the provisioner take turns."""
+"""A test harness for volumes and claims: the binder, the protection controllers and the provisioner take turns."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
@@ -78,7 +78,7 @@ class Storage(FakeApiServer):
         self.delete(PERSISTENT_VOLUME_CLAIMS, self.get_claim(name))
 
     def settle(self):
-        """All controllers look at everything until nobody changes anything."""
+        """All controllers reconcile everything until there are no more changes."""
         for _ in range(30):
             before = self.revision
             for controller in self.controllers:

@@ -56,13 +56,13 @@ class Scenario:
     # --- the cluster
 
     async def open_nodes(self):
-        """Nodes begin with a taint that says that they are not ready; the node lifecycle controller is not here."""
+        """Nodes begin with a taint for not being ready; the node lifecycle controller does not run here."""
         await self.post("/api/v1/namespaces", {"metadata": {"name": "kube-node-lease"}})
         for node in await self.items("/api/v1/nodes"):
             await self.patch_node(node, {"spec": {"taints": None}})
 
     async def define(self):
-        """Have the server learn the kinds from what `mockube crds kruise` prints; the manager finds them by and by."""
+        """Create the definitions that `mockube crds kruise` prints; the manager discovers them later."""
         for definition in definitions("kruise"):
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             answer = await self.server.post(path, definition, Content_Type="application/yaml")
@@ -88,11 +88,11 @@ class Scenario:
                 await self.patch_node(node, body)
 
     async def open_zone(self, zone):
-        """The second node is in this zone from now on; pods that it has stay."""
+        """Move the second node to this zone; its pods stay."""
         _, node, *_ = sorted(await self.items("/api/v1/nodes"), key=lambda item: item["metadata"]["name"])
         await self.patch_node(node, {"metadata": {"labels": {ZONE: zone}}})
 
-    # --- what a user does
+    # --- user actions
 
     async def deploy(self, united):
         await self.post(UNITED, united)
@@ -103,12 +103,12 @@ class Scenario:
         assert answer.status == 201, answer.body
 
     async def patch(self, **spec):
-        """As a merge patch, so lists and templates of one kind are replaced as a whole."""
+        """By a merge patch, so lists and templates of one kind are replaced as a whole."""
         answer = await self.server.patch(f"{UNITED}/foo", {"spec": spec})
         assert answer.status == 200, answer.body
 
     async def scale(self, replicas):
-        """By the subresource, as `kubectl scale` does: nobody asks whether the subsets' shares fit."""
+        """By the subresource, as `kubectl scale` does: the shares of the subsets are not validated."""
         answer = await self.server.patch(f"{UNITED}/foo/scale", {"spec": {"replicas": replicas}})
         assert answer.status == 200, answer.body
 
@@ -119,7 +119,7 @@ class Scenario:
         answer = await self.server.patch(f"{UNITED}/foo", operations, kind="json-patch+json")
         assert answer.status == 200, answer.body
 
-    # --- what there is
+    # --- state
 
     async def read(self, path):
         answer = await self.server.get(path)
@@ -192,7 +192,7 @@ class Scenario:
     # --- time
 
     async def until(self, condition):
-        """Time passes until it holds, and then nothing is left to do."""
+        """Let time pass until the condition holds and the cluster is idle."""
         for _ in range(120):
             await self.manager.settle()
             if await condition():
@@ -211,7 +211,7 @@ class Scenario:
         return seen and is_current and {status.get(field, 0) for field in fields} == {replicas}
 
     async def is_at_rest(self, seconds=30):
-        """Nobody writes anything but nodes and their leases any more."""
+        """Wait until only nodes and leases are written."""
         await self.manager.step(5)
         self.manager.transport.writes.clear()
         await self.manager.step(seconds)

@@ -1,4 +1,4 @@
-"""UnitedDeployments in miniature: a world with one, and a machine that does what the workloads' controllers would do."""
+"""A test harness for one UnitedDeployment: a fake API server, and fakes of the workloads' controllers."""
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
@@ -63,11 +63,11 @@ class United(FakeApiServer):
         super().__init__(UNITED_DEPLOYMENT, SteppedClock())
         self.kind = kind
         self.full = set()
-        """Names of subsets in which no new pod finds a node."""
+        """Names of subsets in which new pods are unschedulable."""
         self.halted = set()
         """Names of subsets in which no pod becomes ready."""
         self.refusals = {}
-        """By the beginning of the name that the server would give it, what is said of a creation instead."""
+        """Errors of creations, by the prefix of the generated name."""
         self.add(UNITED_DEPLOYMENTS, united(kind, subsets, **spec))
 
     def add(self, resource, tree):
@@ -78,16 +78,16 @@ class United(FakeApiServer):
     # --- the controller
 
     def turn(self):
-        """One reconciliation; its writes, as (verb, plural, name)."""
+        """Reconcile once; return the writes as (verb, plural, name)."""
         writes, self.error = self.reconcile(FOO)
         return [(verb, resource.plural, name) for verb, resource, name in writes]
 
     def wishes(self):
-        """What it would do now."""
+        """Return the next plan, without executing it."""
         plan = self.plan(FOO)
         return (*plan.actions, *plan.last(None))
 
-    # --- what a user does
+    # --- user actions
 
     def set(self, field, value):
         self.respecify(UNITED_DEPLOYMENTS, "foo", field.split("."), value)
@@ -101,7 +101,7 @@ class United(FakeApiServer):
     def keep(self, **partitions):
         self.set("updateStrategy", {"type": "Manual", "manualUpdate": {"partitions": partitions}})
 
-    # --- what there is
+    # --- state
 
     @property
     def foo(self):
@@ -119,11 +119,11 @@ class United(FakeApiServer):
         }
 
     def of_subset(self, name):
-        """What the status says of it."""
+        """Return the status of a subset."""
         return next(subset for subset in self.status["subsetStatuses"] if subset["name"] == name)
 
     def schedulable(self, name):
-        """What is said of a subset's nodes, with the reason."""
+        """Return the status and the reason of a subset's nodes condition."""
         found = self.of_subset(name).get("conditions") or [{"status": "", "reason": ""}]
         return found[0]["status"], found[0]["reason"]
 
@@ -141,7 +141,7 @@ class United(FakeApiServer):
 
     @property
     def sizes(self):
-        """What the workloads are to have, by subset."""
+        """Return the desired replicas of the workloads, by subset."""
         return {
             meta.labels(workload)[LABEL_SUBSET_NAME]: workload["spec"]["replicas"]
             for workload in self.workloads()
@@ -156,7 +156,7 @@ class United(FakeApiServer):
 
     @property
     def images(self):
-        """Of the pods, by subset."""
+        """Return the images of the pods, sorted, by subset."""
         found = {}
         for pod in self.pods:
             image = pod["spec"]["containers"][0]["image"]
@@ -183,10 +183,10 @@ class United(FakeApiServer):
     def messages(self):
         return [(reason, message) for _, reason, message in self.events]
 
-    # --- the machine
+    # --- the workloads' controllers and the kubelet
 
     def manage(self):
-        """What the controllers of the workloads do at once: as many pods as are to be, of the template as far as allowed."""
+        """Reconcile the workloads at once: create the desired pods, with the new template as far as allowed."""
         for kind in KINDS:
             for workload in self.workloads(kind):
                 self._manage(kind, workload)
@@ -240,7 +240,7 @@ class United(FakeApiServer):
         self.add(PODS, {"metadata": metadata, "spec": template["spec"]})
 
     def update_status(self, workload):
-        """What the workload's controller sees."""
+        """Write the status that the workload's controller would write."""
         workload = next(item for item in self.workloads() if meta.uid(item) == meta.uid(workload))
         resource = next(
             item.resource
@@ -264,7 +264,7 @@ class United(FakeApiServer):
         self._say(pod, "Running", ("Ready", ready, "", self.clock.now()), node="node-1")
 
     def refuse(self, pod):
-        """No node takes it."""
+        """Make the pod unschedulable."""
         self._say(pod, "Pending", ("PodScheduled", False, "Unschedulable", self.clock.now()))
 
     def _say(self, pod, phase, condition, **spec):
@@ -293,7 +293,7 @@ class United(FakeApiServer):
                 self.run(pod)
 
     def collect_garbage(self):
-        """What has an owner that is gone goes too; pods that are to go are gone."""
+        """Delete objects whose owner is gone, and remove terminating pods."""
         there = {meta.uid(tree) for present in self.objects.values() for tree in present.values()}
         for resource in (REPLICA_SETS, PODS, REPLICA_SETS, PODS):
             for tree in self.all(resource):
@@ -303,7 +303,7 @@ class United(FakeApiServer):
                     there.discard(meta.uid(tree))
 
     def settle(self, rounds=60):
-        """Let everybody take turns until nobody has anything to do."""
+        """Run all controllers until they are idle."""
         for _ in range(rounds):
             before = self.revision
             self.turn()
@@ -316,7 +316,7 @@ class United(FakeApiServer):
         raise AssertionError(f"not quiet after {rounds} rounds: {self.done[-8:]}")
 
     def pass_(self, seconds):
-        """Let time pass a second at a time, and everybody take turns."""
+        """Let time pass second by second, and run all controllers after each."""
         for _ in range(seconds):
             self.clock.advance(1)
             self.settle()

@@ -1,4 +1,4 @@
-"""A server, and a whole manager over simulated nodes to which something happens, taken through scenarios on a stepped clock."""
+"""A server and a whole manager with simulated nodes, disturbed while they run scenarios on a stepped clock."""
 
 import asyncio
 import contextlib
@@ -21,19 +21,19 @@ from tests.support.turns import PATIENCE, turn
 
 NODES = 3
 QUIET_TURNS = 20
-"""Turns of the loop without a request under way after which time goes on."""
+"""Iterations of the loop without a request in flight after which the clock advances."""
 STRIDE = 1.0
-"""Seconds that pass at once at most."""
+"""The longest step of the clock, in seconds."""
 MAX_SECONDS = 1200.0
-"""Seconds in which whatever is waited for must have happened, disturbed or not."""
+"""Seconds in which an expected state must be reached, disturbed or not."""
 GREETING = 10.0
-"""Seconds after which a new cluster has nothing to say any more."""
+"""Seconds after which a new cluster is idle."""
 SETTLING = 60.0
-"""Seconds after a scenario in which what was put off is done."""
+"""Seconds after a scenario in which delayed work is done."""
 REST = 600.0
-"""Seconds of quiet at the end of a scenario."""
+"""Seconds without writes at the end of a scenario."""
 BEATS = ("/apis/coordination.k8s.io/", "/api/v1/nodes/", "/apis/events.k8s.io/")
-"""What is written even so: leases, the health of nodes, and how often a thing was said once it is said no more."""
+"""Writes that continue nevertheless: leases, node status, and counts of repeated events."""
 LEASE = Key("kube-system", "kube-controller-manager")
 
 CONFIG = Config(simulation=Simulation(simulate_nodes=NODES))
@@ -48,7 +48,7 @@ class Cluster:
         self.lives = 0
 
     async def until(self, condition):
-        """Let time pass until something is true of what the server holds."""
+        """Let time pass until a condition holds for the server's objects."""
         deadline = self.clock.monotonic() + MAX_SECONDS
         await self._pause()
         while not condition(self.census):
@@ -57,7 +57,7 @@ class Cluster:
             await self._pause()
 
     async def rest(self):
-        """Disturb no more, let everything come to its end, and then much time pass: what was written in it."""
+        """Stop disturbing, finish all work, and then let much time pass; return the writes of that time."""
         self._way.disturb_no_more()
         await self.let_pass(SETTLING)
         while not self.work.events.is_idle:
@@ -78,7 +78,7 @@ class Cluster:
         self.clock.advance(most if due is None else min(due, most))
 
     async def _pause(self):
-        """Until no request is under way; meanwhile a manager that died is followed by another one."""
+        """Wait until no request is in flight; meanwhile replace a manager that was killed."""
         quiet = 0
         async with asyncio.timeout(PATIENCE):
             while quiet < QUIET_TURNS:

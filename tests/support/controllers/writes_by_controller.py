@@ -1,4 +1,4 @@
-"""Count a manager's writes by the controller that made them, as the audit of a server would."""
+"""Count a manager's writes by the controller that made them, as a server's audit log would."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ class Write:
     verb: str
     namespace: str
     resource: str
-    """With its subresource, as pods/status."""
+    """The resource with its subresource, as pods/status."""
 
 
 class WriteRecorder(Counting):
-    """Also remembers who made which write that the server carried out."""
+    """Also records the user of each write that the server carried out."""
 
     def __init__(self, transport):
         super().__init__(transport)
@@ -47,7 +47,7 @@ def _write(request, agent):
 
 
 def tally(writes, namespace, called):
-    """How many of each kind in a namespace, under what the accounts are called; events are not counted."""
+    """Count the writes of each kind in a namespace, by the accounts' short names; events are not counted."""
     return Counter(
         f"{called[write.account]} {write.verb} {write.resource}"
         for write in writes

@@ -1,6 +1,6 @@
-"""Whether something printed is what a page shows: the same to the letter, but for what differs from run to run.
+"""Compare printed output with the output on a page: equal, except for values that differ from run to run.
 
-What may differ has a name here, in the order in which it is looked for: a name may end as an age does. `...` on a line of
+Values that may differ have names here, in the order in which they are replaced: a name may end as an age does. `...` on a line of
 its own stands for any lines, within a line for any characters.
 """
 
@@ -34,7 +34,7 @@ def alike(expected, printed):
 
 
 def difference(expected, printed):
-    """For a person, without what may differ."""
+    """Return a readable diff, without the values that may differ."""
     return "".join(difflib.unified_diff(_lines(expected), _lines(printed), "shown\n", "printed\n"))
 
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: the summary says how much of the documents was followed, and what was not, with its reasons."""
+"""A pytest plugin: the summary lists how much of the documentation was run, and what was skipped, with reasons."""
 
 from collections import Counter
 

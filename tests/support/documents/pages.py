@@ -1,7 +1,7 @@
-"""A page of the documents as a script: its commands, its programs and the files that it has its reader write.
+"""A page of the documentation as a script: its commands, its programs and the files that the reader creates.
 
 - A `console` block is a session: `$ ` begins a command, what follows is what it prints. Where a block shows no output
-  at all, it is a list of commands, and what they print is nobody's business.
+  at all, it is a list of commands, and their output is not compared.
 - A `python` block is a program; a `text` block right below it is what it prints.
 - A block that begins with a comment that is a file's name is that file.
 - `*Not run by the tests: REASON*`, a paragraph right above, says that and why. Readers see it too.
@@ -29,11 +29,11 @@ class Block:
     not_run: str
     """The reason, if there is one."""
     follows: bool
-    """Whether nothing stands between it and the block above."""
+    """Whether the block directly follows the one above."""
 
     @property
     def file(self):
-        """The name of the file that it is, if it is one."""
+        """Return the name of the file that the block contains, if it contains one."""
         found = _FILE.match(self.text)
         return found["name"] if found else None
 
@@ -49,7 +49,7 @@ class Command:
     line: int
     text: str
     output: str | None
-    """None: whatever it prints."""
+    """None: the output is not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def blocks(page):
 
 
 def steps(page):
-    """What a reader does, from top to bottom."""
+    """The actions of a reader, from top to bottom."""
     found = list(blocks(page))
     for block, below in zip_longest(found, found[1:]):
         if block.not_run:
@@ -97,7 +97,7 @@ def _commands(block):
 
 
 def _parts(block):
-    """Line, command and output of each prompt."""
+    """Yield line, command and output of each prompt."""
     lines = block.text.splitlines(keepends=True)
     if not lines or not lines[0].startswith(_PROMPT):
         raise ValueError(f"line {block.line}: a session begins with `{_PROMPT}`")
@@ -109,7 +109,7 @@ def _parts(block):
 
 
 def _length_of_command(lines):
-    """In lines: a command goes on until a shell takes it for whole."""
+    """Split into commands: a command continues until a shell parses it as complete."""
     for length in range(1, len(lines) + 1):
         text = "".join(lines[:length]).removeprefix(_PROMPT)
         checked = subprocess.run(["bash", "-n", "-c", text], capture_output=True, check=False)

@@ -1,6 +1,6 @@
-"""A person's terminal: commands one after the other in a shell, and those that go on in shells of their own.
+"""A terminal for the pages: commands in one shell after the other, and long-running commands in separate shells.
 
-It has a home, a working folder and nothing of the environment that concerns tests or clusters. `make` is that of the
+It has a home and a working folder, and no environment variables that concern tests or clusters. `make` is that of the
 checkout, `python` and `mockube` are those that run the tests.
 """
 
@@ -23,12 +23,12 @@ from tests.support.stores.etcd_server import die_with_parent
 CLOCK = RealClock()
 
 READER = "/home/you"
-"""The home of whoever reads the documents."""
+"""The home folder in the documentation."""
 
 FULL_SIZE = bool(os.environ.get("MOCKUBE_FULL_SIZE"))
 """Otherwise the example of a thousand pods has a hundred."""
 PATIENCE = 60.0
-"""Seconds that something may take to come to be as it is shown."""
+"""Seconds until the expected output must appear."""
 
 GOES_ON = {
     re.compile(r"(make|mockube) up\b(?!.*(--detach|-d\b|--help))"): "is ready",
@@ -36,13 +36,13 @@ GOES_ON = {
     re.compile(r"python -m mockube.apiserver\b(?!.*--help)"): "Ready on",
     re.compile(r"python -m mockube.controller_manager\b(?!.*--help)"): "Controllers:",
 }
-"""Commands that do not end by themselves, and what they print when the next command can be typed elsewhere."""
+"""Commands that do not end by themselves, and their output after which the next command can be typed elsewhere."""
 
 ONLY_LOOKS = re.compile(r"(kubectl (get|describe|top|logs|explain)|mockube (status|nodes$)|curl)\b")
-"""Commands that may be given again: a person types slower than a test."""
+"""Commands that may be repeated: a person types slower than a test."""
 
 OUR_PLUGINS = ("asyncio", "aiohttp", "randomly", "hypothesispytest", "timeout", "xdist")
-"""Of pytest: few readers have them, and each takes its time."""
+"""Pytest plugins of this repository: few readers have them, and each takes time."""
 
 _NOT_HANDED_ON = ("PYTEST_", "MOCKUBE_", "KUBECONFIG", "COVERAGE", "HYPOTHESIS", "XDG_", "MAKE", "ARGS")
 
@@ -108,7 +108,7 @@ class Terminal:
         file.write_text(text)
 
     def have(self, program):
-        """It can be called by its name."""
+        """Make it a command on the PATH."""
         place = self._tools / program.name
         if not place.exists():
             place.symlink_to(program)
@@ -181,7 +181,7 @@ class Background:
             reader.start()
 
     def wait_for(self, output, words):
-        """Wait until it has printed some words, and the page's output as its result; its log is not part of that."""
+        """Wait until it has printed the words, and compare its output with the page; its log is not compared."""
 
         def is_so():
             return words in "".join(self._printed.values()) and (not output or alike(output, self._result))
@@ -196,7 +196,7 @@ class Background:
         return self._printed["stdout"].replace(self._home, READER)
 
     def interrupt(self):
-        """Ctrl+C, and it must end."""
+        """Send Ctrl+C; the command must end."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         try:

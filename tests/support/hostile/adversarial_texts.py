@@ -1,4 +1,4 @@
-"""Texts that make a regular expression slow, if any do: made from what the expression itself repeats.
+"""Texts that make a slow regular expression slow, built from the parts that the expression repeats.
 
 Each is a function from a size to a text. A part that may repeat is pumped behind the shortest beginning that leads to
 it, and the end is one that does not fit, so that everything that could be tried is tried.
@@ -46,12 +46,12 @@ def texts(pattern: re.Pattern[Any]) -> Iterator[Callable[[int], Any]]:
 
 
 def has_few_paths(pattern: re.Pattern[Any], most: int = 10_000) -> bool:
-    """Whether a match from one place on tries so many paths at most, whatever the text: then it is linear."""
+    """Whether a match from one position tries at most this many paths, whatever the text: then it is linear."""
     return _paths(_parser.parse(pattern.pattern, pattern.flags)) <= most
 
 
 def _paths(nodes: Any) -> float:
-    """The number of ways through a part, and through what it looks ahead for; infinite if something repeats for ever."""
+    """Return the number of paths through a part and its lookaheads; infinite if a part has an unbounded repeat."""
     return math.prod(_own_paths(code, argument) for code, argument in nodes)
 
 
@@ -69,7 +69,7 @@ def _own_paths(code: Any, argument: Any) -> float:
 
 def _maker(pump: Pump, *, is_bytes: bool) -> Callable[[int], Any]:
     def make(size: int) -> Any:
-        # What is exponential is so in how often a part is repeated.
+        # An exponential cost is exponential in the number of repeats of a part.
         times = size if size <= _FEW else max(_FEW, size // len(pump.repeated))
         text = pump.before + pump.repeated * times + pump.after
         return text.encode("latin-1", "replace") if is_bytes else text
@@ -79,7 +79,7 @@ def _maker(pump: Pump, *, is_bytes: bool) -> Callable[[int], Any]:
 
 
 def _plain(alphabet: str) -> Iterator[Pump]:
-    """What needs no knowledge of the expression: runs of a character, and of one behind another."""
+    """Yield texts that do not depend on the expression: runs of a character, and of one behind another."""
     letters = alphabet[:7]
     for first in letters:
         yield Pump("", first, "")
@@ -92,7 +92,7 @@ def _plain(alphabet: str) -> Iterator[Pump]:
 
 
 def _alphabet(tree: Any) -> str:
-    """One character of each kind that the expression tells apart, its own first."""
+    """Return one character of each class that the expression distinguishes, its own first."""
     found: dict[str, None] = {}
     for items in _sets(list(tree)):
         for item in items:
@@ -171,7 +171,7 @@ def _characters(code: Any, argument: Any, alphabet: str) -> list[str]:
 
 
 def _samples(nodes: list[Any], alphabet: str, groups: dict[int, str], most: int = 4) -> list[str]:
-    """Some, the shortest first."""
+    """Return some samples, the shortest first."""
     found = [""]
     for code, argument in nodes:
         parts = _part_samples(code, argument, alphabet, groups, most)
@@ -180,7 +180,7 @@ def _samples(nodes: list[Any], alphabet: str, groups: dict[int, str], most: int 
 
 
 def _joined(left: list[str], right: list[str]) -> list[str]:
-    """Pairs of both, so that each of both comes early: not every pair, as there would be too many."""
+    """Yield pairs such that each element of both comes early: not every pair, as there would be too many."""
     if not left or not right:
         return []
     pairs = [(left[at % len(left)], right[at % len(right)]) for at in range(max(len(left), len(right)))]
@@ -211,7 +211,7 @@ def _part_samples(code: Any, argument: Any, alphabet: str, groups: dict[int, str
     return [""]
 
 
-# --- pumps: what may repeat, with a way to it and a way out
+# --- pumps: repeatable parts, with a prefix that leads to each and a suffix
 
 
 def _pumps(nodes: list[Any], alphabet: str) -> Iterator[Pump]:

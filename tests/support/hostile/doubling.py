@@ -1,7 +1,7 @@
-"""Whether a function's cost grows in proportion to its input: CPU time of the thread at a size and at twice the size.
+"""Whether a function's cost is linear in its input: CPU time of the thread at a size and at twice the size.
 
-Times of a loaded machine are too long and never too short, so the least of several runs counts; and where the first
-answer is bad it is asked again at larger sizes, where what is constant matters less.
+Other load makes times longer and never shorter, so the least of several runs counts; a bad result
+is measured again at larger sizes, where constant costs matter less.
 """
 
 import gc
@@ -11,15 +11,15 @@ from time import thread_time
 from typing import Any
 
 RATIO = 2.5
-"""How much longer twice the input may take at most: 2 is linear, 4 is quadratic."""
+"""The maximum cost ratio for twice the input: 2 is linear, 4 is quadratic."""
 
 _RUNS = 3
 _LONG = 0.1
-"""Seconds that are measured well enough by one run, unless what comes of it is bad."""
+"""Seconds that one run measures well enough, unless the result is bad."""
 _SMALL = (*range(4, 64, 4), 160, 640, 2_560)
-"""What is exponential takes 16 times as long from one of the first to the next: the first that is too long still ends."""
+"""An exponential cost grows by 16 between two of the first sizes: the first run that is too long still ends."""
 _TOO_LONG = 0.3
-"""Seconds for a handful of characters or items: what is exponential is found before it becomes endless."""
+"""Seconds for a few characters or items: an exponential cost is found before it becomes endless."""
 
 
 _LARGER = 0.5
@@ -31,7 +31,7 @@ class Growth(Exception):
 
 
 def cost(run: Callable[[Any], object], value: Any, *, runs: int = 1) -> float:
-    """Seconds of CPU time for `run(value)`, the least of so many runs."""
+    """Return the least seconds of CPU time for `run(value)` in this many runs."""
     least = math.inf
     enabled = gc.isenabled()
     gc.disable()
@@ -85,7 +85,7 @@ def _check_small(
         if small >= size:
             return
         value = make(small)
-        # What is made once, such as a compiled type, does not count.
+        # One-time costs, such as compiling a type, do not count.
         if cost(run, value) > too_long and (took := cost(run, value)) > too_long:
             raise Growth(f"{small}: {took * 1000:.0f} ms")
 

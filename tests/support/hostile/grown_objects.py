@@ -1,4 +1,4 @@
-"""Objects of every built-in kind in which one list or map has many members: what a validator could be slow with.
+"""Objects of every built-in kind in which one list or map has many members, to find slow validation.
 
 Made from the types: an object has one of everything, and one field of it is grown. A field that two kinds share, such
 as those of a container, is grown in the first kind that has it.
@@ -50,7 +50,7 @@ class Growing(NamedTuple):
 def whole(
     of: Type, name: str = "", *, mark: str = "a", depth: int = _DEEPEST, over: tuple[str, ...] = ()
 ) -> Any:
-    """A value with one of everything; a struct does not contain itself. `mark` is in each of its texts."""
+    """Return a value with one of everything; a struct does not contain itself. `mark` is in each of its texts."""
     if of.shape is Shape.STRING:
         return _WORDS.get(name, mark) if mark == "a" else _text(name, mark)
     if of.shape in _PLAIN:
@@ -80,7 +80,7 @@ def _text(name: str, mark: str) -> str:
 
 
 def _mark(number: int) -> str:
-    """A number to the base of 36, that begins with a letter: valid in most names."""
+    """Return a number in base 36 that begins with a letter: valid in most names."""
     digits = ""
     while number:
         number, digit = divmod(number, 36)
@@ -89,7 +89,7 @@ def _mark(number: int) -> str:
 
 
 def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[Growing]:
-    """For each list and map of a type that was not seen: the object with distinct members, and with equal ones."""
+    """Yield an object for each list and map of an unseen type: with distinct members, and with equal ones."""
     base = whole(of) if base is None else base
     for path, field in _fields(of, (), ()):
         owner, name = path[-1]
@@ -129,7 +129,7 @@ def _many(of: Type, name: str, size: int, *, is_distinct: bool) -> Any:
 
 
 def _grown(tree: Any, steps: tuple[str, ...], value: Any) -> Any:
-    """The tree with a value at a path, which leads through first elements; what is not on the path is shared."""
+    """Return the tree with a value at a path, which leads through first elements; other parts are shared."""
     if not steps:
         return value
     if isinstance(tree, list):

@@ -1,5 +1,5 @@
-"""Bodies that no decent client sends: trees with the wrong things in them, text that is nearly JSON, YAML or protobuf,
-and bombs that are small to send and large to hold.
+"""Hostile bodies: trees with wrong values, text that is nearly JSON, YAML or protobuf,
+and bombs that are small to send and large in memory.
 """
 
 import orjson
@@ -41,7 +41,7 @@ def odd_text(random):
 
 
 def odd_value(random):
-    """Anything but what is expected."""
+    """Return any value except an expected one."""
     return random.choice((
         None, True, False, [], {}, [[]], [None], [{}], [[[[[]]]]], {"": ""}, {"a": None}, [1, "a", None, {}],
         {"$patch": "delete"}, [{"$patch": "replace"}], [{"name": None}], [{"name": []}], {"name": {"name": {}}},
@@ -53,14 +53,14 @@ def odd_value(random):
 
 
 def mutated(tree, random, *, changes=None):
-    """The tree with a few places of it changed."""
+    """Return the tree with a few places of it changed."""
     for _ in range(changes or random.choice((1, 1, 1, 2, 5))):
         tree = _changed(tree, _any_path(tree, random), random)
     return tree
 
 
 def _any_path(tree, random):
-    """A way down from the root, that stops at each step by chance."""
+    """Return a random path from the root."""
     path = []
     while isinstance(tree, dict | list) and tree and (not path or random.random() < 0.8):
         step = random.choice(list(tree)) if isinstance(tree, dict) else random.randrange(len(tree))
@@ -91,7 +91,7 @@ def _drop(tree, step, _random):
 
 
 def _twice(tree, step, random):
-    """The same again: under another key, or as another item."""
+    """Duplicate it: under another key, or as another item."""
     if isinstance(tree, dict):
         tree[random.choice(_ODD_KEYS)] = tree[step]
     else:
@@ -100,7 +100,7 @@ def _twice(tree, step, random):
 
 
 def _move(tree, step, _random):
-    """Wrapped in what it is not wrapped in."""
+    """Wrap it in a list or a map."""
     tree[step] = {"items": [tree[step]]} if isinstance(tree, dict) else [tree[step]]
     return tree
 
@@ -109,7 +109,7 @@ def _move(tree, step, _random):
 
 
 def scrambled(data, random):
-    """Bytes with a few of them changed, lost or doubled."""
+    """Return bytes with a few of them changed, removed or doubled."""
     scrambled_bytes = bytearray(data)
     for _ in range(random.choice((1, 1, 3, 20))):
         at = random.randrange(len(scrambled_bytes) + 1)
@@ -122,7 +122,7 @@ def scrambled(data, random):
 
 
 def bomb(random):
-    """A media type and a body that is more than it seems."""
+    """Return a media type and a body that is larger than it seems."""
     return random.choice(_BOMBS)(random)
 
 
@@ -187,7 +187,7 @@ def _odd_json(random):
 
 
 def _large(random):
-    """Too large to be stored: what is stored stays for a while, as it should, and would hide what stays by mistake."""
+    """Too large to be stored: a stored object stays for a while, and would hide a memory leak."""
     size = random.choice((MEGA + 1, 3 * MEGA - 200, 3 * MEGA + 1))
     tree = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "large"}}
     place = random.choice(("data", "name", "label", "key", "unknown"))
@@ -257,17 +257,17 @@ _BOMBS_OF = {
 
 
 def bomb_of(media_type, random):
-    """A body that is more than it seems, of JSON, YAML or protobuf."""
+    """Return a body that is larger than it seems, in JSON, YAML or protobuf."""
     return random.choice(_BOMBS_OF[media_type])(random)[1]
 
 
 def encoded(tree, random):
-    """A tree in some format, damaged by chance: a media type and a body."""
+    """Return a media type and a body: a tree in some format, randomly damaged."""
     format_ = random.choice((JSON, JSON, JSON, YAML, PROTOBUF))
     data = orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS)
     if format_ == PROTOBUF and isinstance(tree, dict):
         try:
             data = envelope.encode(tree)
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # what is too odd stays JSON
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # kept as JSON
             format_ = JSON
     return format_, scrambled(data, random) if random.random() < 0.4 else data

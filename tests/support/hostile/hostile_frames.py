@@ -1,8 +1,8 @@
-"""Bodies that are longer or shorter than was said, chunks that are none, and heads that never end: as pieces to send."""
+"""Malformed HTTP framing, as pieces to send: wrong content lengths, invalid chunks, and heads that never end."""
 
 
 def cut_off(head, body):
-    """A server may well wait for the rest of these."""
+    """The server may wait for the rest of these."""
     return (
         (head + b"Content-Length: %d\r\n\r\n" % (len(body) + 10), body),
         (head + b"Transfer-Encoding: chunked\r\n\r\n", b"%x\r\n" % len(body), body),
@@ -14,7 +14,7 @@ def cut_off(head, body):
 
 
 def broken(head, body):
-    """Whoever reads these knows enough to answer, or to hang up."""
+    """A server that has read these can respond, or close the connection."""
     chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
     return (
         (head + b"Content-Length: %d\r\n\r\n" % (len(body) // 2), body),

@@ -1,4 +1,4 @@
-"""Requests that no decent client sends, made of decent ones by chance. The same seed makes the same requests."""
+"""Hostile requests, made by random changes of valid ones. The same seed makes the same requests."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -16,7 +16,7 @@ CREDENTIALS = (b"Authorization", b"Bearer admin")
 
 @dataclass(frozen=True)
 class Hostile:
-    """Pieces to send over one connection. What is well framed must be answered; on the rest the server may hang up."""
+    """Pieces to send over one connection. A well-framed request must get a response; on others it may be closed."""
 
     pieces: tuple[bytes, ...]
     well_framed: bool = True
@@ -24,7 +24,7 @@ class Hostile:
 
 
 class Hostiles:
-    """Makes one after another; mostly those with a wrong body."""
+    """Generates requests; most have a wrong body."""
 
     def __init__(self, seed):
         self._random = source("hostile", seed)
@@ -103,7 +103,7 @@ _ODD_VALUES = (
 
 
 def _wrong_query(sample, random):
-    """A few parameters, of which each may come twice, and with anything in it."""
+    """Return a few query parameters; each may be repeated, and have any value."""
     pairs = [
         (random.choice(_PARAMETERS), random.choice(_ODD_VALUES))
         for _ in range(random.choice((1, 1, 2, 3, 8)))
@@ -167,7 +167,7 @@ def _wrong_frame(sample, random):
 
 
 def framed(method, path, body, *headers):
-    """A request with headers that take the place of the usual ones."""
+    """Return a request whose headers replace the usual ones."""
     header_names = {name for name, _ in headers}
     usual = [(b"Content-Type", bodies.JSON.encode()), CREDENTIALS]
     headers = [*headers, *(header for header in usual if header[0] not in header_names)]

@@ -1,4 +1,4 @@
-"""What decent clients ask, for others to make something hostile of: the recorded requests, and a few of our own."""
+"""Valid requests from which hostile ones are made: the recorded requests, and a few others."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ NAMESPACE = "default"
 
 @dataclass(frozen=True)
 class Sample:
-    """What a decent client asked."""
+    """A valid request."""
 
     method: str
     path: str
@@ -17,7 +17,7 @@ class Sample:
 
 
 def recorded():
-    """None where there are no recordings."""
+    """Empty if there are no recordings."""
     return [
         Sample(
             step["request"]["method"],

@@ -1,4 +1,4 @@
-"""How long an event loop is held up by one of its callbacks, in CPU time of its thread: a busy machine changes nothing."""
+"""How long a callback blocks the event loop, in CPU time of its thread, so that other load does not matter."""
 
 import asyncio
 import contextlib

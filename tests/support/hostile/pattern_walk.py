@@ -36,7 +36,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Unknown(Exception):
-    """A pattern's text cannot be found out by reading the module."""
+    """The text of a pattern cannot be determined from the module."""
 
 
 class Pattern(NamedTuple):
@@ -46,7 +46,7 @@ class Pattern(NamedTuple):
 
 
 def places() -> list[str]:
-    """Every module of the packages in which a pattern may be."""
+    """Yield every module of the packages that may contain a pattern."""
     return [
         str(path.relative_to(ROOT))
         for package in PACKAGES
@@ -56,7 +56,7 @@ def places() -> list[str]:
 
 
 def of_file(place: str) -> Iterator[Pattern]:
-    """The patterns of a module of the packages."""
+    """Return the patterns of a module of the packages."""
     return of_module((ROOT / place).read_text(), place, lambda: _namespace(Path(place)))
 
 
@@ -67,7 +67,7 @@ def _namespace(place: Path) -> dict[str, Any]:
 
 
 def of_module(text: str, place: str, namespace: Any) -> Iterator[Pattern]:
-    """The patterns of one module's text; `namespace()` is what its names mean when it is imported."""
+    """Return the patterns in a module's source; `namespace()` returns its names after import."""
     module = ast.parse(text)
     if not _imports_re(module, place):
         return
@@ -152,7 +152,7 @@ class _Module:
         return tuple(way for way in WAYS if way in found)
 
     def _any_way(self) -> set[str]:
-        """How a private pattern that is handed to a function may be applied: in any way that the module knows."""
+        """Return how a private pattern that is passed to a function may be applied: in any way that the module uses."""
         attributes = {node.attr for node in ast.walk(self._module) if isinstance(node, ast.Attribute)}
         return {_SAME_AS.get(attribute, attribute) for attribute in attributes} & {*WAYS}
 
@@ -189,7 +189,7 @@ class _Module:
         return found
 
     def _named(self, name: str, node: ast.AST, location: str) -> list[Any]:
-        """All that a name can be where `node` stands."""
+        """Return all values that a name can have at `node`."""
         scope: ast.AST | None = node
         while scope is not None:
             found = self._in_scope(name, scope, location)

@@ -1,7 +1,7 @@
-"""Writes that go on while parts of a control plane die, and a check that nothing is lost of what was acknowledged.
+"""Continuous writes while parts of a control plane fail, and a check that no acknowledged write is lost.
 
-Each writer makes ConfigMaps, one after the other, and then says in each that it is done. A write that was not answered
-is made again, at the next server, until it is answered.
+Each writer creates ConfigMaps, one after the other, and then updates each. A write without a response
+is repeated, at the next server, until it has one.
 """
 
 import http.client
@@ -18,9 +18,9 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 WRITERS = 4
 MOST = 20_000
-"""Objects of one writer, who stops by then whatever happens."""
+"""The maximum number of objects of one writer, which stops then."""
 PAUSE = 0.05
-"""Seconds after which somebody is asked again who did not answer, or not yet what is waited for."""
+"""Seconds after which a request without response, or an unmet condition, is tried again."""
 PATIENCE = 60.0
 ANSWER_TIMEOUT = 5.0
 
@@ -42,7 +42,7 @@ class Answer:
 
 
 class RequestSender:
-    """Asks whichever server answers, as an administrator."""
+    """Sends requests to whichever server answers, as an administrator."""
 
     def __init__(self, kubeconfig, urls: Sequence[str]):
         self._tls = tls(kubeconfig)
@@ -50,7 +50,7 @@ class RequestSender:
         self._connection = None
 
     def ask(self, method, path, body=None) -> Answer | None:
-        """The answer; None if there is none, and then the next to be asked is another server."""
+        """Return the response; None if there is none, and then the next request goes to another server."""
         if self._connection is None:
             self._connection = http.client.HTTPSConnection(
                 self._hosts[0], timeout=ANSWER_TIMEOUT, context=self._tls
@@ -66,7 +66,7 @@ class RequestSender:
             return None
 
     def get(self, path):
-        """Until somebody answers with what is there."""
+        """Repeat until a server returns the objects."""
         found = []
 
         def answered():
@@ -78,7 +78,7 @@ class RequestSender:
         return found[-1].body
 
     def leader(self):
-        """Who holds the managers' lease."""
+        """Return the holder of the managers' lease."""
         return self.get(LEASE)["spec"].get("holderIdentity")
 
     def close(self):
@@ -88,14 +88,14 @@ class RequestSender:
 
 
 class Load:
-    """Writers at work for a block. `check` says whether all that they were answered is there."""
+    """Run writers for a block. `check` verifies that all acknowledged writes are stored."""
 
     def __init__(self, kubeconfig, urls, prefix="load"):
         self._prefix = prefix
         self._stopping = threading.Event()
         self._condition = threading.Condition()
         self._acknowledged: dict[str, str] = {}
-        """By name, the state of the object that was acknowledged last."""
+        """The last acknowledged state of each object, by name."""
         self._count = 0
         self._refused: list[Answer] = []
         self._askers = [RequestSender(kubeconfig, urls) for _ in range(WRITERS)]
@@ -117,7 +117,7 @@ class Load:
             asker.close()
 
     def wait_acknowledged(self, more=100):
-        """Until so many more writes are answered than were when this is called."""
+        """Wait for this many more acknowledged writes, counted from the call."""
         with self._condition:
             enough = self._count + more
             assert self._condition.wait_for(lambda: self._count >= enough or self._refused, PATIENCE), (
@@ -126,7 +126,7 @@ class Load:
         assert self._refused == []
 
     def check(self, asker):
-        """Nothing that was acknowledged is lost. Answers with how much that was."""
+        """Check that no acknowledged write is lost. Return their number."""
         items = asker.get(MAPS)["items"]
         there = {item["metadata"]["name"]: item.get("data", {}).get("state") for item in items}
         lost = {

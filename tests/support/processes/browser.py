@@ -1,4 +1,4 @@
-"""A real browser without a window, where the machine has one; and a site whose name comes to stand for another server.
+"""A real headless browser, if the machine has one; and a site whose name is later bound to another server.
 
 With DNS rebinding a name first resolves to the site's own address and later to this machine. To a browser that is the
 same as one address behind which first the site and then the other server answers, which needs no name server.
@@ -29,7 +29,7 @@ _FLAGS = (
 
 
 def browser():
-    """The program, or the test is skipped by name."""
+    """Return the program, or skip the test and name what is missing."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip(f"this test needs a browser: none of {', '.join(NAMES)} is installed")
@@ -37,7 +37,7 @@ def browser():
 
 
 async def document(program, url):
-    """What a page has become once its scripts have run."""
+    """Return the page after its scripts have run."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = await asyncio.create_subprocess_exec(
             program,
@@ -58,7 +58,7 @@ async def document(program, url):
 
 
 class Site:
-    """Serves one page; then whoever connects is connected to the other server instead."""
+    """Serves one page; later connections are forwarded to the other server."""
 
     def __init__(self, page, address):
         self._page = page.encode()
@@ -67,7 +67,7 @@ class Site:
         self._open = set()
         self.port = 0
         self.answers = []
-        """First lines of requests and of the other server's answers, in their order."""
+        """First lines of requests and of the other server's responses, in their order."""
 
     async def _serve(self, reader, writer):
         """A browser opens connections that it may never use."""

@@ -10,6 +10,6 @@ STARTING = Record(pid=os.getpid(), version="1", started="", detached=True, nodes
 
 
 def ready(url="", **processes):
-    """By the name of each of its processes its number."""
+    """Process ids by the names of the processes."""
     components = {name: Component(pid=pid) for name, pid in processes.items()}
     return replace(STARTING, ready=True, url=url, components=components)

@@ -1,4 +1,4 @@
-"""The command `mockube` as processes of their own, with clusters in a folder of the test's."""
+"""The command `mockube` as a process, with clusters in a folder of the test."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ _NOT_HANDED_ON = ("MOCKUBE_", "KUBECONFIG", "XDG_")
 
 
 class Mockube:
-    """All that is started ends with it."""
+    """All processes that it starts end with it."""
 
     def __init__(self, home, **environment):
         inherited = {name: text for name, text in os.environ.items() if not name.startswith(_NOT_HANDED_ON)}
@@ -70,7 +70,7 @@ class Mockube:
         return record.read(self.folder(name).record)
 
     def processes(self, name="default"):
-        """The ids of all that a cluster consists of, the one that runs it first."""
+        """Return the process ids of a cluster, the process that runs it first."""
         running = self.record(name)
         return [running.pid, *(one.pid for one in running.components.values())]
 
@@ -88,7 +88,7 @@ class Mockube:
 
 
 def ask(kubeconfig, method, path, body=None):
-    """The status and the tree that the cluster of a kubeconfig answers with."""
+    """Return the status and the decoded body of the cluster of a kubeconfig."""
     url = next(line.split()[-1] for line in kubeconfig.read_text().splitlines() if "server:" in line)
     request = urllib.request.Request(
         url + path,
@@ -109,7 +109,7 @@ def wait_for(condition):
 
 
 def wait_line(stream, words):
-    """Read lines up to the one that has some words."""
+    """Read lines up to the one that contains the words."""
     for line in stream:
         if words in line:
             return line
@@ -117,7 +117,7 @@ def wait_line(stream, words):
 
 
 def wait_gone(process_ids):
-    """Until none of the processes runs any more; what nobody has asked for its exit code yet has ended as well."""
+    """Wait until none of the processes runs any more; a zombie has ended as well."""
     for number in process_ids:
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(number)

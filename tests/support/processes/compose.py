@@ -1,4 +1,4 @@
-"""The compose project as its users run it: by a command line and an engine, both of which must be there already.
+"""The compose project run by a compose command and an engine, which must both be installed.
 
 MOCKUBE_COMPOSE names the command, such as "docker compose"; images are named as compose.yaml has them named.
 """
@@ -17,7 +17,7 @@ COMPOSE = os.environ.get("MOCKUBE_COMPOSE", "")
 IMAGE = os.environ.get("MOCKUBE_IMAGE", "mockube:local")
 PROJECT = ("--project-name", "mockube-test", "--profile", "metrics")
 PORTS = {"MOCKUBE_PORT": "16443", "MOCKUBE_PROMETHEUS_PORT": "19090"}
-"""Others than those of whoever runs the project for himself."""
+"""Ports that differ from the project's defaults."""
 URL, PROMETHEUS = (
     f"{scheme}://127.0.0.1:{port}" for scheme, port in zip(("https", "http"), PORTS.values(), strict=True)
 )
@@ -25,7 +25,7 @@ TIMEOUT = 100
 
 
 def run(*command, check=True, **variables):
-    """What a command printed."""
+    """Return what a command printed."""
     environment = {**os.environ, **variables}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False
@@ -59,7 +59,7 @@ class Container:
         return run("docker", "exec", self.identity, *command, check=check)
 
     def kill(self):
-        """As a crash would end it, and not as `docker kill` does, after which an engine starts nothing again."""
+        """As a crash would end it, unlike `docker kill`, after which an engine does not restart the container."""
         before = self.inspect()
         kill = ("sh", "-c", f"kill -9 {before['State']['Pid']}")
         run(

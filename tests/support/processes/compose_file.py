@@ -10,6 +10,6 @@ _VARIABLE = re.compile(r"\$\{\w+:-([^}]*)\}")
 
 
 def services():
-    """By name, in the order of the file."""
+    """Services by name, in the order of the file."""
     text = (ROOT / "compose.yaml").read_text()
     return yaml.safe_load(_VARIABLE.sub(r"\1", text).replace("$$", "$"))["services"]

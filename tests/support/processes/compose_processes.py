@@ -1,7 +1,7 @@
-"""The services of compose.yaml as plain processes: its very commands, each replica at a loopback address of its own.
+"""The services of compose.yaml as plain processes: the same commands, each replica at its own loopback address.
 
-What Docker would do is done here: names of services become addresses, volumes become folders, and whoever is killed is
-started again.
+The harness does what Docker would do: service names become addresses, volumes become folders, and a killed process is
+restarted.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ class Replica:
         self._process = Program(self.service, self._arguments).start()
 
     def kill(self):
-        """As a crash would end it; then it is started again."""
+        """Kill it as a crash would; then it is restarted."""
         self._process.signal(signal.SIGKILL)
         self._process.wait()
         self.start()
@@ -64,12 +64,12 @@ class Replica:
 
 
 class Project:
-    """From start to end of a block."""
+    """Run the services for a block."""
 
     def __init__(self, folder):
         self._folder = folder
         network = f"127.{64 + os.getpid() // 256 % 128}.{os.getpid() % 256}"
-        """No two processes that test at the same time have the same."""
+        """Concurrent test processes use different addresses."""
         hosts = iter(range(1, 255))
         self._addresses = {
             service: [f"{network}.{next(hosts)}" for _ in range(number)]
@@ -101,7 +101,7 @@ class Project:
         ]
 
     def _translated(self, word, service, index):
-        """A word of the command, as Docker would have it understood by this replica."""
+        """Return a word of the command, with Docker's names replaced for this replica."""
         word = re.sub(r"\b(0\.0\.0\.0|127\.0\.0\.1)\b", self._addresses[service][index], word)
         for peer, addresses in self._addresses.items():
             word = word.replace(f"//{peer}:", f"//{addresses[index % len(addresses)]}:")

@@ -1,6 +1,6 @@
 """A program of mockube, one of whose tasks fails at SIGUSR1: `python -m tests.support.processes.failing_program TASK MODULE [FLAGS]`.
 
-What the task waits for raises, as a fault of the program would. The program itself is not changed.
+The call that the task awaits raises, as in a bug of the program. The program itself is not changed.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import sys
 
 
 def fail(loop, name):
-    """Once the task waits for something."""
+    """Raise once the task awaits something."""
     waited_for = next((task for task in asyncio.all_tasks(loop) if task.get_name() == name), None)
     while isinstance(waited_for, asyncio.Task):
         waited_for = waited_for._fut_waiter

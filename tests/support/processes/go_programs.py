@@ -1,4 +1,4 @@
-"""Go on this machine, and programs built with it."""
+"""The Go command of this machine, and programs built with it."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ NO_MODULES = "no Go modules on this machine, and no way to download them"
 USUAL_PLACE = "/usr/local/go/bin/go"
 
 _UNREACHABLE = ("dial tcp", "proxyconnect", "module lookup disabled")
-"""What Go says when it wants to download and cannot."""
+"""Go's error messages when it cannot download."""
 
 BUILD_SECONDS = 900
 """The first build compiles the libraries too; Go's own cache keeps them for the next."""
@@ -27,7 +27,7 @@ def build_test(source, target):
 
 
 def _go(source, target, *arguments):
-    """Where it cannot be tried at all the test is skipped by name."""
+    """Skip the test, with the reason, where it cannot run at all."""
     go = shutil.which("go") or shutil.which(USUAL_PLACE)
     if go is None:
         pytest.skip(NO_GO)

@@ -11,7 +11,7 @@ PACKAGE = "helm.sh/helm/v3/cmd/helm"
 
 
 def helm(folders):
-    """Where it is; skips the test by name where there is none. One that is built is built once for all workers of a run."""
+    """Return its path, or skip the test. A built binary is shared by all workers of a run."""
     found = shutil.which("helm")
     if found:
         return Path(found)

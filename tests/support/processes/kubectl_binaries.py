@@ -1,4 +1,4 @@
-"""The kubectl binaries of this machine: the one on PATH, and those of other versions that lie beside it."""
+"""The kubectl binaries of this machine: the one on PATH, and other versions in the same folder."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ def present(binary):
 
 
 class Kubectl:
-    """Runs one binary against one cluster; answers with what it printed, and fails if it failed."""
+    """Runs one binary against one cluster; returns its output, and fails if it failed."""
 
     def __init__(self, binary, kubeconfig, home):
         self._binary = binary
@@ -51,7 +51,7 @@ class Kubectl:
         )
 
     def start(self, *arguments):
-        """The process of a command that goes on; what it prints is thrown away."""
+        """Start a command that continues; its output is discarded."""
         return subprocess.Popen(
             [str(self._binary), *arguments],
             stdout=subprocess.DEVNULL,

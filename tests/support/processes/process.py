@@ -1,6 +1,6 @@
 """The API server and the controller manager as real processes, and a client that uses the kubeconfig of the server.
 
-Nothing is waited for by time: they are ready when their logs say so.
+Nothing waits for a fixed time: the processes are ready when their logs say so.
 """
 
 import base64
@@ -31,7 +31,7 @@ class ProcessFailed(Exception):
 
 
 class Process:
-    """One process. `start` returns when it is ready; `stop` ends it with SIGTERM and answers with its exit code."""
+    """One process. `start` returns when it is ready; `stop` ends it with SIGTERM and returns its exit code."""
 
     MODULE = ""
     READY = re.compile("")
@@ -39,7 +39,7 @@ class Process:
     def __init__(self, *arguments):
         self.log = []
         self.ready = None
-        """The words by which the log told it."""
+        """The log message that reports readiness."""
         self._arguments = arguments
         self._known = threading.Event()
         self._logged = threading.Condition()
@@ -78,7 +78,7 @@ class Process:
         return code
 
     def wait_logged(self, words, *, times=1):
-        """Wait until so many lines of the log have some words."""
+        """Wait until this many lines of the log contain the words."""
         with self._logged:
             found = self._logged.wait_for(
                 lambda: sum(words in line for line in self.log) >= times, START_TIMEOUT
@@ -111,7 +111,7 @@ class Process:
                 if found := self.READY.search(line):
                     self.ready = found
                     self._known.set()
-        self._known.set()  # it ended, and never will
+        self._known.set()  # the process ended
 
 
 class ApiServerProcess(Process):
@@ -130,7 +130,7 @@ class ApiServerProcess(Process):
 
 
 class ManagerProcess(Process):
-    """Ready when it leads."""
+    """Ready when it is the leader."""
 
     MODULE = "mockube.controller_manager"
     READY = re.compile(r"Controllers: ")
@@ -140,7 +140,7 @@ class ManagerProcess(Process):
 
 
 def tls(kubeconfig, *, certificate=True):
-    """What a client of a kubeconfig trusts and shows."""
+    """Return the TLS context of a kubeconfig: its CA and its client certificate."""
     tree = yaml.safe_load(Path(kubeconfig).read_text())
     decoded = {
         name: base64.b64decode(value)
@@ -163,7 +163,7 @@ def token(kubeconfig):
 
 @contextlib.asynccontextmanager
 async def client(server, *, certificate=False, token_=None):
-    """A client with the kubeconfig's token, another one, or ("") none."""
+    """Return a client with the kubeconfig's token, another one, or ("") none."""
     connector = aiohttp.TCPConnector(ssl=tls(server.kubeconfig, certificate=certificate))
     async with aiohttp.ClientSession(connector=connector, read_bufsize=1 << 22) as session:
         bearer = token(server.kubeconfig) if token_ is None else token_

@@ -1,4 +1,4 @@
-"""What the files of deploy/prometheus ask of Prometheus: their expressions, and the metrics that those name."""
+"""The expressions in the files of deploy/prometheus, and the metrics that they name."""
 
 import re
 
@@ -31,7 +31,7 @@ def expressions():
 
 
 def recorded():
-    """The metrics that rules make of others."""
+    """Return the metrics that recording rules create."""
     return {rule["record"] for rule in rules() if "record" in rule}
 
 
@@ -41,7 +41,7 @@ def metrics(expression):
 
 
 def labels(expression):
-    """Those that are selected or grouped by."""
+    """Return the labels that are selected or grouped by."""
     plain = _STRINGS_AND_SPANS.sub("", expression)
     grouped = {label.strip() for group in _GROUPING.findall(plain) for label in group.split(",")}
     return grouped | {label for _, inside in _SELECTOR.findall(plain) for label in _LABEL.findall(inside)}

@@ -35,7 +35,7 @@ _AUDIT_POLICY = {
 
 
 def folder():
-    """Where the components are."""
+    """Return the folder of the components."""
     if VARIABLE not in os.environ:
         pytest.skip(f"{VARIABLE} does not say where Kubernetes' own components are")
     return Path(os.environ[VARIABLE])
@@ -47,7 +47,7 @@ def write_tokens(path):
 
 
 def write_kubeconfig(path, url, authority, user):
-    """For a user of the tokens."""
+    """Write a kubeconfig for a user of the tokens."""
     here = {"cluster": "here", "user": user}
     tree = {
         "apiVersion": "v1",
@@ -69,7 +69,7 @@ class RealProcess(Process):
 
 
 class RealApiServer(RealProcess):
-    """Over a real etcd, with upstream's roles in force; its audit lies in its folder as `audit`."""
+    """On a real etcd, with RBAC and upstream's roles; the audit log is the file `audit` in its folder."""
 
     NAME = "kube-apiserver"
     READY = re.compile(r"Serving securely on ")
@@ -99,7 +99,7 @@ class RealApiServer(RealProcess):
 
 
 class RealManager(RealProcess):
-    """Ready when it leads."""
+    """Ready when it is the leader."""
 
     NAME = "kube-controller-manager"
     READY = re.compile(r"Successfully acquired lease")
@@ -118,7 +118,7 @@ class RealManager(RealProcess):
 
 
 class RealScheduler(RealProcess):
-    """Ready when it leads."""
+    """Ready when it is the leader."""
 
     NAME = "kube-scheduler"
     READY = re.compile(r"Successfully acquired lease")
@@ -128,7 +128,7 @@ class RealScheduler(RealProcess):
 
 
 def wait_ready(server, kubectl):
-    """Until the server has made what it needs, such as its roles, or has ended."""
+    """Wait until the server has created what it needs, such as its roles, or has ended."""
     while kubectl.attempt("get", "--raw=/readyz").returncode:
         assert server.is_running, "".join(server.log)
 

@@ -1,4 +1,4 @@
-"""A way to a server that the test may break: connections that are cut, servers that are away, or others in their place."""
+"""A connection to a server that tests can break: cut connections, a server that is away or replaced."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 class Relay:
-    """Listens at one address for as long as it is told to, and passes bytes on to where it leads."""
+    """Listens at one address, and forwards bytes to its current destination."""
 
     def __init__(self, url):
         self.leads_to(url)
@@ -30,12 +30,12 @@ class Relay:
         self._port = self._listening.sockets[0].getsockname()[1]
 
     def refuse(self):
-        """Be away: nobody listens, and what was open is cut."""
+        """Stop listening, and cut open connections."""
         self._listening.close()
         self.cut()
 
     def hold(self):
-        """Keep back what the server says, until everything is cut."""
+        """Withhold the server's bytes until all connections are cut."""
         self._passes.clear()
 
     def cut(self):
@@ -46,7 +46,7 @@ class Relay:
         self._writers.clear()
 
     def cut_after(self, count):
-        """Let so many bytes more come from the server, and then cut everything."""
+        """Forward this many more bytes from the server, and then cut all connections."""
         self._bytes_left = count
 
     async def _pass_on(self, reader, writer):

@@ -1,4 +1,4 @@
-"""A client that writes down what it is asked and answers as it is told, for those who write by it."""
+"""A fake client that records requests and returns scripted responses, for code that writes with a client."""
 
 from dataclasses import dataclass, field
 
@@ -10,11 +10,11 @@ from mockube.controller_manager.client.resources import Key
 @dataclass
 class RecordedClient:
     calls: list = field(default_factory=list)
-    """Verb, plural, name, and what was sent."""
+    """Verb, plural, name, and the body."""
     refusals: dict = field(default_factory=dict)
-    """By verb and name, what is raised instead of an answer; a name of * is any."""
+    """By verb and name, the error to raise instead of a response; the name * matches any."""
     objects: dict = field(default_factory=dict)
-    """What `get` finds, by key."""
+    """Objects that `get` returns, by key."""
     revision: int = 100
 
     async def get(self, resource, key, *, subresource=""):

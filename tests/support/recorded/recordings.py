@@ -1,6 +1,6 @@
-"""Conversations with a real server: those of the repository, or of the folder that CONFORMANCE_DIR names.
+"""Recorded conversations with a real server: those of the repository, or of the folder in CONFORMANCE_DIR.
 
-What the recorder blanked out, because it differs from run to run, is filled in again with something of the right kind.
+Values that the recorder blanked out, because they differ from run to run, are replaced by valid values.
 """
 
 import os
@@ -35,17 +35,17 @@ def cases(pattern: str = "api/*.jsonl") -> list[Any]:
 
 
 def reasons(name: str) -> dict[str, str]:
-    """Why recordings of a file may differ, by their ids."""
+    """Return why recordings of a file may differ, by their ids."""
     return {id_: reason for reason, ids in DIFFERENCES.get(name, {}).items() for id_ in ids}
 
 
 def steps(case: Any) -> Iterator[tuple[Any, Any]]:
-    """Each request with its response, for the steps that have both."""
+    """Yield each request with its response, for the steps that have both."""
     yield from ((step["request"], step["response"]) for step in case["steps"] if "response" in step)
 
 
 def trees(answers: Any) -> list[Any]:
-    """The objects that were answered: one, or those of a watch's events."""
+    """Return the objects of the response: one, or those of a watch's events."""
     listed = answers if isinstance(answers, list) else [answers]
     return [answer.get("object", answer) for answer in listed if isinstance(answer, dict)]
 

@@ -1,4 +1,4 @@
-"""An API server of another group, over TLS: it says what it was sent."""
+"""An API server of another group, over TLS, that returns the requests it received."""
 
 import asyncio
 import base64
@@ -57,7 +57,7 @@ class AggregatedServer:
         self.discovered = []
         """The requests for discovery: path, user, groups, Accept and If-None-Match."""
         self.more = asyncio.Event()
-        """Set when a watch is to show its second event."""
+        """Set to make a watch send its second event."""
 
     def api_service(self, **spec):
         defaults = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 2000, "versionPriority": 15}
@@ -114,7 +114,7 @@ class AggregatedServer:
         return web.Response(body=body, headers={"Content-Type": self.whole_type, "ETag": etag})
 
     async def echo(self, request):
-        """Send back, with the user and the token's protocol, what comes over a WebSocket."""
+        """Echo WebSocket messages, with the user and the token's protocol."""
         socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))
         await socket.prepare(request)
         await socket.send_str(f"{request.headers['X-Remote-User']} {request.headers.get('Authorization')}")
@@ -139,7 +139,7 @@ class AggregatedServer:
 
 @contextlib.asynccontextmanager
 async def aggregated_server(tmp_path, *, client_authority=b""):
-    """With a client authority it takes nobody who shows no certificate of it."""
+    """With a client CA it refuses clients without a certificate signed by it."""
     context, authority = credentials(tmp_path, ("agg.default.svc",))
     if client_authority:
         context.load_verify_locations(cadata=client_authority.decode())

@@ -1,4 +1,4 @@
-"""An API server in the test's own loop, over a store in memory, and a client that speaks plain HTTP to it."""
+"""An API server in the test's own loop, with a store in memory, and a plain HTTP client for it."""
 
 import contextlib
 import io
@@ -45,7 +45,7 @@ CUSTOM_KINDS = {
 
 
 def typed(path, body):
-    """The body with its kind, which custom objects have to say, if it is an object of a pack that does not."""
+    """Return the body with its kind, if it is a custom object without one: custom objects must have it."""
     _, _, group, version, *rest = [*path.split("/"), "", "", ""]
     kind = next((CUSTOM_KINDS[part] for part in rest if part in CUSTOM_KINDS), None)
     if group != "apps.kruise.io" or kind is None or not isinstance(body, dict) or rest[-4] == "scale":
@@ -54,7 +54,7 @@ def typed(path, body):
 
 
 class Client:
-    """`client.get(path)` and its like; a body that is neither bytes nor made bit by bit is sent as JSON."""
+    """`client.get(path)` and the like; a body that is neither bytes nor an async iterator is sent as JSON."""
 
     def __init__(self, session, url, *, authorization="Bearer admin"):
         self.session = session
@@ -89,9 +89,9 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def watch(self, path, **headers):
-        """The events of a watch, one at a time. One that is left before its end is cut.
+        """Yield the events of a watch, one at a time. A watch that is left before its end is cut.
 
-        A TLS connection that is closed waits for the server to close it as well, and nobody would wait for that.
+        A closing TLS connection waits for the server to close it as well, which would delay the test.
         """
         all_headers = self.credentials | {name.replace("_", "-"): v for name, v in headers.items()}
         async with self.session.get(self.url + path, headers=all_headers) as answer:
@@ -110,7 +110,7 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
-    """A client of a server that has a namespace `default`, and where every user may do everything."""
+    """A client of a server with a namespace `default`, where every user may do everything."""
     settings = replace(settings or Settings(), authorization_modes=modes)
     clock = clock or RealClock()
     store = kv or MemoryStore(clock=clock)
@@ -133,7 +133,7 @@ async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
 
 @contextlib.asynccontextmanager
 async def running_with_roles(**options):
-    """The same with RBAC, and the roles and bindings that every cluster has."""
+    """The same with RBAC and the bootstrap roles and bindings."""
     async with running(settings=Settings(**options), modes=DEFAULT) as client:
         for namespace in ("kube-system", "kube-public"):
             await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})

@@ -1,4 +1,4 @@
-"""What a server holds, and what came and went meanwhile: read past its API, so that looking costs and changes nothing."""
+"""The objects of a server, and their creations and deletions, read without a request to its API."""
 
 import re
 from collections import Counter
@@ -8,9 +8,9 @@ import orjson
 from mockube.apiserver.storage.resource_cache import ChangeKind
 
 UNCOUNTED = {"events", "leases"}
-"""Resources of which there may be more or fewer when things take longer."""
+"""Resources whose number may differ if things take longer."""
 OFTEN_ANEW = {"volumeattachments"}
-"""Resources of which as many come and go as pods are placed on other nodes than before, which is chance."""
+"""Resources whose creations and deletions depend on where pods are placed, which is random."""
 _RANDOM = re.compile(
     rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     rb"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
@@ -20,16 +20,16 @@ _RANDOM = re.compile(
     rb"|(?<=mockube://)[0-9a-f]{64}"  # of a container, by the uid of its pod
 )
 _OWN = ("uid", "resourceVersion", "generation", "managedFields")
-"""Fields of metadata that count writes, or are chance."""
+"""Fields of metadata that count writes, or are random."""
 _TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
-"""Only told where the change was seen that it is of."""
+"""Only present where the change was observed."""
 
 _GATEWAY = ("ConfigMap", "mockube-kubelets")
-"""Tells of the port and the certificate of each manager anew."""
+"""Its value contains the port and the certificate of each manager."""
 
 
 class Census:
-    """Of a running `ApiServer`, from now on."""
+    """Counts changes of a running `ApiServer`, from now on."""
 
     def __init__(self, server):
         backend = server.backend
@@ -52,7 +52,7 @@ class Census:
         return next((tree for tree in self.all(resource) if tree["metadata"]["name"] == name), None)
 
     def state(self):
-        """Everything there is, without what chance and time make of it."""
+        """Return all objects, without values that depend on chance and time."""
         return {
             name: sorted(_masked(stored.value) for stored in resource_cache)
             for name, resource_cache in self._resource_caches.items()
@@ -88,5 +88,5 @@ def _masked(value):
     if "conditions" in status:
         status["conditions"].sort(
             key=lambda condition: condition["type"]
-        )  # they stand in the order in which they were told last
+        )  # they are in the order of their last change
     return _RANDOM.sub(b"?", orjson.dumps(tree, option=orjson.OPT_SORT_KEYS)).decode()

@@ -1,4 +1,4 @@
-"""A conversion webhook over TLS: it renames a field between v1 and v2, and answers as its mode says."""
+"""A conversion webhook over TLS: it renames a field between v1 and v2, and responds as its mode configures."""
 
 import base64
 import contextlib
@@ -29,7 +29,7 @@ MESSAGES = {
     "v1beta1": "failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion",
     "500": 'failed: an error on the server ("boom") has prevented the request from succeeding',
 }
-"""What kube-apiserver says of each mode, behind `conversion webhook for versions.test/v2, Kind=Hook `."""
+"""kube-apiserver's error for each mode, behind `conversion webhook for versions.test/v2, Kind=Hook `."""
 METADATA = {
     "name": {"name": "zzz"},
     "namespace": {"namespace": "zzz"},
@@ -56,10 +56,10 @@ class ConversionServer:
         self.port = 0
         self.mode = ""
         self.requests = []
-        """What each review asked for: the version, and the names of objects."""
+        """The requests of each review: the version, and the names of objects."""
 
     def definition(self, storage="v2", versions=("v1",), url=None):
-        """Of Hooks, in v1 with a host and in v2 with an endpoint."""
+        """The definition of Hooks, in v1 with a host and in v2 with an endpoint."""
         client = {"url": url or f"https://127.0.0.1:{self.port}/convert", "caBundle": self.bundle}
         hook = {"conversionReviewVersions": list(versions), "clientConfig": client}
         endpoint = {"host": {"type": "string"}, "port": {"type": "integer", "default": 80}}

@@ -32,7 +32,7 @@ def conditions(tree):
 
 
 async def until(client, name, holds):
-    """The definition, as soon as something holds of it; None stands for one that is gone."""
+    """Wait until a condition holds for the definition, and return it; None stands for a deleted one."""
     async with client.watch(f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}") as events:
         async for event in events:
             tree = None if event["type"] == "DELETED" else event["object"]
@@ -49,7 +49,7 @@ async def define(client, tree):
 
 
 async def established(client, name):
-    """The definition, as soon as it is served."""
+    """Return the definition, as soon as it is served."""
     return await until(
         client, name, lambda seen: seen is not None and conditions(seen).get("Established") == "True"
     )

@@ -1,10 +1,10 @@
-"""A transport of which a test decides what comes in, and sees what goes out."""
+"""A fake asyncio transport: the test supplies the received bytes, and reads the sent ones."""
 
 import asyncio
 
 
 class FakeTransport(asyncio.Transport):
-    """`received` is given bytes by the test; `sent` is what the server wrote."""
+    """`received` takes bytes from the test; `sent` contains the bytes that the server wrote."""
 
     def __init__(self, protocol):
         super().__init__()

@@ -1,13 +1,13 @@
-"""Sets of fields as people write them."""
+"""Field sets in a readable notation."""
 
 from mockube.apimachinery.patch.apply.fieldset import of_paths, paths, shown_path
 
 
 def place(*steps):
-    """The set of one place."""
+    """Return the set of one path."""
     return of_paths([steps])
 
 
 def field_paths(fields):
-    """Every place of a set, in order."""
+    """Return every path of a set, in order."""
     return [shown_path(path) for path in paths(fields)]

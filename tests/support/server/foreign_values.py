@@ -1,4 +1,4 @@
-"""Values that a foreign hand has written into a store of Kubernetes objects, none of which is a ConfigMap."""
+"""Invalid ConfigMaps in a store of Kubernetes objects, as another program could have written them."""
 
 import orjson
 
@@ -44,11 +44,11 @@ VALUES = {
     "protobuf of noise": _PROTOBUF[:4] + bytes(range(256)),
     "very deep": b'{"a":' * 5000 + b"1" + b"}" * 5000,
 }
-"""By what is wrong with them."""
+"""Values by what is wrong with them."""
 
 MISSHAPEN = {
     "data that is a list": text(data=["x"]),
     "data that is a number": text(data=7),
     "fields that cannot be": text(data={"a": {"b": [1]}}, binaryData="x", immutable="yes"),
 }
-"""Whose metadata is as it should be, and nothing else."""
+"""Values with valid metadata and invalid fields."""

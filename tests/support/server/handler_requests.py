@@ -1,4 +1,4 @@
-"""Requests as the handler takes them, of a client that is no transport's."""
+"""Requests for a handler, without a transport."""
 
 from multidict import CIMultiDict
 
@@ -8,7 +8,7 @@ from mockube.apiserver.request.request import Request
 
 
 class FakeClient:
-    """Notes what a handler does with it. `slow` is awaited before anything is written."""
+    """Records what a handler does with it. `slow` is awaited before each write."""
 
     address = "192.0.2.7"
     certificate = NO_CERTIFICATE
@@ -41,7 +41,7 @@ class FakeClient:
         pass
 
     async def write(self, content):
-        """Of a response, or of the parts of a stream."""
+        """The body of a response, or the chunks of a stream."""
         if self.slow is not None:
             await self.slow
         self.written.append(content)

@@ -1,4 +1,4 @@
-"""A server of HTTP behind a socket, without the rest of an API server."""
+"""An HTTP server on a socket, without the rest of an API server."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def served(server):
-    """The port that a server listens at."""
+    """Return the port that a server listens on."""
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
         yield listener.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Things that several managers write, and who owns what of them."""
+"""Objects with several field managers, and the fields that each owns."""
 
 import orjson
 
@@ -18,7 +18,7 @@ FIELDS = field_manager()
 
 
 def thing(spec=None, **more):
-    """A thing as somebody applies it."""
+    """Return an apply configuration of a Thing."""
     metadata = {"name": "x"} | more.pop("metadata", {})
     return {
         "apiVersion": "v1",
@@ -34,7 +34,7 @@ def stored(obj):
 
 
 def managers(obj):
-    """Each manager with what it owns; who applied has a * at its name."""
+    """Return each manager with its fields; a manager that applied has a * at its name."""
     return {
         entry["manager"] + "*" * (entry["operation"] == "Apply"): entry["fieldsV1"]
         for entry in obj["metadata"].get("managedFields", [])

@@ -1,4 +1,4 @@
-"""Tokens as issuers of OpenID Connect sign them, and the keys that they publish."""
+"""OpenID Connect tokens as issuers sign them, and the keys that issuers publish."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""What is printed of an object, by the names of the columns."""
+"""The printed columns of an object, by name."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,7 @@ NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def printed(group, kind, tree):
-    """The cells of an object named x that is five minutes old."""
+    """Return the cells of an object named x that is five minutes old."""
     metadata = {"name": "x", "creationTimestamp": ago(minutes=5)} | tree.get("metadata", {})
     printer = printer_of_kind(GroupKind(group, kind))
     cells = printer.cells({**tree, "metadata": metadata}, NOW)
@@ -18,5 +18,5 @@ def printed(group, kind, tree):
 
 
 def ago(**span):
-    """A timestamp before NOW."""
+    """Return a timestamp before NOW."""
     return format_time(NOW - timedelta(**span))

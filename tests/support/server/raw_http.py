@@ -1,4 +1,4 @@
-"""HTTP spoken byte by byte, so that what is said may be wrong."""
+"""HTTP byte by byte, so that requests may be malformed."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ class RawAnswer:
 
 
 def request(method, target, headers=(), body=b""):
-    """A request as bytes, each of whose parts is taken as it is."""
+    """Return a request as bytes, each of whose parts is taken as it is."""
     lines = [b"%s %s HTTP/1.1" % (method, target), b"Host: localhost"]
     lines += [b"%s: %s" % header for header in headers]
     if body:
@@ -26,13 +26,13 @@ def request(method, target, headers=(), body=b""):
 
 
 async def exchange(address, pieces, *, hangs_up=False):
-    """Send the pieces one by one and read one answer; None if the server only hangs up.
+    """Send the pieces one by one and read one response; None if the server only closes the connection.
 
-    Who hangs up will send no more, so a server that waits for more knows that it waits in vain.
+    A client that closes sends no more data, so a server that waits for more can stop waiting.
     """
     reader, writer = await asyncio.open_connection(*address, limit=1 << 24)
     try:
-        with contextlib.suppress(ConnectionError):  # a server may answer, and hang up, before it heard all
+        with contextlib.suppress(ConnectionError):  # a server may respond before it has read all
             for piece in pieces:
                 writer.write(piece)
                 await writer.drain()

@@ -1,4 +1,4 @@
-"""A server of bytes: the test says what each request is answered with, and when the connection is cut."""
+"""A server of raw bytes: the test writes the response to each request, and cuts connections."""
 
 import asyncio
 import contextlib
@@ -12,14 +12,14 @@ def answer(body=b"{}", *, status=b"200 OK", headers=b""):
 
 
 class RawServer:
-    """`talk(writer)` is called for each request; without it everything is answered with an empty object."""
+    """`talk(writer)` is called for each request; without it the response is an empty object."""
 
     def __init__(self, talk=None):
         self.talk = talk or _nothing_special
         self.requests = []
-        """Head and body of each, in the order in which they came."""
+        """Head and body of each request, in the order in which they came."""
         self.connections = []
-        """The certificate that each client showed, if it showed one."""
+        """The certificate that each client presented, if any."""
         self.left = 0
         """How many clients have closed their connection."""
         self.url = ""

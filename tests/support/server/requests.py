@@ -1,4 +1,4 @@
-"""What a strategy is told of a request, at a time that stands still."""
+"""Request contexts for strategies, at a fixed time."""
 
 from datetime import UTC, datetime
 
@@ -10,6 +10,6 @@ NOW_TEXT = "2030-01-02T03:04:05Z"
 
 
 def request(user=None, warnings=None):
-    """`warnings` is a list that takes what the client is told."""
+    """`warnings` is a list to which the warnings for the client are appended."""
     warnings = [] if warnings is None else warnings
     return Request(user=user or User(name="ada"), now=NOW, warn=warnings.append)

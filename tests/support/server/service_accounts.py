@@ -1,4 +1,4 @@
-"""Objects that tokens of service accounts name, a server that gives tokens out, and keys to sign them."""
+"""Objects that tokens of service accounts refer to, a server that issues tokens, and keys to sign them."""
 
 import base64
 
@@ -37,7 +37,7 @@ RSA = rsa.generate_private_key(65537, 2048)
 
 
 class World:
-    """The objects that tokens name, and a server that gives tokens out."""
+    """The objects that tokens refer to, and a server that issues tokens."""
 
     def __init__(self, key=EC, others=()):
         self.clock = SteppedClock()
@@ -73,7 +73,7 @@ def claims_of(token):
 
 
 async def refusal(world, token):
-    """Why a token is refused; "" if it is good."""
+    """Return why a token is refused; "" if it is valid."""
     try:
         known = await world.read(token)
     except BadToken as error:

@@ -1,4 +1,4 @@
-"""Objects as odd as a schema lets them be: with everything in them, or with nothing where there could be something."""
+"""Extreme objects that a schema allows: with every field, or with null and empty values wherever possible."""
 
 from mockube.apimachinery.schema.model import Shape
 
@@ -16,7 +16,7 @@ ODD = {
     Shape.BYTES: "AA==",
     Shape.ANY: {},
 }
-"""A value of each shape that few rules take."""
+"""A well-formed value of each shape that few validation rules accept."""
 
 
 def full_value(type_, scalars, *, nulls=False, inside=()):

@@ -1,4 +1,4 @@
-"""Types made by hand, for what works on any type: small, and with everything that merging cares about."""
+"""Small handwritten types for type-generic code, with everything that merging distinguishes."""
 
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
@@ -11,7 +11,7 @@ RAW = Type(shape=Shape.ANY, go="runtime.RawExtension")
 
 
 def struct(go, /, *, map_type="granular", patch_strategy=(), **fields):
-    """A struct of fields, each given by its type or in full."""
+    """Return a struct of fields, each given by its type or in full."""
     members = {
         key: field if isinstance(field, Field) else Field(name=key, type=field)
         for key, field in fields.items()
@@ -54,7 +54,7 @@ PORT = struct(
     protocol=Field(name="protocol", type=TEXT, default="TCP"),
     name=TEXT,
 )
-"""Named by two fields, one of which has a default."""
+"""The key has two fields, one of which has a default."""
 
 CONTAINER = struct(
     "Container",
@@ -119,5 +119,5 @@ BOX = struct(
 
 
 def named(*names):
-    """Objects of which the name is all there is."""
+    """Objects that have only a name."""
     return [{"name": name} for name in names]

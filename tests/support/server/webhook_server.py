@@ -1,4 +1,4 @@
-"""A webhook that answers as its path says, over TLS, and remembers what it was asked."""
+"""A webhook over TLS whose path selects its response, and which records the requests."""
 
 import asyncio
 import base64
@@ -75,13 +75,13 @@ class WebhookServer:
         self.port = port
         self.bundle = base64.b64encode(authority).decode()
         self.requests = []
-        """Path and query of each, and what was reviewed."""
+        """Path and query of each request, and its review."""
         self.never = asyncio.Event()
         self.before_answer = None
-        """A coroutine function that is awaited before each answer."""
+        """A coroutine function that is awaited before each response."""
 
     def hook(self, path, name="h.example.com", **spec):
-        """One webhook of a configuration."""
+        """Return one webhook of a configuration."""
         url = f"https://127.0.0.1:{self.port}/{path}"
         client = {"url": url, "caBundle": self.bundle}
         common = {"sideEffects": "None", "admissionReviewVersions": ["v1"], "timeoutSeconds": 1}
@@ -128,7 +128,7 @@ async def webhook_server(tmp_path, *names):
 
 
 def credentials(folder, names=()):
-    """A server's TLS context, for 127.0.0.1 and some names, and the CA that signed its certificate."""
+    """Return a server's TLS context, for 127.0.0.1 and some names, and the CA that signed its certificate."""
     authority, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhook-ca")])
     root = certificate(issuer, authority, issuer, authority, is_authority=True)

@@ -1,4 +1,4 @@
-"""Stores' files in tests: made, read as lines, and harmed."""
+"""Snapshot files in tests: created, read as lines, and damaged."""
 
 import gzip
 import io
@@ -13,7 +13,7 @@ NAME = "saved.gz"
 
 
 async def saved(kv, root=ROOT):
-    """The file's bytes."""
+    """Return the file's bytes."""
     return b"".join([piece async for piece in archive(kv, root, taken_at=TAKEN_AT)])
 
 
@@ -22,12 +22,12 @@ def opened(data):
 
 
 def lines(data):
-    """All of the file's lines."""
+    """Return all of the file's lines."""
     return gzip.decompress(data).splitlines(keepends=True)
 
 
 def entries(data):
-    """What of the file does not depend on the store's revision."""
+    """Return the parts of the file that do not depend on the store's revision."""
     return lines(data)[1:-1]
 
 

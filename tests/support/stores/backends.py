@@ -1,6 +1,6 @@
 """Every implementation of the KV contract, opened for a test and closed after it.
 
-A test is handed an empty store. Its revision is whatever it is: a real etcd serves many tests, one after the other.
+Each test gets an empty store at any revision: a real etcd serves many tests, one after the other.
 """
 
 from collections.abc import AsyncIterator
@@ -26,19 +26,19 @@ EVERY = [*EMBEDDED, pytest.param("etcd", marks=pytest.mark.etcd)]
 LATER: Revision = 1_800_000_000_000_000
 
 embedded_only = pytest.mark.parametrize("backend", EMBEDDED, indirect=True)
-"""For what a real etcd does not promise, or gets wrong: each use says which."""
+"""Skips what a real etcd does not guarantee, or gets wrong: each use says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """A store, and what a test must know of it besides the contract."""
+    """A store, and its properties besides the contract."""
 
     name: str
     store: KV
     base: Revision
     """Its revision when the test began."""
     pass_time: PassTime | None = None
-    """Lets time pass at once; where there is none, time passes by itself, and slowly."""
+    """Advances time at once; without it, time passes by itself, and slowly."""
 
     @property
     def forgets_deletions(self) -> bool:
@@ -49,7 +49,7 @@ class Backend:
         return Workload(seed=seed, pass_time=self.pass_time, spares_deletions=self.forgets_deletions)
 
     async def let_expire(self, seconds: float) -> None:
-        """See to it that what is due in so many seconds comes, sooner or later."""
+        """Let what is due in this many seconds happen, sooner or later."""
         if self.pass_time is not None:
             await self.pass_time(seconds)
 
@@ -63,7 +63,7 @@ async def memory() -> AsyncIterator[Backend]:
 
 @asynccontextmanager
 async def later() -> AsyncIterator[Backend]:
-    """A store in memory as an API server begins it: at a revision before which it knows nothing."""
+    """A store in memory as an API server creates it: at a revision before which it has no history."""
     clock, core = SteppedClock(), Mvcc()
     core.load(LATER, (), ())
     async with _closing("later", MemoryStore(clock=clock, core=core), clock) as backend:

@@ -1,7 +1,7 @@
-"""Stores that each break one promise of the contract now and then, as real stores have done.
+"""Stores that each break one guarantee of the contract now and then, as real stores have done.
 
-The history checker must catch every one of them: that is the measure of what it can see. Each stands in front of a
-sound store, and names the fault that the checker shall find.
+The history checker must find the fault of every one: that measures the checker. Each wraps a
+correct store, and names the fault that the checker must report.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from tests.support.turns import turns
 
 class Broken(Wrapped):
     fault: ClassVar[str]
-    """How the sentence begins that the checker must say."""
+    """The prefix of the fault that the checker must report."""
 
 
-# --- what clients are answered
+# --- responses
 
 
 class ReadsThePast(Broken):
-    """A member that was paused: it serves what it has, and does not ask whether that is the newest."""
+    """A stale read: a member that was paused serves its data without a check that it is the newest."""
 
     fault = "stale read"
 
@@ -52,7 +52,7 @@ class ReadsThePast(Broken):
 
 
 class ReadsThePastAsPresent(Broken):
-    """A cache that is behind, and says that it is not."""
+    """A cache that is stale, and reports a current revision."""
 
     fault = "wrong answer"
 
@@ -80,7 +80,7 @@ class TearsRanges(Broken):
 
 
 class CountsWhatItShows(Broken):
-    """Under a limit, counts the keys shown, not those there are."""
+    """With a limit, counts the returned keys instead of all keys."""
 
     fault = "wrong answer"
 
@@ -90,7 +90,7 @@ class CountsWhatItShows(Broken):
 
 
 class ReadsTheForgotten(Broken):
-    """Goes on to serve what was compacted."""
+    """Continues to serve compacted revisions."""
 
     fault = "read of the forgotten"
 
@@ -103,7 +103,7 @@ class ReadsTheForgotten(Broken):
 
 
 class IgnoresComparisons(Broken):
-    """Two who swap at once both win."""
+    """Two concurrent compare-and-swap writes both succeed."""
 
     fault = "lost update"
 
@@ -112,7 +112,7 @@ class IgnoresComparisons(Broken):
 
 
 class ForgetsWrites(Broken):
-    """Acknowledges a write before it is safe, and then loses it."""
+    """Acknowledges a write before it is durable, and then loses it."""
 
     fault = "revision reused"
 
@@ -123,7 +123,7 @@ class ForgetsWrites(Broken):
 
 
 class ReusesRevisions(Broken):
-    """Counts its revisions without care."""
+    """Assigns wrong revisions."""
 
     fault = "revision reused"
 
@@ -133,7 +133,7 @@ class ReusesRevisions(Broken):
 
 
 class SkipsRevisions(Broken):
-    """Takes a second revision for a write, now and then."""
+    """Uses a second revision for a write, now and then."""
 
     fault = "revision from nowhere"
 
@@ -144,7 +144,7 @@ class SkipsRevisions(Broken):
 
 
 class SpreadsTransactions(Broken):
-    """Does the operations of a transaction one after the other, each at its own revision."""
+    """Executes the operations of a transaction one by one, each at its own revision."""
 
     fault = "revision from nowhere"
 
@@ -159,7 +159,7 @@ class SpreadsTransactions(Broken):
 
 
 class RefusesWhatItHas(Broken):
-    """Takes for compacted what is only old."""
+    """Reports old revisions as compacted."""
 
     fault = "unjustified refusal"
 
@@ -170,17 +170,17 @@ class RefusesWhatItHas(Broken):
         return result
 
 
-# --- what a restart keeps
+# --- what a restart preserves
 
 
 class Restarts(Wrapped):
-    """A sound store that is started again every so many writes from the log of all writes. Time stands still for it."""
+    """A correct store that restarts after every n writes from the log of all writes. Its time stands still."""
 
     writes: ClassVar = frozenset({"put", "delete", "txn", "compact", "grant", "revoke"})
     retained_log: ClassVar = slice(None)
-    """What a restart keeps of the log."""
+    """The part of the log that a restart preserves."""
 
-    def __init__(self, store: KV) -> None:  # noqa: ARG002 -- it needs one that it can start again
+    def __init__(self, store: KV) -> None:  # noqa: ARG002 -- the subclass must be able to restart it
         super().__init__(MemoryStore(clock=SteppedClock()))
         self.log: list[tuple[str, Any]] = []
         self.writing = asyncio.Lock()
@@ -206,7 +206,7 @@ class Restarts(Wrapped):
 
 
 class LosesItsTail(Restarts, Broken):
-    """Answers before the disk has it."""
+    """Responds before the write is on disk."""
 
     fault = "revision reused"
     retained_log = slice(-1)

@@ -1,4 +1,4 @@
-"""Stores whose watches break one promise of the contract, as the watches of real stores have done."""
+"""Stores whose watches break one guarantee of the contract, as the watches of real stores have done."""
 
 from collections.abc import AsyncIterator
 
@@ -30,7 +30,7 @@ class BreaksWatches(Broken):
 
 
 class DropsEventsAtCompaction(BreaksWatches):
-    """Each watch loses an event when history is cut."""
+    """Each watch loses an event when history is compacted."""
 
     fault = "missing event"
     compactions = 0
@@ -48,7 +48,7 @@ class DropsEventsAtCompaction(BreaksWatches):
 
 
 class DropsTheFirst(BreaksWatches):
-    """Begins to watch only after it has said that it does."""
+    """Starts to watch only after it has reported that it does."""
 
     fault = "missing event"
 
@@ -60,7 +60,7 @@ class DropsTheFirst(BreaksWatches):
 
 
 class SplitsRevisions(BreaksWatches):
-    """Cuts batches by size, with no eye on revisions."""
+    """Splits batches by size, also within a revision."""
 
     fault = "split revision"
 
@@ -73,7 +73,7 @@ class SplitsRevisions(BreaksWatches):
 
 
 class PromisesAhead(BreaksWatches):
-    """A progress notification overtakes the events that it speaks of."""
+    """A progress notification arrives before the events that it covers."""
 
     fault = "progress ahead"
 
@@ -84,7 +84,7 @@ class PromisesAhead(BreaksWatches):
 
 
 class PromisesTheFuture(BreaksWatches):
-    """Says that it is where it will be."""
+    """Reports progress to a revision before it is reached."""
 
     fault = "progress ahead"
 
@@ -94,7 +94,7 @@ class PromisesTheFuture(BreaksWatches):
 
 
 class TakesProgressBack(BreaksWatches):
-    """Tells of progress from an old table."""
+    """Reports progress from stale data."""
 
     fault = "progress backwards"
 
@@ -105,7 +105,7 @@ class TakesProgressBack(BreaksWatches):
 
 
 class RepeatsEvents(BreaksWatches):
-    """Sends again what it is not sure to have sent."""
+    """Sends events again that it may have sent already."""
 
     fault = "repeated event"
 
@@ -127,7 +127,7 @@ class TravelsBack(BreaksWatches):
 
 
 class MistakesPrevious(BreaksWatches):
-    """Gives as previous value what the key holds now."""
+    """Returns the current value as the previous value."""
 
     fault = "wrong previous value"
 
@@ -139,7 +139,7 @@ class MistakesPrevious(BreaksWatches):
 
 
 class MistakesValues(BreaksWatches):
-    """Shows a newer value in an older event."""
+    """Returns a newer value in an older event."""
 
     fault = "wrong event"
 
@@ -150,7 +150,7 @@ class MistakesValues(BreaksWatches):
 
 
 class CancelsForNothing(BreaksWatches):
-    """Takes a slow watch for one that wants what is compacted."""
+    """Cancels a slow watch as if its revision were compacted."""
 
     fault = "unjustified cancellation"
 
@@ -162,7 +162,7 @@ class CancelsForNothing(BreaksWatches):
 
 
 class HidesExpiry(Broken):
-    """Deletes what a lease held without a word."""
+    """Deletes the keys of a lease without events."""
 
     fault = "missing event"
 
@@ -183,7 +183,7 @@ class HidesExpiry(Broken):
 
 
 class MissesDeletesAtCompaction(Broken):
-    """A watch that starts at the very revision of compaction does not find its deletions."""
+    """A watch that starts at the very revision of compaction misses its deletions."""
 
     fault = "missing event"
 
@@ -201,7 +201,7 @@ class MissesDeletesAtCompaction(Broken):
 
 
 class RepeatsOnResume(Broken):
-    """Takes the revision to resume at for the last one that was seen."""
+    """Handles the start revision as the last one that was delivered."""
 
     fault = "event before the start"
 
@@ -210,7 +210,7 @@ class RepeatsOnResume(Broken):
 
 
 class ForgetsTheFuture(Broken):
-    """Takes a start that has not come yet for the present."""
+    """Handles a start revision in the future as the current one."""
 
     fault = "event before the start"
 
@@ -221,7 +221,7 @@ class ForgetsTheFuture(Broken):
 
 
 class LeaksOverThePrefix(Broken):
-    """Forgets where a prefix ends."""
+    """Ignores the end of a prefix."""
 
     fault = "foreign event"
 

@@ -1,4 +1,4 @@
-"""The contract's calls in the few words that most tests need, and what a watch delivers, gathered."""
+"""Short forms of the contract's calls for tests, and helpers that collect a watch's events."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ async def put(store: KV, key: bytes, value: bytes = b"v", **options) -> Revision
 
 
 async def put_each(store: KV, *keys: bytes) -> Revision:
-    """Put keys one after the other, each with its own name as its value; the last revision."""
+    """Put keys one after the other, each with its own name as its value; return the last revision."""
     revisions = [await put(store, key, key) for key in keys]
     return revisions[-1]
 
@@ -74,7 +74,7 @@ async def watch_all(store: KV, **options) -> Watch:
 
 
 async def batches_until(watch: Watch, revision: Revision) -> list[WatchBatch]:
-    """What a watch delivers until it has delivered everything up to a revision."""
+    """Return what a watch delivers until it has delivered everything up to a revision."""
     batches: list[WatchBatch] = []
     async with asyncio.timeout(PATIENCE):
         while not batches or batches[-1].revision < revision:
@@ -83,9 +83,9 @@ async def batches_until(watch: Watch, revision: Revision) -> list[WatchBatch]:
 
 
 async def batches_so_far(store: KV, watch: Watch) -> list[WatchBatch]:
-    """Everything that a watch has to deliver by now."""
+    """Return everything that a watch must have delivered by now."""
     newest = await head(store)
-    with suppress(Closed):  # it ended by itself, and iteration says why
+    with suppress(Closed):  # it ended by itself, and iteration raises the reason
         await watch.request_progress()
     return await batches_until(watch, newest)
 

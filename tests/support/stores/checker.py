@@ -1,7 +1,7 @@
-"""Judge a history: is there a way in which a correct store could have given these answers and these streams?
+"""Check a history: could a correct store have returned these responses and these streams?
 
-Revisions are the witness. They claim an order, so nothing is searched for: the order is checked against real time, the
-writes are replayed in it, and every answer is compared with the replay. That costs O(n log n) for n calls, times the
+Revisions define an order, so no search is needed: the order is checked against real time, the
+writes are replayed in it, and every response is compared with the replay. That costs O(n log n) for n calls, times the
 number of keys. Faults are sentences that begin with their kind: "stale read: …".
 """
 
@@ -17,7 +17,7 @@ from tests.support.stores.timeline import Timeline
 
 
 def faults_of(history: History) -> list[str]:
-    """What no correct store could have done, in words; empty if all is well."""
+    """Return what no correct store could have done, as sentences; empty if there is no fault."""
     replayed = replay(history)
     timeline = Timeline(history, replayed)
     calls = CallCheck(replayed, timeline)
@@ -30,7 +30,7 @@ def faults_of(history: History) -> list[str]:
 
 
 class CallCheck:
-    """Whether a call's answer or error is true as of its revision, and its revision possible at its time."""
+    """Check that a call's response or error is correct at its revision, and its revision possible at its time."""
 
     def __init__(self, replayed: Replay, timeline: Timeline) -> None:
         self.model = replayed.model
@@ -48,7 +48,7 @@ class CallCheck:
                 yield from self._content(call)
 
     def _time(self, call: Call) -> Iterator[str]:
-        """An answer's revision is no older than what was known before the call, and not from after its return."""
+        """A response's revision is not older than what was known before the call, and not from after its return."""
         revision, known = call.answer.revision, self.timeline.known.before(call.called)
         if call.has_changed and revision <= known:
             yield f"stale write: {brief(call)} made revision {revision}, and {known} was known before it was called"
@@ -58,7 +58,7 @@ class CallCheck:
             yield f"read from the future: {brief(call)} saw revision {revision}, written after it returned"
 
     def _content(self, call: Call) -> Iterator[str]:
-        """What changed nothing is a read, and shows the state at its revision."""
+        """A call without changes is a read, and returns the state at its revision."""
         revision = call.answer.revision
         if revision not in self.model.states:
             yield f"revision from nowhere: {brief(call)} saw {revision}"
@@ -96,7 +96,7 @@ class CallCheck:
 
 
 def revisions_read(call: Call) -> list[Revision]:
-    """The old revisions that a request asks for."""
+    """Return the old revisions that a request reads."""
     request = call.request
     operations = (*request.then, *request.otherwise) if isinstance(request, Txn) else (request,)
     return [each.revision for each in operations if isinstance(each, Range) and each.revision != HEAD]

@@ -1,4 +1,4 @@
-"""Disks that fail or wait when a test says so."""
+"""Disks that fail or block when a test says so."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from mockube.etcd.embedded.disk import Disk
 
 
 class FaultyDisk(Disk):
-    """Fails the calls that a test names, as a disk does: with an error number, a full one after a part was written."""
+    """Fails the calls that a test names with an error number; a full disk fails after a part was written."""
 
     def __init__(self, *, fsync=True):
         super().__init__(fsync=fsync)
@@ -43,12 +43,12 @@ class FaultyDisk(Disk):
 
 
 class HeldDisk(FaultyDisk):
-    """Lets calls wait while a test holds them; what fails, fails when it is let go."""
+    """Blocks calls while a test holds them; a call that is to fail does so when it is released."""
 
     def __init__(self):
         super().__init__()
         self.syncs = 0
-        """How many have returned."""
+        """How many calls have returned."""
         self.waiting = False
         self._free = threading.Event()
         self._free.set()
@@ -56,7 +56,7 @@ class HeldDisk(FaultyDisk):
         self._let_pass = 0
 
     def hold(self, call="sync", *, by="", after=0):
-        """Hold the calls of a kind that come from the threads named like this, but let the first few pass."""
+        """Block calls of a kind from the threads with this name, except for the first few."""
         self._blocked_calls, self._let_pass = (call, by), after
         self._free.clear()
 

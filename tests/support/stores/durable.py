@@ -1,4 +1,4 @@
-"""What tests of the durable store have in common."""
+"""Helpers for tests of the durable store."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def state(store):
 
 
 async def start_on_held_disk(disk, *works):
-    """Start tasks that wait for a held disk."""
+    """Start tasks that wait for a blocked disk."""
     disk.hold()
     tasks = [asyncio.create_task(work) for work in works]
     await until(lambda: disk.waiting)
@@ -29,7 +29,7 @@ async def start_on_held_disk(disk, *works):
 
 
 async def outcome(work):
-    """What a call answers, or the error that it raises."""
+    """Return a call's result, or the error that it raises."""
     try:
         return await work
     except KVError as error:

@@ -1,4 +1,4 @@
-"""A program whose data directory is forbidden to it in turn, as nobody in particular if it is started as root.
+"""A program that loses access to its data directory, as the user nobody if it is started as root.
 
 python tests/support/stores/durable_forbidden.py DIRECTORY
 """

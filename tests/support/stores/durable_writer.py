@@ -1,4 +1,4 @@
-"""A program that writes to a durable store until it is killed, and tells what was acknowledged.
+"""A program that writes to a durable store until it is killed, and prints the acknowledged writes.
 
     python tests/support/stores/durable_writer.py DIRECTORY ROUND
 

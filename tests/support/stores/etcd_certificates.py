@@ -1,4 +1,4 @@
-"""An authority, and certificates that it signed, as files for an etcd server and its clients."""
+"""A CA and certificates that it signed, as files for an etcd server and its clients."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,15 +1,15 @@
-"""A member of an etcd cluster that says what a test tells it to, in the place of a gateway and its streams."""
+"""A fake member of an etcd cluster with scripted responses, in place of a gateway and its streams."""
 
 import asyncio
 
 import orjson
 
 HANG = object()
-"""As an outcome: no answer, ever."""
+"""As an outcome: no response, ever."""
 
 
 class FakeGateway:
-    """Answers each call with the next of its outcomes, the last of them again and again; an exception is raised."""
+    """Returns the next of its outcomes for each call, and repeats the last one; an exception is raised."""
 
     def __init__(self, *outcomes, endpoint="fake:2379", streams=()):
         self.endpoint = endpoint
@@ -17,7 +17,7 @@ class FakeGateway:
         self.streams = list(streams)
         self.token = None
         self.requests = []
-        """The path of each call, with the token that it came with."""
+        """The path of each call, with its token."""
         self.bodies = []
 
     async def call(self, method, body):
@@ -44,7 +44,7 @@ class FakeGateway:
 
 
 class FakeStream:
-    """Gives the messages that a test puts into it; an exception is raised."""
+    """Yields the messages that a test puts into it; an exception is raised."""
 
     def __init__(self, *messages):
         self.closed = False
@@ -54,7 +54,7 @@ class FakeStream:
 
     @property
     def waiting(self):
-        """Messages that nobody has taken yet."""
+        """Messages that have not been read yet."""
         return self._messages.qsize()
 
     def say(self, *messages):
@@ -75,7 +75,7 @@ class FakeStream:
 
 
 def watch_message(revision, *changes, **fields):
-    """A message as the gateway words it; each change is a revision and a key."""
+    """Return a message as the gateway encodes it; each change is a revision and a key."""
     events = [
         {"kv": {"key": key, "create_revision": at, "mod_revision": str(at), "version": "1"}}
         for at, key in changes

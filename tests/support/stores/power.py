@@ -1,4 +1,4 @@
-"""A disk that imagines losses of power: at any fsync, what was not yet synced may be there in part, or not at all."""
+"""A disk that simulates power loss: at any fsync, unsynced data may be present in part, or not at all."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ SECTOR = 512
 
 
 class ImaginedLoss:
-    """The files that a loss of power would leave, and the writes that had been acknowledged by then."""
+    """The files that a power loss would leave, and the writes that had been acknowledged by then."""
 
     def __init__(self, files, acknowledged):
         self.files = files
@@ -23,7 +23,7 @@ class ImaginedLoss:
 
 
 class LossyDisk(Disk):
-    """Writes and never syncs. The test fills the dict `acknowledged`; `losses` are what to try afterwards."""
+    """Writes and never syncs. The test fills the dict `acknowledged`; `losses` are the states to try afterwards."""
 
     def __init__(self, directory, random, acknowledged):
         super().__init__()
@@ -31,8 +31,8 @@ class LossyDisk(Disk):
         self._directory = directory
         self._random = random
         self._acknowledged = acknowledged
-        self._synced = {}  # by inode: what is sure to be there
-        self._names = set()  # that are sure to be there
+        self._synced = {}  # by inode: synced content
+        self._names = set()  # that are synced
         self._lock = threading.Lock()
 
     def sync(self, fd):
@@ -50,9 +50,9 @@ class LossyDisk(Disk):
         before, files = dict(self._acknowledged), {}
         for path in self._directory.iterdir():
             if path.name in self._names or self._random.random() < 0.5:
-                with suppress(FileNotFoundError):  # it is just being removed or renamed
+                with suppress(FileNotFoundError):  # it is being removed or renamed
                     files[path.name] = mixed.get(path.stat().st_ino, path.read_bytes())
-        # The store goes on meanwhile: the files must have what was acknowledged before they were read and not undone
+        # The store continues meanwhile: the files must have what was acknowledged before they were read and not undone
         # until after.
         after = dict(self._acknowledged)
         acknowledged = {key: revision for key, revision in before.items() if after.get(key) == revision}
@@ -60,7 +60,7 @@ class LossyDisk(Disk):
 
 
 def _mix(random, old, new):
-    """Of each sector what was there or what was written, and of the length any that is possible."""
+    """Return for each sector the old or the new data, and any possible length."""
     length = random.choice([len(old), len(new), random.randint(*sorted((len(old), len(new))))])
     sectors = range(0, max(len(old), len(new)), SECTOR)
     chosen = (_sector(random.choice([old, new]), at) for at in sectors)

@@ -1,7 +1,7 @@
-"""What the workload's clients do: each picks from a table of actions, as its seeded choice says.
+"""Actions of the workload's clients: each picks from a table by a seeded choice.
 
-They behave as Kubernetes does (read, then compare and swap), and besides do everything else that the contract allows.
-What they are answered is recorded, and judged later: nothing is asserted here.
+They behave as Kubernetes does (read, then compare and swap), and also make all other calls of the contract.
+Responses are recorded, and checked later: nothing is asserted here.
 """
 
 from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ INTERVALS = (
 ALL_KEYS = (b"/", FROM_KEY)
 
 TO_BE_JUDGED = (Compacted, FutureRevision, Interrupted, LeaseNotFound)
-"""Errors that a client may meet; whether it met them rightly is the checker's to say."""
+"""Errors that a client may get; the checker decides whether they were correct."""
 
 PassTime = Callable[[float], Awaitable[None]]
 
@@ -60,7 +60,7 @@ class RandomClient:
         self.pass_time = pass_time
         self.spares_deletions = spares_deletions
         self.observed = observed
-        """Up to where somebody has seen everything."""
+        """The revision up to which some client has seen everything."""
         self.newest = base
         self.values = 0
         self.puts: list[Revision] = []
@@ -147,7 +147,7 @@ class RandomClient:
         await self._range(Range(key=self._key(), revision=self.newest + self.random.randrange(1, 4)))
 
     async def compact(self) -> None:
-        """Forget what is old, though never what nobody has seen: the checker needs a witness of every revision."""
+        """Compact, but only what some client has seen: the checker needs a witness of every revision."""
         target = self.newest - self.random.randrange(30)
         seen = range(self.base + 1, self.observed() + 1)
         allowed = [revision for revision in self.puts if revision in seen] if self.spares_deletions else seen
@@ -158,7 +158,7 @@ class RandomClient:
         await self.client.compact(self.newest + 1_000)
 
     async def lease(self) -> None:
-        """Attach keys to a lease, and end it or leave it to time."""
+        """Attach keys to a lease, and revoke it or let it expire."""
         lease = await self.client.grant(self.random.randrange(2, 6))
         first, second = self.random.sample(KEYS, 2)
         puts = [Put(key=key, value=self._value(), lease=lease.id) for key in (first, second)]
@@ -196,7 +196,7 @@ class RandomClient:
         return self.random.random() < 0.5
 
     def _value(self) -> bytes:
-        """Never the same twice, so that a value seen tells whose write it was."""
+        """Never repeats a value, so that an observed value identifies its write."""
         self.values += 1
         return f"{self.client.name}.{self.values}".encode()
 

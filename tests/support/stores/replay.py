@@ -1,8 +1,8 @@
-"""Do a history's writes again, in the order that their revisions claim, on the model.
+"""Apply a history's writes to the model in the order of their revisions.
 
-Every revision needs a writer. Most name themselves: an answer says which revision it made. What is left was made by a
-call whose answer was lost, or by a lease's end; which one, watchers and readers tell, for they saw what it did. When
-a lease ends is not judged: nobody is told, and `tests/contract` looks at leases one by one.
+Every revision needs a writer. Most are known: a response contains the revision it created. The others were created by a
+call whose response was lost, or by the end of a lease; watchers and readers show which one, because they saw its changes. When
+a lease ends is not checked: no client is notified, and `tests/contract` tests leases one by one.
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from tests.support.stores.history import Call, Compact, History, Revoke, kvs_of
 from tests.support.stores.model import Model
 
 BY_ITSELF = -1.0
-"""When the store did something that nobody asked for: it may have been at any time."""
+"""The time of a change that no request made: it may have been at any time."""
 
 Sight = dict[bytes, bytes | None]
-"""What was seen of a revision: each key's new value, None for a deletion."""
+"""The observed changes of a revision: each key's new value, None for a deletion."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Replay:
-    """The model after every revision, when the call behind each was made, and what did not fit."""
+    """The model after every revision, when the call behind each was made, and the mismatches."""
 
     model: Model
     called: dict[Revision, float] = field(default_factory=dict)
@@ -61,13 +61,13 @@ def named_writers(history: History, faults: list[str]) -> dict[Revision, Call]:
 
 
 def sights_of(history: History) -> dict[Revision, Sight]:
-    """What was seen of each revision, by whoever saw it first."""
+    """Collect the observed changes of each revision, from the first observation of each."""
     sights: dict[Revision, Sight] = {}
     for call in history.calls:
         if call.answer is not None:
             sights.setdefault(call.answer.revision, {})
         for kv in kvs_of(call.answer):
-            if kv.value:  # else only the key may have been asked for
+            if kv.value:  # otherwise the read may have returned the key only
                 sights.setdefault(kv.mod_revision, {}).setdefault(kv.key, kv.value)
     for stream in history.streams:
         for _, batch in stream.batches:
@@ -81,7 +81,7 @@ def value_of(event: Event) -> bytes | None:
 
 
 def repeat(done: Replay, call: Call, revision: Revision) -> list[Event]:
-    """Do a write that named its revision, and compare its answer."""
+    """Apply a write whose revision is known, and compare its response."""
     done.called[revision] = call.called
     expected, events = judge(done.model, call.request, revision - 1)
     if isinstance(expected, KVError):
@@ -97,7 +97,7 @@ def repeat(done: Replay, call: Call, revision: Revision) -> list[Event]:
 
 
 def explain(done: Replay, revision: Revision, sight: Sight, lost: list[Call]) -> list[Event]:
-    """Find who made a revision that no answer names: of those who may have, the one who did least that was not seen."""
+    """Find the writer of a revision that no response names: the candidate with the fewest unseen changes."""
     makers = [maker for maker in possible_makers(done.model, lost) if maker.fits(sight)]
     if not makers:
         done.faults.append(f"revision from nowhere: no call can have made {revision}, seen as {sight}")
@@ -115,7 +115,7 @@ def explain(done: Replay, revision: Revision, sight: Sight, lost: list[Call]) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """A call, or with none a lease's end, that could come next, and what it would change."""
+    """A call, or without one the end of a lease, that could come next, and its changes."""
 
     call: Call | None = None
     events: list[Event]
@@ -137,7 +137,7 @@ def possible_makers(model: Model, lost: list[Call]) -> Iterator[Maker]:
 
 
 def judge(model: Model, request: Any, revision: Revision) -> tuple[Any, list[Event]]:
-    """What a request answers right after a revision, and what it changes; its error in place of an answer."""
+    """Return a request's response right after a revision, and its changes; its error in place of a response."""
     if isinstance(request, Revoke):
         return None, model.end_lease(request.lease)
     try:
@@ -150,7 +150,7 @@ def judge(model: Model, request: Any, revision: Revision) -> tuple[Any, list[Eve
 
 
 def same(answer: object, expected: object) -> bool:
-    """Whether two answers say the same, be their sequences tuples or lists."""
+    """Whether two responses are equal, be their sequences tuples or lists."""
     return msgspec.msgpack.encode(answer) == msgspec.msgpack.encode(expected)
 
 

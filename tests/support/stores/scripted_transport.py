@@ -1,4 +1,4 @@
-"""A transport whose other end is the test: it says what each request is answered with, and feeds the streams."""
+"""A transport whose server is the test: it scripts the response to each request, and feeds the streams."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ def problem(status, reason, message="", **details):
 
 
 class ScriptedTransport:
-    """What is not scripted fails at once. Streams are opened in the order in which they were scripted."""
+    """A request that is not scripted fails at once. Streams are opened in the order in which they were scripted."""
 
     host = "server:6443"
 
@@ -29,7 +29,7 @@ class ScriptedTransport:
         self.sent = []
 
     def will(self, *outcomes):
-        """An `Answer` is given, an exception raised."""
+        """An `Answer` is returned, an exception raised."""
         self.outcomes.extend(outcomes)
         return self
 

@@ -1,6 +1,6 @@
-"""Judge one watch stream against the replay: filtered, ordered, unique, atomic, gap-free, and honest in its progress.
+"""Check one watch stream against the replay: filtered, ordered, unique, atomic, complete, with correct progress.
 
-A stream that resumes is one more stream, with a start revision: that it is whole from there proves that nothing was
+A resumed stream is a stream of its own, with a start revision: that it is complete from there proves that no event was
 lost in between.
 """
 
@@ -19,7 +19,7 @@ Place = tuple[Revision, bytes]
 
 
 class StreamCheck:
-    """One reading of a stream from its beginning to its end."""
+    """One pass over a stream from its beginning to its end."""
 
     def __init__(self, stream: Stream, replayed: Replay, timeline: Timeline) -> None:
         self.stream = stream
@@ -30,7 +30,7 @@ class StreamCheck:
         """The highest revision of a batch: everything up to it must have been delivered."""
         self.delivered: dict[Place, Event] = {}
         self.newest: Revision = HEAD
-        """The revision of the event delivered last."""
+        """The revision of the last delivered event."""
 
     def faults(self) -> Iterator[str]:
         for tick, batch in self.stream.batches:
@@ -54,7 +54,7 @@ class StreamCheck:
         self.promised = max(self.promised, batch.revision)
 
     def _misplaced(self, event: Event, batch: WatchBatch, newest_before: Revision) -> str | None:
-        """What is wrong with an event's place in its stream, if anything is."""
+        """Return the fault of an event's position in its stream, if any."""
         revision = event.kv.mod_revision
         checks = (
             ("foreign event", not within(self.request.key, self.request.range_end, event.kv.key)),
@@ -68,7 +68,7 @@ class StreamCheck:
         return next((kind for kind, is_so in checks if is_so), None)
 
     def _content(self, event: Event, tick: float) -> Iterator[str]:
-        """The event is the replay's; `previous` may be missing only where compaction has passed it."""
+        """The event equals the replay's; `previous` may be missing only where it is compacted."""
         revision, key = cluster_folder(event)
         truth = next((each for each in self.model.events.get(revision, ()) if each.kv.key == key), None)
         if truth is None or self.timeline.is_unwritten(revision, tick):
@@ -82,7 +82,7 @@ class StreamCheck:
             yield f"wrong previous value: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
 
     def _whole(self) -> Iterator[str]:
-        """Everything from the start to the last promise was delivered, in the replay's order."""
+        """Everything from the start to the last progress was delivered, in the replay's order."""
         if not self.stream.batches:
             return
         expected_events = self.model.watched(
@@ -98,7 +98,7 @@ class StreamCheck:
             yield f"shuffled revision: {self._name()} delivered the changes of a revision in another order"
 
     def _start(self) -> Revision:
-        """The first revision that the stream owes. A start at the head was fixed at some moment of opening it."""
+        """The first revision that the stream must deliver. A start at the head was fixed while it was opened."""
         if self.request.start_revision != HEAD:
             return self.request.start_revision
         earliest = self.timeline.known.before(self.stream.called) + 1
@@ -107,7 +107,7 @@ class StreamCheck:
         return max(earliest, min(first, latest))
 
     def _end(self) -> Iterator[str]:
-        """A stream is cut off for compaction only if what it had to deliver next was forgotten."""
+        """A stream is cancelled for compaction only if its next event was compacted."""
         error, following = self.stream.error, max(self.promised + 1, self.request.start_revision)
         if isinstance(error, Compacted) and self.timeline.compacting.before(self.stream.ended) <= following:
             yield f"unjustified cancellation: {self._name()} was to go on at {following}: {error}"

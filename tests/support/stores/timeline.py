@@ -1,4 +1,4 @@
-"""What was known, written and forgotten by each moment of a history."""
+"""The revisions that were observed, written and compacted by each time of a history."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -10,10 +10,10 @@ from tests.support.stores.replay import Replay
 
 
 class Peaks:
-    """The highest number reached before a moment."""
+    """The highest number reached before a time."""
 
     def __init__(self, points: Iterable[tuple[float, int]]) -> None:
-        """`points` are timeline and the numbers reached at them."""
+        """`points` are times and the numbers reached at them."""
         ordered = sorted(points)
         self.timeline = [moment for moment, _ in ordered]
         self.highest = list(accumulate((number for _, number in ordered), max))
@@ -28,15 +28,15 @@ class Timeline:
         took_effect = list(compactions(history))
         self.called = replayed.called
         self.known = Peaks(first_observations(history))
-        """The newest revision that some client had been shown."""
+        """The newest revision that some client had received."""
         self.written = Peaks((called, revision) for revision, called in replayed.called.items())
         """The newest revision whose write had been called."""
         self.compacting = Peaks((call.called, call.request.revision) for call in took_effect)
-        """How far compaction may have gone."""
+        """The newest revision that may have been compacted."""
         self.compacted = Peaks(
             (call.returned, call.request.revision) for call in took_effect if not call.error
         )
-        """How far compaction had gone for certain."""
+        """The newest revision that was certainly compacted."""
 
     def is_unwritten(self, revision: Revision, moment: float) -> bool:
         """Whether the write of a revision was called only later."""
@@ -53,7 +53,7 @@ def first_observations(history: History) -> Iterator[tuple[float, Revision]]:
 
 
 def compactions(history: History) -> Iterator[Call]:
-    """Those which took effect, or may have."""
+    """The compactions that took effect, or may have."""
     for call in history.calls:
         if isinstance(call.request, Compact) and (call.error is None or call.is_unknown):
             yield call

@@ -1,6 +1,6 @@
-"""The standard workload: clients and watchers that get in each other's way, and the history that they leave.
+"""The standard workload: conflicting clients and watchers, and their history.
 
-The same for every store, sound or broken. It proves nothing if little happened, so `assert_busy` says what must have.
+It is the same for every store, correct or broken. It proves nothing if few calls are made, so `assert_busy` checks minimums.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Workload:
     seed: int
     clients: int = 4
     actions: int = 120
-    """How many each client does."""
+    """The number of actions of each client."""
     pass_time: PassTime | None = None
     """How to let leases expire; without it they are revoked."""
     spares_deletions: bool = False
@@ -31,7 +31,7 @@ class Workload:
 
 
 async def run(store: KV, workload: Workload, history: History | None = None) -> History:
-    """Drive a store that holds nothing of the workload's, or go on where `history` ends, after a restart."""
+    """Drive a store that has no keys of the workload, or continue where `history` ends, after a restart."""
     base = (await store.status()).revision
     history = history or History(base)
     followers = followers_of(store, history, workload.seed, base)
@@ -65,7 +65,7 @@ def client_of(store: KV, history: History, name: str, seed: int) -> Client:
 
 
 def followers_of(store: KV, history: History, seed: int, base: Revision) -> list[CacheWatcher]:
-    """One that sees everything and never disconnects, and two restless ones for every interval."""
+    """One that sees everything and never disconnects, and two that disconnect for every interval."""
     patience = [(ALL_KEYS, None)] + [(interval, most) for interval in INTERVALS for most in (3, 12)]
     return [
         CacheWatcher(
@@ -80,7 +80,7 @@ def followers_of(store: KV, history: History, seed: int, base: Revision) -> list
 
 
 async def close(client: Client) -> int:
-    """Touch every key, often enough that whoever waits for the future has seen it come; the last revision."""
+    """Change every key, often enough for watches that start in the future; return the last revision."""
     for number in range(FURTHEST_FUTURE):
         with suppress(Interrupted):
             await client.txn(
@@ -89,7 +89,7 @@ async def close(client: Client) -> int:
     return (await client.range(Range(key=ALL_KEYS[0], range_end=ALL_KEYS[1]))).revision
 
 
-# --- was it worth judging?
+# --- did enough happen?
 
 MINIMUM = {
     "transaction won": 60,
@@ -112,7 +112,7 @@ MINIMUM = {
 
 
 def tally(history: History) -> Counter[str]:
-    """How often each thing happened that the checker is there to judge."""
+    """Count the events of each sort that the checker checks."""
     counts: Counter[str] = Counter()
     for call in history.calls:
         counts.update(kind for kind, is_so in KINDS.items() if is_so(call))

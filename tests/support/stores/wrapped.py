@@ -1,4 +1,4 @@
-"""Stores and watches that stand in front of others, and change one thing about them."""
+"""Stores and watches that wrap others, and change one behaviour."""
 
 from collections.abc import AsyncIterator, Callable, Collection
 from itertools import count
@@ -11,19 +11,19 @@ from mockube.etcd.kv import KV, Txn, TxnResult, Watch, WatchBatch, WatchRequest
 
 
 class Wrapped:
-    """A store that is another, but for the methods of a subclass."""
+    """A store that wraps another, except for the methods of a subclass."""
 
     def __init__(self, store: KV) -> None:
         self.store = store
         self.turn = count(1)
-        """For what is to happen now and then."""
+        """Counts calls, so that a subclass can alter every n-th."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
 
 
 class Altered:
-    """A watch that is another, but for the batches it delivers."""
+    """A watch that wraps another, except for the batches that it delivers."""
 
     def __init__(self, watch: Watch, alter: Callable[[Watch], AsyncIterator[WatchBatch]]) -> None:
         self.watch = watch
@@ -52,7 +52,7 @@ class Altered:
 
 
 class LosesAnswers(Wrapped):
-    """A sound store behind a bad line: now and then a transaction is lost on its way there, or its answer on its way back."""
+    """A correct store over a bad connection: now and then a transaction or its response is lost."""
 
     async def txn(self, request: Txn) -> TxnResult:
         turn = next(self.turn)
@@ -65,7 +65,7 @@ class LosesAnswers(Wrapped):
 
 
 class Deaf(Wrapped):
-    """A sound store whose watches do not hear of some keys."""
+    """A correct store whose watches do not deliver some keys."""
 
     lost: Collection[bytes] = ()
 
