@@ -1,7 +1,7 @@
 """Objects, lists and watches as a real server encoded them in protobuf, compared with their JSON.
 
-A line is what one object was in both at nearly one moment: where
-the server changed it in between, its resourceVersions tell, and its status may differ as well.
+A line has one object in both encodings, read at nearly the same time: if
+the server changed it in between, its resourceVersions differ, and its status may differ as well.
 """
 
 import base64

@@ -209,7 +209,7 @@ async def test_allocations_of_other_services_are_kept(client):
 
 
 async def test_node_port_release_waits_for_other_unreadable_services(client):
-    """Nobody knows which of them the other one has."""
+    """While two services are unreadable, the owner of each node port is unknown."""
     _, first = given(await node_port(client, "bad"))
     other_ip, other = given(await node_port(client, "worse"))
     await spoil(client, b"bad", b"worse")

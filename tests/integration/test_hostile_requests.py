@@ -1,6 +1,6 @@
 """Thousands of hostile requests: the server answers each in time, does not fail, and retains no memory.
 
-MOCKUBE_HOSTILE_REQUESTS says how many, MOCKUBE_HOSTILE_SEED which.
+MOCKUBE_HOSTILE_REQUESTS is the number of requests, MOCKUBE_HOSTILE_SEED the seed.
 """
 
 import asyncio
@@ -130,9 +130,9 @@ async def test_storm_of_hostile_requests_breaks_nothing(attacked, faults):
 
 
 def resident():
-    """Bytes of memory that this process needs; 0 where the system does not tell.
+    """Return the resident memory of this process in bytes; 0 where the system does not report it.
 
-    The C library is asked to give back what it has free: it is no use of memory, and what is left varies less.
+    The C library first returns its free memory to the system: the process does not use it, and the result varies less.
     """
     file = Path("/proc/self/statm")
     if not file.exists():

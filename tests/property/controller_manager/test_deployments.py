@@ -1,7 +1,7 @@
 """Deployments with random events: a rollout stays within its limits and completes.
 
 Both controllers and the kubelet run in random order; users change the spec in between. Pods become ready
-when the kubelet says so, and in one of the state machines they fail too.
+on the kubelet's decision, and in one of the state machines they fail too.
 """
 
 import pytest

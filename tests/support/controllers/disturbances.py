@@ -172,7 +172,7 @@ class Killed(Disturbance):
 class Robbed(Disturbance):
     """After every n writes another process takes the lease, and does nothing with it.
 
-    It ends: who drives pods from a silent node begins to count anew with each new leader, as upstream's does.
+    It ends: pod eviction from a silent node restarts its timer with each new leader, as upstream's does.
     """
 
     def __init__(self, every, server, *, most):

@@ -4,7 +4,7 @@
   at all, it is a list of commands, and their output is not compared.
 - A `python` block is a program; a `text` block right below it is what it prints.
 - A block that begins with a comment that is a file's name is that file.
-- `*Not run by the tests: REASON*`, a paragraph right above, says that and why. Readers see it too.
+- `*Not run by the tests: REASON*`, a paragraph right above, skips the block and gives the reason to readers.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Texts that make a slow regular expression slow, built from the parts that the expression repeats.
 
-Each is a function from a size to a text. A part that may repeat is pumped behind the shortest beginning that leads to
-it, and the end is one that does not fit, so that everything that could be tried is tried.
+Each is a function from a size to a text. A repeatable part is repeated after the shortest prefix that leads to
+it, and followed by a suffix that does not match, so that all alternatives are tried.
 """
 
 import math
