@@ -31,7 +31,7 @@ def write(stream, form, *, verbosity=0):
 
 def test_klog_format(stream):
     lines = write(stream, "text").splitlines()
-    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_klog_format\.py:\d+\] told 1", lines[0])
+    assert re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_klog\.py:\d+\] told 1", lines[0])
     assert [line[0] for line in lines[:3]] == ["I", "W", "E"]
     assert lines[-1] == "ValueError: why"
 
