@@ -104,8 +104,10 @@ class WatchCache:
             self._to_read_again.clear()
             await self.rebuild()
         while self._to_read_again:
-            key, prefix = self._to_read_again.popitem()
+            key, prefix = next(iter(self._to_read_again.items()))
             await self._read_again(prefix, key)
+            self._to_read_again.pop(key, None)  # only now: the store may have failed
+            await yield_to_loop()  # the store in memory never waits
 
     async def _read_again(self, prefix: bytes, key: bytes) -> None:
         """Replace a cached object by what its stored value shows now, unless it changes at the same time."""

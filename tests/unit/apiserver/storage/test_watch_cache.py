@@ -13,7 +13,9 @@ from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
 from mockube.apiserver.storage.values import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.errors import Interrupted
 from mockube.etcd.kv import Event, Put, Txn, WatchBatch
+from tests.support.stores.wrapped import Wrapped
 from tests.support.turns import turn, until
 
 FOLDER = b"/registry/configmaps/"
@@ -301,3 +303,52 @@ async def test_large_catch_up_is_left_to_watch(store):
         reading = watch_cache.fresh()
         assert asyncio.isfuture(reading.send(None))
         reading.close()
+
+
+@contextlib.asynccontextmanager
+async def losing_a_version(store, behind):
+    """A watch cache that shows objects as v2, whose stored version v1 is not expected any more."""
+    for number in range(MANY):
+        await store.put(put(number))
+    watch_cache = WatchCache(behind, b"/registry/", clock=SteppedClock(), read=read_value)
+    watch_cache.expect_kind(FOLDER, "ConfigMap", ("v2", "v1"))
+    resource_cache = watch_cache.resource_cache(FOLDER)
+    running = asyncio.create_task(watch_cache.run())
+    await watch_cache.wait_listed()
+    watch_cache.expect_kind(FOLDER, "ConfigMap", ("v2",))
+    assert len(resource_cache) == MANY
+    try:
+        yield watch_cache, resource_cache
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_objects_of_lost_version_are_read_again_in_slices(store):
+    async with losing_a_version(store, store) as (watch_cache, resource_cache):
+        reading, sizes = asyncio.create_task(watch_cache.reconsider()), [MANY]
+        while not reading.done():
+            await turn()
+            sizes.append(len(resource_cache))
+        await reading
+    assert sizes[-1] == 0
+    assert max(before - after for before, after in itertools.pairwise(sizes)) <= 20
+
+
+async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
+    class FailsOnce(Wrapped):
+        is_failing = False
+
+        async def range(self, request):
+            if self.is_failing:
+                self.is_failing = False
+                raise Interrupted("the store failed")
+            return await self.store.range(request)
+
+    failing = FailsOnce(store)
+    async with losing_a_version(store, failing) as (watch_cache, resource_cache):
+        failing.is_failing = True
+        with pytest.raises(Interrupted):
+            await watch_cache.reconsider()
+        await watch_cache.reconsider()
+        assert len(resource_cache) == 0
