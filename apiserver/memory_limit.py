@@ -90,7 +90,7 @@ class Reservation:
 
     def lacks(self, size: int) -> bool:
         """Return whether so many bytes are to be reserved yet: small requests need not await that."""
-        return size >= self._limit.least and self._limit.least <= min(size, self._limit.capacity) > self._size
+        return size >= self._limit.least and min(size, self._limit.capacity) > self._size
 
     @asynccontextmanager
     async def suspend(self) -> AsyncIterator[None]:

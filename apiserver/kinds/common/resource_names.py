@@ -125,6 +125,6 @@ def is_divisible(name: str, amount: Quantity) -> bool:
         page = quantity.parse(name.removeprefix(HUGE_PAGES))
     except QuantityError:
         return False
-    if page <= quantity.ZERO or page.scaled_value(-3) % 1000:
+    if page <= quantity.ZERO or page.scaled_value(quantity.MILLI) % 1000:
         return False
     return amount.scaled_value() % page.scaled_value() == 0

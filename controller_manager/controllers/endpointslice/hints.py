@@ -60,7 +60,7 @@ def by_share(node: ReadOnlyTree) -> tuple[str, ...]:
     if labels.keys() & _CONTROL_PLANE or not conditions.is_true(node, CONDITION_READY):
         return ()
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    cpu = quantity.from_json(allocatable.get("cpu", "0")).scaled_value(-3)
+    cpu = quantity.from_json(allocatable.get("cpu", "0")).scaled_value(quantity.MILLI)
     zone = labels.get(LABEL_ZONE)
     return (f"{cpu} {zone}" if zone and cpu else "",)
 

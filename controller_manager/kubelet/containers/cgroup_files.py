@@ -20,11 +20,11 @@ def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
     """Their names and contents; a resized container has the values of its status."""
     resources = _actual_resources(pod, container["name"]) or container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    cpu_limit = _amount(limits, "cpu", scale=1000)
+    cpu_limit = _amount(limits, "cpu", scale=quantity.MILLI)
     quota = max(cpu_limit * _PERIOD // 1000, _MIN_QUOTA) if cpu_limit else "max"
     memory_limit = _amount(limits, "memory")
     yield "cpu.max", f"{quota} {_PERIOD}\n".encode()
-    yield "cpu.weight", f"{_cpu_weight(_amount(requests, 'cpu', scale=1000) or cpu_limit)}\n".encode()
+    yield "cpu.weight", f"{_cpu_weight(_amount(requests, 'cpu', scale=quantity.MILLI) or cpu_limit)}\n".encode()
     yield "memory.max", f"{memory_limit or 'max'}\n".encode()
 
 
@@ -38,9 +38,9 @@ def _actual_resources(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
     return None
 
 
-def _amount(amounts: Mapping[str, Any], resource: str, *, scale: int = 1) -> int:
+def _amount(amounts: Mapping[str, Any], resource: str, *, scale: int = 0) -> int:
     try:
-        return math.ceil(quantity.from_json(amounts.get(resource, "0")).number * scale)
+        return quantity.from_json(amounts.get(resource, "0")).scaled_value(scale)
     except quantity.QuantityError:
         return 0
 
