@@ -74,7 +74,7 @@ def non_negative_int(text: str) -> int:
 
 
 def number_of(text: str) -> int:
-    """Of those without whom nothing is done."""
+    """Return a number of workers or tries: nothing works with none."""
     number = non_negative_int(text)
     if number == 0:
         raise ArgumentTypeError("at least 1 is needed")

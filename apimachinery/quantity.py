@@ -156,7 +156,7 @@ def _parse(text: str) -> Quantity:
     return _round(number, form)
 
 
-# Objects hold the same few quantities again and again; a long text is a rarity that shall not fill the memory.
+# Most objects have one of a few quantities; long texts are rare, and are not cached, to limit the memory.
 _USUAL_LENGTH: Final = 24
 _parse_usual = lru_cache(maxsize=16384)(_parse)
 

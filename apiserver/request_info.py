@@ -96,7 +96,7 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
     )
 
 
-# The same few paths are asked for again and again; a long one is a rarity that shall not fill the memory.
+# Most requests have one of a few paths; long paths are rare, and are not cached, to limit the memory.
 _USUAL_LENGTH: Final = 255
 _parse_usual = lru_cache(maxsize=4096)(_parse)
 

@@ -1,4 +1,4 @@
-"""How mockube's own commands speak to an API server, whosesoever it is."""
+"""The connection of mockube's commands to any API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,7 @@
-"""CloneSets between v1alpha1 and v1beta1, as OpenKruise converts them. Trees are answered anew, and share their parts.
+"""CloneSets between v1alpha1 and v1beta1, as OpenKruise converts them. The results are new trees that share parts with the old ones.
 
-In v1beta1 everything that tells how pods are updated is below `rollingUpdate`, claims are not used again unless it is
-said, and what a label said before is a field. Of that field nothing comes back.
+In v1beta1 the fields of updates are below `rollingUpdate`, claims are reused only if a field requests it, and a former label is a
+field, which is not converted back.
 """
 
 from typing import Any, Final

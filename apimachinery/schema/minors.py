@@ -1,7 +1,7 @@
 """The minor releases of Kubernetes that a server can be of, and in what the older ones differ from the newest.
 
-`data/minors.json.gz` says of each in what its tables differ from those of the next minor. It is read when an older one
-is asked for, and never otherwise. `tools/minors` makes it.
+`data/minors.json.gz` contains, for each, the differences of its tables from those of the next minor. It is read only if an older
+minor is requested. `tools/minors` generates it.
 """
 
 import gzip

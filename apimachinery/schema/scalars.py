@@ -1,7 +1,7 @@
 """Values without structure: how Go reads each from JSON and what it writes of it.
 
 A reader takes a value that is not null, as orjson parses it, and returns what Go would write. It raises `WrongKind`,
-or a ValueError with the message of whoever reads the text in Go; where the value stands it does not know.
+or a ValueError with the message of Go's reader of that type, without the place of the value.
 """
 
 from collections.abc import Callable, Mapping

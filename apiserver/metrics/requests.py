@@ -77,7 +77,7 @@ def _scope(info: RequestInfo) -> str:
     return "namespace" if info.namespace else "cluster"
 
 
-# The same few paths are asked for again and again; a long one is a rarity that shall not fill the memory.
+# Most requests have one of a few paths; long paths are rare, and are not cached, to limit the memory.
 _USUAL_LENGTH: Final = 255
 _labels_usual = lru_cache(maxsize=4096)(_labels)
 

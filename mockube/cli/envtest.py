@@ -56,7 +56,7 @@ wait $server
 status=$?
 kill $manager 2>/dev/null
 wait
-[ $status -ge 128 ] && status=0  # it was told to end
+[ $status -ge 128 ] && status=0  # a signal ended it
 exit $status"""
 
 _ETCD: Final = """\

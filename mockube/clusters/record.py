@@ -1,7 +1,7 @@
 """The record of a running cluster, for commands in other terminals.
 
-The process that runs it writes it, and removes it at the end: where one lies and nobody holds the cluster, that process
-was killed.
+The process that runs the cluster writes it, and removes it at the end. If there is a record and the cluster is not locked, that
+process was killed.
 """
 
 from collections.abc import Mapping

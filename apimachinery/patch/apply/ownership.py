@@ -63,7 +63,7 @@ class Versions(Struct, frozen=True, kw_only=True):
     """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
 
     unknown_version: str = ""
-    """The refusal of a manager that speaks another version; without one, that manager is forgotten."""
+    """The error for a manager with fields of another version; if it is empty, that manager is dropped."""
 
     def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
         """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
@@ -84,14 +84,14 @@ class Versions(Struct, frozen=True, kw_only=True):
 
 
 def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, OwnedFields]:
-    """The managers that speak a version that there is, each with what it owns by the types of today.
+    """Return the managers of existing versions, each with what it owns by the present types.
 
-    The live object must be one of each of these versions. Raise `Unconvertible` for a version that is refused.
+    Raise `Unconvertible` if the live object cannot be converted to one of these versions, or for a version that is refused.
     """
-    spoken = {owned.api_version for owned in managed.values()}
-    if versions.unknown_version and (unknown := spoken - versions.atoms.keys()):
+    used_versions = {owned.api_version for owned in managed.values()}
+    if versions.unknown_version and (unknown := used_versions - versions.atoms.keys()):
         raise Unconvertible(versions.unknown_version.format(min(unknown)))
-    for version in spoken & versions.atoms.keys():
+    for version in used_versions & versions.atoms.keys():
         versions.to_version(version, live)
     return {
         owner: reconcile_owned_fields(versions.atoms[owned.api_version], owned)

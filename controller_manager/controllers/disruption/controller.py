@@ -32,20 +32,20 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
         pods = _select_pods(caches, budget, key.namespace)
     except SelectorError:
         return EMPTY_PLAN  # no server accepts such a budget, and trying again would not mend it
-    nobody = [] if pods else [_record_event(budget, "Normal", "NoPods", "No matching pods found")]
+    no_pods_events = [] if pods else [_record_event(budget, "Normal", "NoPods", "No matching pods found")]
     try:
         counts = budgets.desired_healthy(caches, budget, pods)
     except UnknownScaleError as problem:
         message = f"Failed to calculate the number of expected pods: {problem}"
         event = _record_event(budget, "Warning", "CalculateExpectedPodCountFailed", message)
         budget_status = budgets.failed_status(budget, str(problem), now)
-        return Plan(actions=(*nobody, event, *_status_update(budget, budget_status)))
+        return Plan(actions=(*no_pods_events, event, *_status_update(budget, budget_status)))
     disrupted = budgets.disrupted_pods(budget, pods, now)
     budget_status = budgets.status(budget, pods, counts, disrupted.expected, now)
     unmanaged = [_unmanaged_event(budget)] if counts.unmanaged else []
     overdue = [_overdue_event(pod) for pod in disrupted.overdue]
     return Plan(
-        actions=(*nobody, *unmanaged, *overdue, *_status_update(budget, budget_status)),
+        actions=(*no_pods_events, *unmanaged, *overdue, *_status_update(budget, budget_status)),
         again_after=None if disrupted.next_check is None else disrupted.next_check - now,
     )
 

@@ -24,7 +24,10 @@ def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
     quota = max(cpu_limit * _PERIOD // 1000, _MIN_QUOTA) if cpu_limit else "max"
     memory_limit = _amount(limits, "memory")
     yield "cpu.max", f"{quota} {_PERIOD}\n".encode()
-    yield "cpu.weight", f"{_cpu_weight(_amount(requests, 'cpu', scale=quantity.MILLI) or cpu_limit)}\n".encode()
+    yield (
+        "cpu.weight",
+        f"{_cpu_weight(_amount(requests, 'cpu', scale=quantity.MILLI) or cpu_limit)}\n".encode(),
+    )
     yield "memory.max", f"{memory_limit or 'max'}\n".encode()
 
 

@@ -140,7 +140,7 @@ def running_status(
 def assigned_resources(spec: ReadOnlyTree) -> dict[str, Any]:
     """Return the resources in a running container's status.
 
-    They are present even if empty: that tells the server that the node can resize pods.
+    They are present even if empty, which means that the node can resize pods.
     """
     requirements = spec.get("resources") or {}
     resources = {field: requirements[field] for field in ("limits", "requests") if requirements.get(field)}

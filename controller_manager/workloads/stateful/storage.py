@@ -168,8 +168,8 @@ def _going_with(owner: SetView, pod: PodView, ordinal: int) -> list[ReadOnlyTree
     return [_reference(owner, owner.object)] if owner.claims_go_when_deleted else []
 
 
-def _reference(owner: SetView, whom: ReadOnlyTree) -> ReadOnlyTree:
-    reference = meta.controller_reference(whom)
+def _reference(owner: SetView, of: ReadOnlyTree) -> ReadOnlyTree:
+    reference = meta.controller_reference(of)
     if owner.controls_claims:
         return reference
     return {field: reference[field] for field in ("apiVersion", "kind", "name", "uid")}
