@@ -85,7 +85,7 @@ class Availability:
                 changed.clear()
                 for follower in followers[1:]:
                     follower.take()  # which of them does not matter
-                found, all_pass = await self._judge_all(followers[0].take(known=self._of_others))
+                found, all_pass = await self._judge_all(followers[0].take(known_keys=self._of_others))
                 if found != has_remotes:
                     return found
                 if found:

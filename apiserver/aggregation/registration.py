@@ -81,7 +81,7 @@ class Registration:
             while True:
                 await changed.wait()
                 changed.clear()
-                versions = await self._look(definitions.take(known=self._served_by))
+                versions = await self._look(definitions.take(known_keys=self._served_by))
                 names = [key.rpartition(b"/")[2].decode() for key in api_services.take()]
                 for version in dict.fromkeys((*versions, *map(_version_of, names))):
                     await self._settle(version)

@@ -61,12 +61,12 @@ class Catalog:
     @property
     def groups(self) -> Sequence[Group]:
         """As discovery lists them: what is built in comes first."""
-        found: dict[str, list[Resource]] = {}
+        rows_by_group: dict[str, list[Resource]] = {}
         for _, customs in sorted(self._custom.items()):
             for custom in customs:
                 if custom.served:
-                    found.setdefault(custom.row.group, []).append(custom.row)
-        return (*self._built_in, *(_group(name, rows) for name, rows in sorted(found.items())))
+                    rows_by_group.setdefault(custom.row.group, []).append(custom.row)
+        return (*self._built_in, *(_group(name, rows) for name, rows in sorted(rows_by_group.items())))
 
     @property
     def served_customs(self) -> Iterable[Custom]:
@@ -176,7 +176,9 @@ def _group(name: str, rows: Sequence[Resource]) -> Group:
 
 def _stored_version(customs: Sequence[Custom]) -> Custom:
     """The version that is stored."""
-    return next(one for one in customs if one.row.storage_version in (None, one.row.group_version))
+    return next(
+        custom for custom in customs if custom.row.storage_version in (None, custom.row.group_version)
+    )
 
 
 def _webhook_conversion(webhook: ConversionWebhook, custom: Custom) -> Conversion:
@@ -219,13 +221,13 @@ def _conversion(custom: Custom, stored: Custom, changed_at: int) -> Conversion:
 
 def equivalent_resources(catalog: Catalog, layout: Layout) -> Callable[[Resource], Sequence[Resource]]:
     """Return a function that finds all versions of a resource by the key prefix of their objects."""
-    known: dict[Resource, Sequence[Resource]] = {}
-    catalog.on_change.append(known.clear)
+    equivalents_by_row: dict[Resource, Sequence[Resource]] = {}
+    catalog.on_change.append(equivalents_by_row.clear)
 
     def equivalents(row: Resource) -> Sequence[Resource]:
-        if row not in known:
+        if row not in equivalents_by_row:
             at = layout.resource_cache
-            known[row] = [one for one in catalog.rows.values() if at(one) == at(row)]
-        return known[row]
+            equivalents_by_row[row] = [other for other in catalog.rows.values() if at(other) == at(row)]
+        return equivalents_by_row[row]
 
     return equivalents

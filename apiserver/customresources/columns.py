@@ -79,9 +79,9 @@ def printer(columns: Iterable[Mapping[str, Any]], owner: str = "") -> Printer:
     return Printer(columns=(NAME, *headers), cells=cells)
 
 
-def _cell(found: Sequence[Any], show: Cell, now: datetime) -> Any:
+def _cell(values: Sequence[Any], show: Cell, now: datetime) -> Any:
     """Of several values upstream shows the first."""
-    return show(found[0], now) if found and (found[0] is not None or show is _string) else None
+    return show(values[0], now) if values and (values[0] is not None or show is _string) else None
 
 
 def _column(column: Mapping[str, Any]) -> Column:

@@ -84,7 +84,7 @@ def _printer(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Printer:
 
 def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapping[str, Any]) -> Resource:
     names, group = spec["names"], spec["group"]
-    stored = next((one["name"] for one in spec["versions"] if one["storage"]), "")
+    stored = next((entry["name"] for entry in spec["versions"] if entry["storage"]), "")
     if not stored:  # a foreign definition: StopIteration may not leave a thread
         raise ValueError("no version of it is stored")
     return Resource(
@@ -112,7 +112,7 @@ def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapp
 
 
 def _other_versions(spec: Mapping[str, Any], version: str) -> tuple[str, ...]:
-    names = (one["name"] for one in spec["versions"])
+    names = (entry["name"] for entry in spec["versions"])
     return tuple(f"{spec['group']}/{name}" for name in names if name != version)
 
 
@@ -133,7 +133,9 @@ def _replicas(scale: Mapping[str, Any]) -> Replicas:
 
 
 def _spec_paths(spec: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
-    scales = {one["name"]: (one.get("subresources") or {}).get("scale") for one in spec["versions"]}
+    scales = {
+        version["name"]: (version.get("subresources") or {}).get("scale") for version in spec["versions"]
+    }
     return {
         f"{spec['group']}/{name}": _path(scale["specReplicasPath"]) if scale else ()
         for name, scale in scales.items()
@@ -147,9 +149,11 @@ def _deprecation_warning(spec: Mapping[str, Any], version: Mapping[str, Any]) ->
     usual = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
     if version.get("deprecationWarning"):
         return str(version["deprecationWarning"])
-    ranked = by_maturity({one["name"] for one in spec["versions"]})
-    known = {one["name"]: one.get("served") and not one.get("deprecated") for one in spec["versions"]}
-    newer = next((name for name in ranked[: ranked.index(version["name"])] if known[name]), "")
+    ranked = by_maturity({entry["name"] for entry in spec["versions"]})
+    is_usable = {
+        entry["name"]: entry.get("served") and not entry.get("deprecated") for entry in spec["versions"]
+    }
+    newer = next((name for name in ranked[: ranked.index(version["name"])] if is_usable[name]), "")
     return f"{usual}; use {spec['group']}/{newer} {spec['names']['kind']}" if newer else usual
 
 

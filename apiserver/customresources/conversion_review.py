@@ -66,7 +66,7 @@ def read(data: bytes, trees: Sequence[Tree], api_version: str, uid: str, version
     if len(converted) != len(trees):
         problem = f"{about} returned {len(converted)} objects, expected {len(trees)}"
         raise ConversionFailed(problem, PARTIAL)
-    return [_validated_object(one, raw, api_version) for one, raw in zip(trees, converted, strict=True)]
+    return [_validated_object(tree, raw, api_version) for tree, raw in zip(trees, converted, strict=True)]
 
 
 class _Result(msgspec.Struct):
@@ -130,7 +130,7 @@ def _check_type(review: _Review, data: bytes, version: str, about: str) -> None:
     if not review.kind or not review.api_version:
         field = "apiVersion" if review.kind else "Kind"
         problem = f"Object '{field}' is missing in '{data[:MAX_SHOWN].decode('utf-8', 'replace')}'"
-    elif review.kind == KIND and review.api_version in {f"{GROUP}/{one}" for one in VERSIONS}:
+    elif review.kind == KIND and review.api_version in {f"{GROUP}/{supported}" for supported in VERSIONS}:
         named = review.api_version.rpartition("/")[2]
         problem = f"converting ({named}.{KIND}) to ({version}.{KIND}): unknown conversion"
     else:
@@ -152,9 +152,9 @@ def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tre
     converted_metadata = converted_object.get("metadata")
     for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         old_value = original["metadata"].get(field, "")
-        found = _text(converted_metadata, field)
-        if old_value != found:
-            problem = f"must have the same {title}: {old_value} != {found}"
+        new_value = _text(converted_metadata, field)
+        if old_value != new_value:
+            problem = f"must have the same {title}: {old_value} != {new_value}"
             raise ConversionFailed(f"{about} object: {problem}", INVALID)
     try:
         metadata = _restored_metadata(original["metadata"], converted_metadata)

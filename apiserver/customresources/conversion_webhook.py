@@ -69,7 +69,7 @@ class ConversionWebhook:
             others, lambda tree: sizes.get(id(tree), 0), count=MOST_OBJECTS, max_bytes=MOST_BYTES
         ):
             converted = await self._call_webhook(batch, api_version)
-            converted_by_id.update((id(tree), one) for tree, one in zip(batch, converted, strict=True))
+            converted_by_id.update((id(tree), result) for tree, result in zip(batch, converted, strict=True))
         return [converted_by_id.get(id(tree), tree) for tree in trees]
 
     async def _call_webhook(self, trees: Sequence[Tree], api_version: str) -> Sequence[Tree]:
@@ -132,30 +132,33 @@ class WebhookConversion:
 
     async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
         """Return stored objects in this version."""
-        missing = [one for one in items if (one.key, one.revision) not in self._cache]
+        missing = [item for item in items if (item.key, item.revision) not in self._cache]
         if not missing:
-            return [self._cache[one.key, one.revision] for one in items]
-        own_items = [one for one in missing if (one.key, one.revision) not in self._in_flight]
+            return [self._cache[item.key, item.revision] for item in items]
+        own_items = [item for item in missing if (item.key, item.revision) not in self._in_flight]
         pending_calls = {
-            self._in_flight[at] for one in missing if (at := (one.key, one.revision)) in self._in_flight
+            self._in_flight[at] for item in missing if (at := (item.key, item.revision)) in self._in_flight
         }
         converted_items = (
-            {(one.key, one.revision): one for one in await self._convert_items(own_items)}
+            {(item.key, item.revision): item for item in await self._convert_items(own_items)}
             if own_items
             else {}
         )
         for pending_call in pending_calls:
             await asyncio.shield(pending_call)
-        found = [
+        results = [
             converted_items.get(at) or self._cache.get(at)
-            for one in items
-            for at in [(one.key, one.revision)]
+            for item in items
+            for at in [(item.key, item.revision)]
         ]
-        if any(one is None for one in found):  # another reader's call failed, or too much was converted since
+        if any(
+            result is None for result in results
+        ):  # another reader's call failed, or too much was converted since
             return [
-                one or (await self._convert_items([item]))[0] for one, item in zip(found, items, strict=True)
+                result or (await self._convert_items([item]))[0]
+                for result, item in zip(results, items, strict=True)
             ]
-        return [one for one in found if one is not None]
+        return [result for result in results if result is not None]
 
     async def show_anew(self, stored: Stored) -> Stored:
         """Return a stored object in this version, bypassing the cache."""
@@ -163,15 +166,15 @@ class WebhookConversion:
 
     async def _convert_items(self, items: Sequence[Stored]) -> Sequence[Stored]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        marks = [(one.key, one.revision) for one in items]
+        marks = [(item.key, item.revision) for item in items]
         self._in_flight.update(dict.fromkeys(marks, done))
         try:
-            size = sum(len(one.value) for one in items)
+            size = sum(len(item.value) for item in items)
             trees = await self._webhook.worker.run(size, self._read_all, items)
             converted = await self._webhook.convert(trees, self._api_version)
             converted_items = await self._webhook.worker.run(size, self._write_all, items, converted)
-            for one in converted_items:
-                self._add_to_cache(one)
+            for item in converted_items:
+                self._add_to_cache(item)
             return converted_items
         finally:
             for mark in marks:
@@ -179,7 +182,7 @@ class WebhookConversion:
             done.set_result(None)
 
     def _read_all(self, items: Sequence[Stored]) -> Sequence[Tree]:
-        return [self._prune_and_default(orjson.loads(one.value)) for one in items]
+        return [self._prune_and_default(orjson.loads(item.value)) for item in items]
 
     def _write_all(self, items: Sequence[Stored], trees: Sequence[Tree]) -> Sequence[Stored]:
         prune = self._custom.prune

@@ -86,7 +86,7 @@ def _element_schemas(schema: Schema) -> Iterator[Schema]:
 
 def _alternatives(schema: Schema) -> Iterator[Schema]:
     for name in ("allOf", "anyOf", "oneOf"):
-        found: Sequence[Schema] = schema.get(name) or ()
-        yield from found
+        schemas: Sequence[Schema] = schema.get(name) or ()
+        yield from schemas
     if schema.get("not") is not None:
         yield schema["not"]

@@ -51,10 +51,10 @@ _MOST_TEXT: Final = 1 << 20
 """Characters of the details of all errors of an object: each may name every value of a long `enum`."""
 
 
-def _limit_errors(found: Iterable[FieldError]) -> list[FieldError]:
+def _limit_errors(field_errors: Iterable[FieldError]) -> list[FieldError]:
     """Return the first errors, at least one; upstream returns all."""
     first_errors, length = [], 0
-    for error in found:
+    for error in field_errors:
         first_errors.append(error)
         length += len(error.detail) + len(error.field)
         if length > _MOST_TEXT:
@@ -150,8 +150,8 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """Return the errors of an object or of an update, except those of its metadata."""
         of_values = self._check(tree, ROOT) if old is None else self._check(tree, ROOT, old)
         of_scale = self._check_scale(tree, only_status=False)
-        found = [*of_metadata, *of_values, *of_scale, *self._check_embedded(tree, ROOT)]
-        return self._with_lists(found, tree, old)
+        field_errors = [*of_metadata, *of_values, *of_scale, *self._check_embedded(tree, ROOT)]
+        return self._with_lists(field_errors, tree, old)
 
     def check_status(
         self, tree: Mapping[str, Any], old: Mapping[str, Any], *, of_metadata: Sequence[FieldError] = ()
@@ -162,12 +162,12 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self._with_lists([*of_metadata, *map(_in_status, of_values), *of_scale], tree, old)
 
     def _with_lists(
-        self, found: Sequence[FieldError], tree: Mapping[str, Any], old: Mapping[str, Any] | None
+        self, field_errors: Sequence[FieldError], tree: Mapping[str, Any], old: Mapping[str, Any] | None
     ) -> Sequence[FieldError]:
         of_lists = [*self._check_lists(tree, ROOT)]
         if of_lists and old is not None and any(self._check_lists(old, ROOT)):
             of_lists = []  # an object in which something came twice before may keep it
-        bounded = _limit_errors([*found, *of_lists])
+        bounded = _limit_errors([*field_errors, *of_lists])
         if not self._has_rules:
             return bounded
         if any(error.type in _BLOCKING for error in bounded):
@@ -184,12 +184,12 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """Evaluate the rules; what was found last is found again without that."""
         if self._check_rules is None:
             return (), ()
-        for new_tree, old_tree, found in self._last_findings:
+        for new_tree, old_tree, findings in self._last_findings:
             if new_tree is tree and old_tree is old:
-                return found
-        found = self._check_rules(tree, old)
-        self._last_findings[:] = [(tree, old, found)] if found[1] else []
-        return found
+                return findings
+        findings = self._check_rules(tree, old)
+        self._last_findings[:] = [(tree, old, findings)] if findings[1] else []
+        return findings
 
     @cached_property
     def _last_findings(self) -> list[tuple[Any, Any, tuple[Sequence[FieldError], Sequence[str]]]]:

@@ -79,13 +79,13 @@ def filler(schema: Schema) -> Fill | None:
 
 
 def _object(schema: Schema) -> Fill | None:
-    known = properties(schema)
+    known_properties = properties(schema)
     absent = [
         (name, orjson.dumps(inner["default"]), bool(inner.get("nullable")))
-        for name, inner in known.items()
+        for name, inner in known_properties.items()
         if inner.get("default") is not None
     ]
-    fillers = {name: filler(inner) for name, inner in known.items()}
+    fillers = {name: filler(inner) for name, inner in known_properties.items()}
     inner = [(name, fill_in) for name, fill_in in fillers.items() if fill_in is not None]
     others = values(schema)
     rest = None if others is None else _member_filler(others)
@@ -102,7 +102,7 @@ def _object(schema: Schema) -> Fill | None:
             if name in tree:
                 fill_in(tree[name])
         if rest is not None:
-            rest(tree, tree.keys() - known.keys())
+            rest(tree, tree.keys() - known_properties.keys())
 
     return fill
 

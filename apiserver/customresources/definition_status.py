@@ -208,16 +208,16 @@ def approval(tree: ReadOnlyTree) -> Condition | None:
 
 def structure_problem(tree: ReadOnlyTree) -> str:
     """Return what is not structural in the schemas of a definition that an old server accepted; "" if nothing is."""
-    found, spec = [], tree["spec"]
+    field_errors, spec = [], tree["spec"]
     if spec.get("preserveUnknownFields"):
         at = ROOT.child("spec", "preserveUnknownFields")
-        found.append(errors.invalid(at, value=True, detail="must be false"))
+        field_errors.append(errors.invalid(at, value=True, detail="must be false"))
     for index, version in enumerate(spec["versions"]):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is not None:
             at = ROOT.child("spec", "versions").index(index).child("schema", "openAPIV3Schema")
-            found += check_structural(schema, at)
-    return errors.aggregate(found)
+            field_errors += check_structural(schema, at)
+    return errors.aggregate(field_errors)
 
 
 def with_structure(old: ReadOnlyTree, problem: str, now: datetime) -> Tree | None:
@@ -225,8 +225,10 @@ def with_structure(old: ReadOnlyTree, problem: str, now: datetime) -> Tree | Non
         return with_condition(old, _condition("NonStructuralSchema", "True", "Violations", problem), now)
     if conditions.get(old, "NonStructuralSchema") is None:
         return None
-    listed = [one for one in conditions.of(old) if one.get("type") != "NonStructuralSchema"]
-    return {**old, "status": {**old["status"], "conditions": listed}}
+    remaining = [
+        condition for condition in conditions.of(old) if condition.get("type") != "NonStructuralSchema"
+    ]
+    return {**old, "status": {**old["status"], "conditions": remaining}}
 
 
 # --- the end

@@ -65,14 +65,14 @@ _UNSPECIFIED: Final = object()
 
 def _duplicate_errors(values: Sequence[Any], reported_values: Sequence[Any], path: Path) -> list[FieldError]:
     """Return an error for the second of equal values; further ones are not reported."""
-    found = []
+    field_errors = []
     seen: dict[object, int] = {}
     for index, value in enumerate(values):
         identity = _identity(value)
         times = seen[identity] = seen.get(identity, 0) + 1
         if times == 2:
-            found.append(errors.duplicate(path.index(index), reported_values[index]))
-    return found
+            field_errors.append(errors.duplicate(path.index(index), reported_values[index]))
+    return field_errors
 
 
 def _identity(value: Any) -> object:
@@ -95,19 +95,19 @@ def _elements(schema: Schema) -> Check | None:
 
 def _members(schema: Schema) -> Check | None:
     checkers = {name: lists_checker(inner) for name, inner in properties(schema).items()}
-    known = {name: inner for name, inner in checkers.items() if inner is not None}
+    member_checks = {name: inner for name, inner in checkers.items() if inner is not None}
     others = values(schema)
     rest = None if others is None or others is ANYTHING else lists_checker(others)
-    if not known and rest is None:
+    if not member_checks and rest is None:
         return None
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         for name, item in value.items() if isinstance(value, dict) else ():
-            if name in known:
-                found += known[name](item, path.child(name))
+            if name in member_checks:
+                field_errors += member_checks[name](item, path.child(name))
             elif rest is not None and name not in properties(schema):
-                found += rest(item, path.key(name))
-        return found
+                field_errors += rest(item, path.key(name))
+        return field_errors
 
     return check

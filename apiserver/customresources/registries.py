@@ -126,19 +126,19 @@ class AllRules:
         custom = self._custom(resource)
         if custom is None:
             return self._built_in.check_create(resource, tree)
-        found = objectmeta.check(tree, _NAMES, namespaced=resource.namespaced)
-        return custom.check(tree, of_metadata=found)
+        field_errors = objectmeta.check(tree, _NAMES, namespaced=resource.namespaced)
+        return custom.check(tree, of_metadata=field_errors)
 
     def check_update(
         self, resource: Resource, subresource: str, new: Tree, old: Tree
     ) -> Sequence[FieldError]:
-        found = self._built_in.check_update(resource, subresource, new, old)
+        field_errors = self._built_in.check_update(resource, subresource, new, old)
         custom = self._custom(resource)
         if custom is None:
-            return found
-        of_metadata = objectmeta.check_update(new, old) if found else ()
+            return field_errors
+        of_metadata = objectmeta.check_update(new, old) if field_errors else ()
         check = custom.check_status if subresource == "status" else custom.check
-        return check(new, old, of_metadata=[*found, *of_metadata])
+        return check(new, old, of_metadata=[*field_errors, *of_metadata])
 
     def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
         """Upstream checks the finalizers of custom objects no further than to say which others may use as well."""

@@ -34,13 +34,13 @@ class _OutOfBudget(Exception):
 
 class _Run(Struct):
     budget: int = BUDGET
-    found: list[FieldError] = field(default_factory=list)
+    errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     has_faults: bool = False
     """Whether values may be of other types than the schema declares."""
 
     def end(self, error: FieldError) -> None:
-        self.found.append(error)
+        self.errors.append(error)
         raise _OutOfBudget
 
 
@@ -108,7 +108,7 @@ class RuleNode(Struct, frozen=True):
         variables = _Variables(self.convert, location, has_faults=run.has_faults)
         for rule in self.rules:
             if rule.error:
-                run.found.append(
+                run.errors.append(
                     errors.invalid(location.path, self.kind, f"rule compile error: {rule.error}")
                 )
             elif rule.compiled is not None and (
@@ -128,7 +128,7 @@ class RuleNode(Struct, frozen=True):
             run.end(errors.invalid(location.path, self.kind, f"{text}: {_name(rule)}"))
         except CelError as error:
             self._charge(run, location, error.cost)
-            run.found.append(errors.invalid(location.path, self.kind, _failure(error, rule)))
+            run.errors.append(errors.invalid(location.path, self.kind, _failure(error, rule)))
         else:
             self._charge(run, location, cost)
             if holds is not True:
@@ -153,7 +153,7 @@ class RuleNode(Struct, frozen=True):
         if not rule.uses_old and location.is_unchanged():
             run.warnings.append(str(error))
         else:
-            run.found.append(error)
+            run.errors.append(error)
         if ends:
             raise _OutOfBudget
 
@@ -246,7 +246,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
         run = _Run(has_faults=may_have_faults(tree))
         with suppress(_OutOfBudget):
             node.check(run, _Location(ROOT, tree, old, schema))
-        return run.found, run.warnings
+        return run.errors, run.warnings
 
     return check
 

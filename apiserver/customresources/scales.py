@@ -82,9 +82,9 @@ def _field(path: tuple[str, ...]) -> Any:
 
 
 def _accessor_error(path: tuple[str, ...], value: Any, expected: str) -> AccessorError:
-    found = _GO_TYPES[value.__class__]
+    actual_type = _GO_TYPES[value.__class__]
     return AccessorError(
-        f".{'.'.join(path)} accessor error: {_go_text(value)} is of the type {found}, expected {expected}"
+        f".{'.'.join(path)} accessor error: {_go_text(value)} is of the type {actual_type}, expected {expected}"
     )
 
 

@@ -38,14 +38,14 @@ def kind_type(name: str, schema: Schema, metadata: Type) -> Type:
 
 def load_all(of: Type) -> Type:
     """Make the fields of a kind's type now, and of all types in it, without the lock of the property."""
-    left = [of]
-    while left:
-        one = left.pop()
-        if isinstance(one.load, partial) and one.load.func is _fields:
-            fields = vars(one)["fields"] = one.load()
-            left += (field.type for field in fields.values())
-        if one.element is not None:
-            left.append(one.element)
+    pending = [of]
+    while pending:
+        current = pending.pop()
+        if isinstance(current.load, partial) and current.load.func is _fields:
+            fields = vars(current)["fields"] = current.load()
+            pending += (field.type for field in fields.values())
+        if current.element is not None:
+            pending.append(current.element)
     return of
 
 

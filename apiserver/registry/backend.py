@@ -215,11 +215,11 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     def resource_cache(self, resource: GroupResource) -> ResourceCache:
         """Return what the watch cache has of a resource; found once, for admission looks at every write."""
-        found = self.resource_caches.get(resource)
-        if found is None:
+        cache = self.resource_caches.get(resource)
+        if cache is None:
             folder = self.layout.resource_cache(self.rows[resource])
-            found = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
-        return found
+            cache = self.resource_caches[resource] = self.watch_cache.resource_cache(folder)
+        return cache
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """An object as it is now."""
@@ -229,9 +229,9 @@ class Backend(Struct, frozen=True, kw_only=True):
 
     def _read(self, prefix: bytes, kv: KeyValue) -> Stored:
         """The object of a value; a value that the watch cache has read already is not checked again."""
-        known = self.watch_cache.at_revision(prefix, kv.key, kv.mod_revision)
-        if known is not None:
-            return known
+        cached_object = self.watch_cache.at_revision(prefix, kv.key, kv.mod_revision)
+        if cached_object is not None:
+            return cached_object
         try:
             return self.watch_cache.read(prefix, kv)
         except Exception as error:

@@ -54,11 +54,11 @@ class ComponentStatuses:
     async def list(self, backend: Backend, call: Call) -> ListAnswer:
         options = list_options(call)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
-        found = await asyncio.gather(*(self._look(backend, call, name) for name in (*URLS, STORE)))
+        statuses = await asyncio.gather(*(self._look(backend, call, name) for name in (*URLS, STORE)))
         return ListAnswer(
             api_version=call.resource.api_version,
             kind=call.resource.list_kind,
-            items=[one for one in found if matches is None or matches(one)],
+            items=[item for item in statuses if matches is None or matches(item)],
             metadata={},
         )
 

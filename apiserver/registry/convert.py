@@ -228,7 +228,7 @@ async def to_client_version(
         tolerant = tolerant_client_version_converter(backend, resource)
         assert tolerant is not None
         converted = await yield_between_batches(tolerant, answer.items, size=_size, worker=backend.worker)
-        return replace(answer, items=[one for one in converted if one is not None])
+        return replace(answer, items=[item for item in converted if item is not None])
     if answer.stored is not None:
         try:
             stored = await backend.worker.run(_size(answer.stored), show, answer.stored)

@@ -203,9 +203,9 @@ async def _insert(
     result = await backend.kv.txn(transaction)
     if result.succeeded:
         return ObjectAnswer(code=201, stored=Stored(key, value, result.revision))
-    found = result.results[0]
-    assert isinstance(found, RangeResult)
-    if found.count:
+    range_result = result.results[0]
+    assert isinstance(range_result, RangeResult)
+    if range_result.count:
         raise _already_exists(resource, name, await _find_readable(backend, attributes, name))
     return None
 

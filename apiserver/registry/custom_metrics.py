@@ -71,23 +71,23 @@ class CustomMetrics:
 
     def metric_names(self) -> Iterator[tuple[str, bool]]:
         """Yield the names of metrics as in discovery, such as `pods/requests`, and whether they are namespaced."""
-        found: dict[str, bool] = {}
+        namespaced_by_name: dict[str, bool] = {}
         kinds = {(row.group, row.kind): row for row in self._backend.rows.values()}
         for tree in self._all(CUSTOM_METRICS):
             reference = (tree.get("spec") or {}).get("resourceRef") or {}
             row = kinds.get((_group_of(reference), reference.get("kind") or ""))
             if row is not None:
-                names = [one["name"] for one in tree["spec"].get("metrics") or ()]
-                found |= {f"{row.group_resource}/{name}": row.namespaced for name in names}
+                names = [metric["name"] for metric in tree["spec"].get("metrics") or ()]
+                namespaced_by_name |= {f"{row.group_resource}/{name}": row.namespaced for name in names}
         for resource in (RESOURCE_USAGES, CLUSTER_RESOURCE_USAGES):
             for tree in self._all(resource):
                 for rule in (tree.get("spec") or {}).get("usages") or ():
-                    found |= {
+                    namespaced_by_name |= {
                         f"pods/{name}": True
                         for name in rule.get("usage") or ()
                         if name not in MEASURED_RESOURCES
                     }
-        yield from sorted(found.items())
+        yield from sorted(namespaced_by_name.items())
 
     def external_names(self) -> list[str]:
         return sorted({_name_of(tree) for tree in self._all(EXTERNAL_METRICS)})
@@ -97,8 +97,8 @@ class CustomMetrics:
         if name != ALL:
             stored = self._backend.find_cached(row.group_resource, scope, name)
             return () if stored is None else (stored,)
-        found = self._backend.all_seen(row.group_resource, scope)
-        return [stored for stored in found if selector.matches(stored.labels)]
+        objects = self._backend.all_seen(row.group_resource, scope)
+        return [stored for stored in objects if selector.matches(stored.labels)]
 
     def _value(self, row: Resource, stored: Stored, metric: str, measure: Measure) -> str | None:
         tree = stored.tree()
@@ -107,7 +107,7 @@ class CustomMetrics:
             reference = spec.get("resourceRef") or {}
             is_of_kind = (_group_of(reference), reference.get("kind")) == (row.group, row.kind)
             if is_of_kind and _selects(spec.get("selector") or {}, tree):
-                named = [one for one in spec.get("metrics") or () if one["name"] == metric]
+                named = [entry for entry in spec.get("metrics") or () if entry["name"] == metric]
                 if values := _values(named):
                     return values[0]
         if row.group_resource != PODS or metric in MEASURED_RESOURCES:
@@ -165,7 +165,7 @@ def _name_of(external: ReadOnlyTree) -> str:
 
 
 def _values(metrics: Iterable[ReadOnlyTree]) -> list[str]:
-    return [str(quantity.from_json(one["value"])) for one in metrics if one.get("value") is not None]
+    return [str(quantity.from_json(metric["value"])) for metric in metrics if metric.get("value") is not None]
 
 
 def _list(kind: str, api_version: str, items: list[Tree]) -> Tree:

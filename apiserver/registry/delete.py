@@ -54,12 +54,12 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
     """Delete the objects of a list; return the list."""
     await select_by(backend, call, list_options(call))  # errors of list options are reported first
     options = await backend.begin(call, _options, backend, call)
-    found = await list_objects(backend, call)
-    for stored in found.items:
+    answer = await list_objects(backend, call)
+    for stored in answer.items:
         await yield_to_loop()  # a store in memory is never waited for
         name = stored.key.rpartition(b"/")[2].decode()
         namespace = stored.key.split(b"/")[-2].decode() if call.resource.namespaced else ""
-        one = Call(
+        object_call = Call(
             verb=COLLECTION,
             resource=call.resource,
             namespace=namespace,
@@ -68,12 +68,12 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
             query=call.query,
         )
         try:
-            await delete_as(backend, one, options)
+            await delete_as(backend, object_call, options)
         except status.NotFound:
             continue  # another write came first
     if not options.dry_run and not _has_selector(call):
         await _delete_unreadable(backend, call)
-    return found
+    return answer
 
 
 def _has_selector(call: Call) -> bool:
@@ -210,10 +210,10 @@ def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) 
 def _mark_sooner(tree: Tree, grace_period: int | None) -> Tree | None:
     """Shorten the grace period of a pending deletion; None if it would not be shorter."""
     meta = tree["metadata"]
-    left: int = meta.get("deletionGracePeriodSeconds", 0)
-    if grace_period is None or grace_period >= left:
+    remaining: int = meta.get("deletionGracePeriodSeconds", 0)
+    if grace_period is None or grace_period >= remaining:
         return None
-    end = after(parse_time(meta["deletionTimestamp"]), -span_of(left - grace_period))
+    end = after(parse_time(meta["deletionTimestamp"]), -span_of(remaining - grace_period))
     meta |= {"deletionTimestamp": format_time(end), "deletionGracePeriodSeconds": grace_period}
     return tree
 

@@ -148,12 +148,12 @@ def check_own_preconditions(
     subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree
 ) -> None:
     """The same for a resource that compares them itself, with its own messages."""
-    for field, expected, found in (
+    for field, expected, actual in (
         ("UID", options.uid, metadata["uid"]),
         ("ResourceVersion", options.version, metadata["resourceVersion"]),
     ):
-        if expected is not None and expected != found:
+        if expected is not None and expected != actual:
             problem = (
-                f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {found}"
+                f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
             )
             raise status.conflict(subject, name, problem)

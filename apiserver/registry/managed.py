@@ -29,10 +29,10 @@ _UNKNOWN_VERSION: Final = "request to convert CR to an invalid group/version: {}
 def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
     """The manager of a resource's fields for one way to write it, made when it is first needed."""
     key = resource, subresource
-    found = backend.field_managers.get(key)
-    if found is None:
-        found = backend.field_managers[key] = _make(backend, resource, subresource)
-    return found
+    manager = backend.field_managers.get(key)
+    if manager is None:
+        manager = backend.field_managers[key] = _make(backend, resource, subresource)
+    return manager
 
 
 def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
@@ -44,7 +44,7 @@ def _make(backend: Backend, resource: Resource, subresource: str) -> FieldManage
     every = (version, *resource.relabelled, *_other_versions(backend, resource))
     versions = Versions(
         own=version,
-        atoms={one: atom_of(backend.schemas.kind(one, kind)) for one in every},
+        atoms={api_version: atom_of(backend.schemas.kind(api_version, kind)) for api_version in every},
         reset_fields=dict.fromkeys(every, resets),
         convert=_converter(backend, resource),
         unknown_version=_UNKNOWN_VERSION if resource.custom else "",

@@ -48,7 +48,7 @@ def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
     if len(references) < 2 or len({reference.get("uid") for reference in references}) == len(references):
         return tree
     owners_by_uid: dict[str, list[Tree]] = {}
-    found, duplicates = [], []
+    unique_references, duplicates = [], []
     for reference in references:
         uid = reference.get("uid", "")
         same = owners_by_uid.setdefault(uid, [])
@@ -56,11 +56,11 @@ def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
             duplicates.append(uid)
         else:
             same.append(reference)
-            found.append(reference)
+            unique_references.append(reference)
     if not duplicates:
         return tree
     call.warn(_DUPLICATES.format(when=when, uids=", ".join(duplicates)))
-    return {**tree, "metadata": {**tree["metadata"], "ownerReferences": found}}
+    return {**tree, "metadata": {**tree["metadata"], "ownerReferences": unique_references}}
 
 
 def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:

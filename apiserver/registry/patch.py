@@ -210,17 +210,22 @@ def _decode_patched(
         before = old if backend.conversion(call.resource) is None else None
         strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
-        known = {field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)}
-        decoded = patch.language.decode(backend, patched | known, named, strict=strict, before=before)
+        type_meta = {
+            field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)
+        }
+        decoded = patch.language.decode(backend, patched | type_meta, named, strict=strict, before=before)
     except DecodeError as error:
         outcome = Outcome(backend, patch, patched, old, not call.resource.custom)
         raise _refused_object(outcome, error) from error
-    found = [*patch.complaints, *(sorted(decoded.strict) if patch.language.shows_patch else decoded.strict)]
-    if found and options.field_validation == "Strict":
-        problem = DecodeError(f"strict decoding error: {', '.join(found)}")
+    strict_errors = [
+        *patch.complaints,
+        *(sorted(decoded.strict) if patch.language.shows_patch else decoded.strict),
+    ]
+    if strict_errors and options.field_validation == "Strict":
+        problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
         outcome = Outcome(backend, patch, patched, old, not call.resource.custom)
         raise _refused_object(outcome, problem)
-    call.warnings += as_warnings(found)
+    call.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
     try:
         backend.rules.default(kind["apiVersion"], kind["kind"], new_object)

@@ -84,16 +84,16 @@ async def _first_items(
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
     if remote_conversion(backend, call.resource) is not None:
         client_objects = await shown_objects(backend, call.resource, resource_cache.select(scope))
-        found = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
-        return found[:limit] if limit else found, len(found)
+        items = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
+        return items[:limit] if limit else items, len(items)
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         # The index of a label is made of all objects at once: their labels are read before.
         await filter_in_slices(attrgetter("labels"), list(resource_cache))
         await backend.watch_cache.wait_consistent()
-    found = await filter_in_slices(
+    items = await filter_in_slices(
         chosen.matches, resource_cache.select(scope, chosen.label), cost=chosen.cost
     )
-    return found[:limit] if limit else found, len(found)
+    return items[:limit] if limit else items, len(items)
 
 
 def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
@@ -148,10 +148,10 @@ async def _page_at_revision(
     """Return a page at an exact revision, read from the store."""
     prefix = backend.layout.scope(call.resource, call.namespace)
     start, end = prefix + position.start.encode(), prefix_end(prefix)
-    found: list[Stored] = []
+    items: list[Stored] = []
     revision, remaining, more = max(position.revision, 0), 0, True
-    while more and not (options.limit and len(found) >= options.limit):
-        page_size = options.limit - len(found) if options.limit else 0
+    while more and not (options.limit and len(items) >= options.limit):
+        page_size = options.limit - len(items) if options.limit else 0
         request = Range(key=start, range_end=end, revision=revision, limit=page_size)
         try:
             page = await backend.kv.range(request)
@@ -166,7 +166,7 @@ async def _page_at_revision(
             read = await filter_in_slices(
                 chosen.matches, await shown_objects(backend, call.resource, read), cost=chosen.cost
             )
-        found += read
+        items += read
         more, remaining = page.more, page.count - len(page.kvs)
         if page.kvs:
             start = page.kvs[-1].key + b"\x00"
@@ -176,7 +176,7 @@ async def _page_at_revision(
         metadata["continue"] = _token(backend, call, start.removesuffix(b"\x00"), revision)
         if chosen.matches is None:
             metadata["remainingItemCount"] = remaining
-    return _answer(call, found, metadata)
+    return _answer(call, items, metadata)
 
 
 def _expired_error(options: ListOptions, position: Continuation) -> Expired:

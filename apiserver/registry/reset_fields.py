@@ -59,10 +59,11 @@ def _with_each(base: Any, source: Any, path: Path) -> Any:
         return _with_value(base, path, _get(source, path))
     at = path.index(EACH)
     base_elements, source_elements = _get(base, path[:at]) or [], _get(source, path[:at]) or []
-    if [one.get("name") for one in base_elements] != [other.get("name") for other in source_elements]:
+    if [element.get("name") for element in base_elements] != [other.get("name") for other in source_elements]:
         return _with_value(base, path[:at], source_elements or None)
     rest = path[at + 1 :]
     elements = [
-        _with_each(one, other, rest) for one, other in zip(base_elements, source_elements, strict=True)
+        _with_each(element, other, rest)
+        for element, other in zip(base_elements, source_elements, strict=True)
     ]
     return _with_value(base, path[:at], elements or None)

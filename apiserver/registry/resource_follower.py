@@ -52,12 +52,12 @@ class ChangedKeys:
         self._has_missed = True
         self._changed.set()
 
-    def take(self, known: Iterable[bytes] = ()) -> Sequence[bytes]:
-        """Return the changed keys: after missed changes all keys in the cache and all `known` ones."""
+    def take(self, known_keys: Iterable[bytes] = ()) -> Sequence[bytes]:
+        """Return the changed keys: after missed changes all keys in the cache and all `known_keys`."""
         keys, self._keys = self._keys, {}
         if self._has_missed:
             self._has_missed = False
-            keys = dict.fromkeys((*self._cache.objects, *known))
+            keys = dict.fromkeys((*self._cache.objects, *known_keys))
         return [*keys]
 
 

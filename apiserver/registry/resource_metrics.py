@@ -119,8 +119,10 @@ class ResourceMetrics:
     async def list_nodes(self, backend: Backend, call: Call) -> ListAnswer:
         options, measure = list_options(call), Measure(backend, self._expressions)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
-        chosen = [one for one in backend.all_seen(NODES) if matches is None or matches(one)]
-        nodes = [node for one in chosen if (node := measure.ready_node(meta.name(one.tree()))) is not None]
+        chosen = [stored for stored in backend.all_seen(NODES) if matches is None or matches(stored)]
+        nodes = [
+            node for stored in chosen if (node := measure.ready_node(meta.name(stored.tree()))) is not None
+        ]
         used = await self._used_on_nodes(backend, measure, {meta.name(node) for node in nodes})
         return _list(call, [_node_metrics(backend, node, used.get(meta.name(node), {})) for node in nodes])
 

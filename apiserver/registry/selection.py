@@ -98,9 +98,9 @@ def _fields(resource: Resource, text: str) -> fields.Selector:
         selector = fields.parse(text)
     except FieldSelectorError as error:
         raise status.BadRequest(str(error)) from error
-    known = selectable_fields(resource)
+    supported_fields = selectable_fields(resource)
     for term in selector.terms:
-        if term.field not in known:
+        if term.field not in supported_fields:
             raise status.BadRequest(_unsupported_message(resource, term.field))
     return selector
 

@@ -89,8 +89,8 @@ async def change(
         new = await run(size, to_stored, backend, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(backend, call, options, new, old)
-        for one in (old, raw, new):
-            one["metadata"].pop("resourceVersion", None)
+        for tree in (old, raw, new):
+            tree["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
         to_store = await to_storage(backend, call, new)
         if to_store == raw and not stored.is_outdated:

@@ -42,7 +42,7 @@ BINDINGS: OwnVerbs = {(GroupResource("", "bindings"), ""): {"create": binding.cr
 
 
 def find_verb(own_verbs: OwnVerbs, resource: GroupResource, subresource: str, name: str) -> Verb | None:
-    found = own_verbs.get((resource, subresource))
-    if found is None:
-        found = SUBRESOURCES.get(subresource, {}) if subresource else MAIN
-    return found.get(name)
+    verbs = own_verbs.get((resource, subresource))
+    if verbs is None:
+        verbs = SUBRESOURCES.get(subresource, {}) if subresource else MAIN
+    return verbs.get(name)

@@ -88,7 +88,7 @@ class Stream:
         """Queue the objects that exist as ADDED events."""
         matches = self._selected
         objects = stored if matches is None else filter(matches, stored)
-        self._queue += [Event(ADDED, one) for one in objects]
+        self._queue += [Event(ADDED, item) for item in objects]
         self.version = version
         self._begin_count()
 
@@ -100,7 +100,7 @@ class Stream:
         self.version = version
         matches = self._selected
         objects = stored if matches is None else await filter_in_slices(matches, stored, cost=self._cost)
-        events = [Event(ADDED, one) for one in objects]
+        events = [Event(ADDED, item) for item in objects]
         if bookmark:
             events.append(Event(BOOKMARK, version=version, ends_initial=True))
         self._queue = events + self._queue
@@ -168,7 +168,7 @@ class Stream:
             changes = [event.change for event in events if event.change is not None]
             items += [change.before for change in changes if change.before is not None]
         converted_objects = (
-            {(one.key, one.revision): one for one in await remote.show(items)} if items else {}
+            {(item.key, item.revision): item for item in await remote.show(items)} if items else {}
         )
         converted_events: list[Event] = []
         for event in events:

@@ -40,15 +40,15 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
         return Response(condition, headers=headers)
     headers["Accept-Ranges"] = "bytes"
     size, range_header = len(content.body), request.header("Range")
-    found = _ranges(range_header, size) if range_header and _takes_range(request, content) else ()
-    if isinstance(found, str):
+    ranges = _ranges(range_header, size) if range_header and _takes_range(request, content) else ()
+    if isinstance(ranges, str):
         error_headers = {"Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
-        if found == _NO_PART:
+        if ranges == _NO_PART:
             error_headers["Content-Range"] = f"bytes */{size}"
-        return Response(416, [f"{found}\n".encode()], "text/plain; charset=utf-8", headers=error_headers)
-    if len(found) != 1:  # no multipart ranges: RFC 9110 allows to send the whole
+        return Response(416, [f"{ranges}\n".encode()], "text/plain; charset=utf-8", headers=error_headers)
+    if len(ranges) != 1:  # no multipart ranges: RFC 9110 allows to send the whole
         return Response(200, [content.body], content.content_type, headers=headers)
-    start, end = found[0]
+    start, end = ranges[0]
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     return Response(206, [content.body[start:end]], content.content_type, headers=headers)
 
@@ -106,14 +106,14 @@ def _ranges(header: str, size: int) -> Sequence[tuple[int, int]] | str:
     parts = [part for part in rest.split(",") if part.strip()]
     if unit != "bytes" or len(parts) > MAX_RANGES:
         return "invalid range"
-    found = []
+    ranges = []
     for part in parts:
-        one = _range(part, size)
-        if one is None:
+        byte_range = _range(part, size)
+        if byte_range is None:
             return "invalid range"
-        if one[0] < size:
-            found.append(one)
-    return found if found or not parts else _NO_PART
+        if byte_range[0] < size:
+            ranges.append(byte_range)
+    return ranges if ranges or not parts else _NO_PART
 
 
 def _range(text: str, size: int) -> tuple[int, int] | None:

@@ -57,12 +57,12 @@ class Flows:
             *(user.name, tuple(user.groups), info.verb, info.group, info.resource, info.subresource),
             info.namespace if info.is_resource else info.path,
         )
-        found = self._heads.get(key)
-        if found is None:
+        head = self._heads.get(key)
+        if head is None:
             if len(self._heads) >= MOST_KNOWN:
                 self._heads.clear()
-            found = self._heads[key] = self._find(user, info)
-        return found
+            head = self._heads[key] = self._find(user, info)
+        return head
 
     def _find(self, user: User, info: RequestInfo) -> str:
         for schema in self._schemas:
@@ -74,7 +74,7 @@ class Flows:
         """All schemas whose level is there, in the order in which they are tried."""
         schemas, levels = self._caches
         uids = {meta.name(tree): meta.uid(tree) for tree in (stored.tree() for stored in levels)}
-        found = []
+        ranked_schemas = []
         for stored in schemas:
             try:
                 tree = stored.tree()
@@ -83,10 +83,10 @@ class Flows:
                 if level is not None:
                     head = f"{_SCHEMA}: {meta.uid(tree)}\r\n{_LEVEL}: {level}\r\n"
                     schema = _Schema(spec.get("rules") or (), head)
-                    found.append((spec.get("matchingPrecedence", 0), name, schema))
+                    ranked_schemas.append((spec.get("matchingPrecedence", 0), name, schema))
             except OF_WRONG_TYPES as error:
                 self._backend.watch_cache.report_malformed(stored, error)
-        return [schema for _, _, schema in sorted(found, key=lambda each: each[:2])]
+        return [schema for _, _, schema in sorted(ranked_schemas, key=lambda each: each[:2])]
 
 
 def with_flow_headers(handle: Handle, config: Config) -> Handle:

@@ -315,10 +315,10 @@ def _key_problem(key: str) -> str:
     domain, slash, path = key.partition("/")
     if not (slash and domain and path):
         return str(errors.invalid(at, key, 'must be a domain-prefixed path (such as "acme.io/foo")'))
-    found = [errors.invalid(at, domain, problem) for problem in names.check_dns1123_subdomain(domain)]
+    key_errors = [errors.invalid(at, domain, problem) for problem in names.check_dns1123_subdomain(domain)]
     if not set(path) <= _OF_PATHS:
-        found.append(errors.invalid(at, path, _NO_PATH))
-    texts = list(map(str, found))
+        key_errors.append(errors.invalid(at, path, _NO_PATH))
+    texts = list(map(str, key_errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 

@@ -88,13 +88,13 @@ def _family(metric: Metric) -> bytes:
 
 def _value(kind: str, samples: Sequence[Sample]) -> bytes:
     if kind == "histogram":
-        found = {sample.name.rpartition("_")[2]: sample.value for sample in samples}
+        values = {sample.name.rpartition("_")[2]: sample.value for sample in samples}
         buckets = [
             _part(3, _number(1, int(sample.value)) + _double(2, float(sample.labels["le"])))
             for sample in samples
             if "le" in sample.labels
         ]
-        totals = _number(1, int(found.get("count", 0))) + _double(2, found.get("sum", 0.0))
+        totals = _number(1, int(values.get("count", 0))) + _double(2, values.get("sum", 0.0))
         return _part(7, totals + b"".join(buckets))
     return _part(_VALUES.get(kind, 5), _double(1, samples[0].value))
 

@@ -72,8 +72,8 @@ class MetricsPages:
             raise NotFound("the server could not find the requested resource", Details())
         resource, _, group = group_resource.partition(".")
         about = GroupResource(group, resource)
-        found = await self._metrics.values(info.version, about, info.namespace, name, metric, selector)
-        return _json(request, found)
+        values = await self._metrics.values(info.version, about, info.namespace, name, metric, selector)
+        return _json(request, values)
 
     async def _external(self, request: Request) -> Response:
         info = request.info

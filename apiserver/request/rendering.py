@@ -74,7 +74,7 @@ class Renderer:
         if tree["kind"] == "Status":
             return write(tree, output.format)
         if output.view is View.PARTIAL:
-            _check_view(call, tree["apiVersion"], tree["kind"], output, listed=False)
+            _check_view(call, tree["apiVersion"], tree["kind"], output, is_list=False)
             return write(partial.of(tree, output.version), output.format)
         revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
         metadata = {"resourceVersion": revision} if revision else {}
@@ -96,7 +96,7 @@ class Renderer:
     async def _list(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
         """Render a list object by object."""
         if output.view is View.PARTIAL:
-            _check_view(call, answer.api_version, answer.kind, output, listed=True)
+            _check_view(call, answer.api_version, answer.kind, output, is_list=True)
             if not answer.items and output.format is not Format.PROTOBUF:
                 return [write(_head(answer, output) | {"items": None}, output.format)]
         shape, encode = _shape(answer, output), _ITEMS[output.format]
@@ -116,12 +116,12 @@ class Renderer:
                 return None
 
         all_made = await yield_between_batches(try_make, items, size=_size, worker=self._worker)
-        found = [one for one in all_made if one is not None]
+        results = [result for result in all_made if result is not None]
         for stored in left_out[:MAX_WARNINGS]:
             call.warn(
                 f"{stored.key.decode(errors='replace')} cannot be read and is omitted: delete it by name"
             )
-        return found
+        return results
 
     async def _table(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
         printer, items = self._printer(call.resource), answer.items
@@ -164,9 +164,9 @@ def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
     return answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT
 
 
-def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, listed: bool) -> None:
+def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:
     custom = call.resource.custom
-    partial.check_view(api_version, kind, listed=listed, wants_list=output.listed, custom=custom)
+    partial.check_view(api_version, kind, listed=is_list, wants_list=output.listed, custom=custom)
 
 
 def _size(stored: Stored) -> int:

@@ -88,15 +88,15 @@ async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Res
     replace = _first_value(request, "replace") == "true"
     try:
         name = _first_value(request, "name", "what was sent")
-        found = await asyncio.to_thread(check_snapshot, body, name)
-        revision = await restore(backend.kv, found, restore_target(backend.layout.root), replace=replace)
+        snapshot = await asyncio.to_thread(check_snapshot, body, name)
+        revision = await restore(backend.kv, snapshot, restore_target(backend.layout.root), replace=replace)
     except BadArchive as error:
         raise BadRequest(str(error)) from error
     except NotEmpty as error:
         raise Conflict(str(error)) from error
     await backend.watch_cache.wait_reached(revision)
-    LOG.warning("A snapshot with %d objects replaced all objects", found.count)
-    return Response(200, [orjson.dumps({"objects": found.count, "revision": revision})])
+    LOG.warning("A snapshot with %d objects replaced all objects", snapshot.count)
+    return Response(200, [orjson.dumps({"objects": snapshot.count, "revision": revision})])
 
 
 def _first_value(request: Request, name: str, default: str = "") -> str:

@@ -81,9 +81,9 @@ class Compactor:
         )
         self._revision = won.revision
         if not won.succeeded:
-            found = won.results[0]
-            assert isinstance(found, RangeResult)
-            self._turns = found.kvs[0].version if found.kvs else 0
+            range_result = won.results[0]
+            assert isinstance(range_result, RangeResult)
+            self._turns = range_result.kvs[0].version if range_result.kvs else 0
             return
         self._turns += 1
         if revision:

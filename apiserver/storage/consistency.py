@@ -54,15 +54,15 @@ class SelfCheck:
         wrong_keys: list[bytes] = []
         for resource_cache in self._watch_cache.claimed_caches():
             try:
-                found = await self._compare(resource_cache)
+                differing_keys = await self._compare(resource_cache)
             except KVError as error:
                 LOG.warning(
                     "The watch cache of %s could not be checked: %s", resource_cache.prefix.decode(), error
                 )
                 self._count(resource_cache.prefix, "error")
                 continue
-            self._count(resource_cache.prefix, "failure" if found else "success")
-            wrong_keys += found
+            self._count(resource_cache.prefix, "failure" if differing_keys else "success")
+            wrong_keys += differing_keys
         if wrong_keys:
             LOG.error(
                 "The watch cache differs from the store and is rebuilt: %d keys differ: %s",

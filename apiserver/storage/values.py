@@ -73,8 +73,8 @@ def _tree(value: bytes) -> Tree:
         raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
     if not (kind and api_version):
         raise Unreadable(f"a stored value has no kind or version: {value[:100]!r}")
-    found: Tree = tree
-    return found
+    typed_tree: Tree = tree
+    return typed_tree
 
 
 class TrustedValues:

@@ -246,7 +246,7 @@ class WatchCache:
 
     async def _list(self) -> None:
         """Read everything at one revision."""
-        found: dict[bytes, list[Stored]] = {}
+        objects_by_folder: dict[bytes, list[Stored]] = {}
         self.unreadable.clear()
         start, end, revision = self._root, prefix_end(self._root), 0
         while True:
@@ -257,17 +257,17 @@ class WatchCache:
                     folder = self._folder(kv.key)
                     stored = self._find_unchanged(folder, kv) or self._read_stored(folder, kv)
                     if stored is not None:
-                        found.setdefault(folder, []).append(stored)
+                        objects_by_folder.setdefault(folder, []).append(stored)
                 await yield_to_loop()
             if not page.more:
                 break
             start = page.kvs[-1].key + b"\x00"
-        self._fill(found, revision)
+        self._fill(objects_by_folder, revision)
 
-    def _fill(self, found: Mapping[bytes, Sequence[Stored]], revision: int) -> None:
-        for folder in self._resource_caches.keys() | found.keys():
+    def _fill(self, objects_by_folder: Mapping[bytes, Sequence[Stored]], revision: int) -> None:
+        for folder in self._resource_caches.keys() | objects_by_folder.keys():
             resource_cache = self._resource_caches.setdefault(folder, ResourceCache(folder))
-            resource_cache.reset(found.get(folder, ()), revision)
+            resource_cache.reset(objects_by_folder.get(folder, ()), revision)
         restarted = self._list_done.is_set()
         self._advance(revision)
         self._consistent.set()

@@ -38,13 +38,13 @@ class AccessReviews:
     async def rules(self, backend: Backend, call: Call) -> ObjectAnswer:
         tree = await question.read(backend, call, _check_namespace)
         rules = self._authorization.rules(call.user, tree["spec"]["namespace"])
-        found = {
+        review_status = {
             "resourceRules": list(rules.resources),
             "nonResourceRules": list(rules.paths),
             "incomplete": rules.is_incomplete,
             **question.without_empty({"evaluationError": rules.error}),
         }
-        return question.answer({**tree, "metadata": {}, "spec": {}}, found)
+        return question.answer({**tree, "metadata": {}, "spec": {}}, review_status)
 
     async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
         problem = ""
@@ -52,12 +52,13 @@ class AccessReviews:
             decision, reason = await self._authorization.authorize(_attributes(user, tree["spec"]))
         except AuthorizerFailed as error:
             decision, reason, problem = error.decision, error.reason, str(error)
-        found: Tree = {"allowed": decision is Decision.ALLOW}
+        review_status: Tree = {"allowed": decision is Decision.ALLOW}
         if decision is Decision.DENY:
-            found["denied"] = True
+            review_status["denied"] = True
         ignored = selectors.ignored_selectors(tree["spec"].get("resourceAttributes") or {})
         return question.answer(
-            tree, found | question.without_empty({"reason": reason, "evaluationError": problem or ignored})
+            tree,
+            review_status | question.without_empty({"reason": reason, "evaluationError": problem or ignored}),
         )
 
 

@@ -18,17 +18,17 @@ class TokenReviews:
         tree = await question.read(backend, call, _check_token)
         spec = tree["spec"]
         try:
-            found = await self._tokens.review(spec["token"], spec.get("audiences") or ())
+            review = await self._tokens.review(spec["token"], spec.get("audiences") or ())
         except BadToken as error:
             return question.answer(tree, {"user": {}, "error": str(error)})
-        if found.notes is not None:
-            call.annotations.update(found.notes.annotations)
-            for text in found.notes.warnings:
+        if review.notes is not None:
+            call.annotations.update(review.notes.annotations)
+            for text in review.notes.warnings:
                 call.warn(text)
         review_status = {
             "authenticated": True,
-            "user": user_info(found.user),
-            "audiences": list(found.audiences),
+            "user": user_info(review.user),
+            "audiences": list(review.audiences),
         }
         return question.answer(tree, question.without_empty(review_status))
 

@@ -55,13 +55,13 @@ def ignored_selectors(attributes: Mapping[str, Any]) -> str:
     """Return the errors of selectors that cannot be parsed in whole or in part, for the review's status."""
     selectors = (
         ("fieldSelector", _field_requirement_is_read, fields.parse),
-        ("labelSelector", lambda one: one.get("operator") in _OPERATORS, labels.parse),
+        ("labelSelector", lambda requirement: requirement.get("operator") in _OPERATORS, labels.parse),
     )
-    found = (
+    problems = (
         _ignored_requirements(attributes.get(name) or {}, name, is_read, parse)
         for name, is_read, parse in selectors
     )
-    return "; ".join(filter(None, found))
+    return "; ".join(filter(None, problems))
 
 
 def _ignored_requirements(
@@ -97,9 +97,9 @@ def field_selector(attributes: Mapping[str, Any]) -> str:
     if not requirements:
         return str(selector.get("rawSelector", ""))
     terms = (
-        Term(one.get("key", ""), one["values"][0], equal=one["operator"] == "In")
-        for one in requirements
-        if _field_requirement_is_read(one)
+        Term(requirement.get("key", ""), requirement["values"][0], equal=requirement["operator"] == "In")
+        for requirement in requirements
+        if _field_requirement_is_read(requirement)
     )
     return ",".join(map(str, terms))
 
@@ -110,7 +110,9 @@ def label_selector(attributes: Mapping[str, Any]) -> str:
     requirements = selector.get("requirements")
     if not requirements:
         return str(selector.get("rawSelector", ""))
-    return ",".join(_label_term(one) for one in requirements if one.get("operator") in _OPERATORS)
+    return ",".join(
+        _label_term(requirement) for requirement in requirements if requirement.get("operator") in _OPERATORS
+    )
 
 
 def _label_term(requirement: Mapping[str, Any]) -> str:

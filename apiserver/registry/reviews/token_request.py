@@ -78,10 +78,10 @@ class TokenRequests:
         )
 
     async def _get(self, resource: str, namespace: str, name: str) -> Tree:
-        found = await self._accounts.find(resource, namespace, name)
-        if found is None:
+        tree = await self._accounts.find(resource, namespace, name)
+        if tree is None:
             raise status.not_found(GroupResource("", resource), name)
-        return found
+        return tree
 
     async def _bound_objects(
         self, call: Call, reference: Mapping[str, Any] | None
@@ -95,16 +95,16 @@ class TokenRequests:
         resource = _BINDABLE.get((group, kind))
         if resource is None:
             raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
-        found = await self._get(resource, "" if resource == "nodes" else call.namespace, name)
-        uid = found["metadata"]["uid"]
+        bound_object = await self._get(resource, "" if resource == "nodes" else call.namespace, name)
+        uid = bound_object["metadata"]["uid"]
         if reference.get("uid", uid) != uid:
             expected_uid = reference["uid"]
             raise status.conflict(
                 GroupResource("", kind), name, _ANOTHER.format(expected=expected_uid, uid=uid)
             )
-        bound: dict[str, Reference | None] = {resource.removesuffix("s"): Reference.of(found)}
+        bound: dict[str, Reference | None] = {resource.removesuffix("s"): Reference.of(bound_object)}
         if resource == "pods":
-            bound["node"] = await self._node_of(found, call.name)
+            bound["node"] = await self._node_of(bound_object, call.name)
         return bound
 
     async def _node_of(self, pod: Tree, account: str) -> Reference | None:

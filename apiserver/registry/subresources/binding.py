@@ -73,9 +73,9 @@ async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, d
 def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:
     """Check the UID and resourceVersion of a binding, both optional, against the pod."""
     for field, display_name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        expected, found = binding["metadata"].get(field, ""), pod["metadata"][field]
-        if expected not in ("", found):
-            problem = f"Precondition failed: {display_name} in precondition: {expected}, {display_name} in object meta: {found}"
+        expected, actual = binding["metadata"].get(field, ""), pod["metadata"][field]
+        if expected not in ("", actual):
+            problem = f"Precondition failed: {display_name} in precondition: {expected}, {display_name} in object meta: {actual}"
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {problem}"
             raise status.conflict(PODS, meta.name(pod), text)
 

@@ -114,10 +114,10 @@ async def _evict_within_budget(backend: Backend, call: Call, options: DeleteOpti
 async def _budget_of(backend: Backend, pod: Tree) -> Tree | None:
     await backend.watch_cache.fresh()
     budgets = [stored.tree() for stored in backend.all_seen(BUDGETS, meta.namespace(pod))]
-    found = [budget for budget in budgets if _selects(budget, pod)]
-    if len(found) > 1:
+    matching_budgets = [budget for budget in budgets if _selects(budget, pod)]
+    if len(matching_budgets) > 1:
         raise ApiError(SEVERAL)
-    return found[0] if found else None
+    return matching_budgets[0] if matching_budgets else None
 
 
 def _selects(budget: Tree, pod: Tree) -> bool:

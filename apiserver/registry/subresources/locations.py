@@ -128,7 +128,11 @@ class Locator:
         if not subsets:
             raise _unavailable(f'no endpoints available for service "{name}"')
         for subset in self._rotate(subsets):
-            numbers = [one["port"] for one in subset.get("ports") or () if (one.get("name") or "") == port]
+            numbers = [
+                endpoint_port["port"]
+                for endpoint_port in subset.get("ports") or ()
+                if (endpoint_port.get("name") or "") == port
+            ]
             if not numbers:
                 continue
             for address in self._rotate(subset.get("addresses") or ()):
@@ -156,12 +160,14 @@ class Locator:
         reference = address.get("targetRef") or {}
         if reference.get("namespace") != call.namespace:
             return None
-        found = await self._backend.find(
+        stored = await self._backend.find(
             self._backend.rows[_PODS], call.namespace, reference.get("name") or ""
         )
-        pod = None if found is None else found.tree()
+        pod = None if stored is None else stored.tree()
         addresses = (
-            [] if pod is None else [one.get("ip") for one in (pod.get("status") or {}).get("podIPs") or ()]
+            []
+            if pod is None
+            else [entry.get("ip") for entry in (pod.get("status") or {}).get("podIPs") or ()]
         )
         return pod if address.get("ip") in addresses else None
 
@@ -171,15 +177,15 @@ class Locator:
         node = await self._read(call, _NODES, "", name)
         node_status = node.get("status") or {}
         addresses = node_status.get("addresses") or []
-        found = [
+        hosts = [
             address["address"] for kind in self._preferred for address in addresses if address["type"] == kind
         ]
-        if not found:
-            addresses_text = " ".join(f"{{{one['type']} {one['address']}}}" for one in addresses)
+        if not hosts:
+            addresses_text = " ".join(f"{{{address['type']} {address['address']}}}" for address in addresses)
             raise ApiError(f"no preferred addresses found; known addresses: [{addresses_text}]")
         endpoint = (node_status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         port = str(endpoint.get("Port") or KUBELET_PORT)
-        return NodeAddress(host=found[0], port=port, gateway=gateway_of(self._backend, node))
+        return NodeAddress(host=hosts[0], port=port, gateway=gateway_of(self._backend, node))
 
     async def _gateway_of_pod(self, pod: ReadOnlyTree) -> Gateway | None:
         name = pod["spec"].get("nodeName") or ""
@@ -188,10 +194,10 @@ class Locator:
 
     async def _read(self, call: Call, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
         """An object; as upstream, one that is not there is named as one of the requested resource."""
-        found = await self._backend.find(self._backend.rows[resource], namespace, name)
-        if found is None:
+        stored = await self._backend.find(self._backend.rows[resource], namespace, name)
+        if stored is None:
             raise status.not_found(call.resource.group_resource, name)
-        return found.tree()
+        return stored.tree()
 
 
 def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
@@ -199,8 +205,8 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
     key, value = SIMULATED
     if meta.annotations(node).get(key) != value:
         return None
-    found = backend.find_cached(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
-    data = {} if found is None else found.tree().get("data") or {}
+    config_map = backend.find_cached(_CONFIG_MAPS, _SYSTEM, _KUBELETS)
+    data = {} if config_map is None else config_map.tree().get("data") or {}
     host, _, port = (data.get("address") or "").rpartition(":")
     if not host or not port.isascii() or not port.isdecimal():
         return None
@@ -229,8 +235,8 @@ def _split_name(call: Call, kind: str) -> tuple[str, str, str]:
 
 
 def _pod_address(pod: ReadOnlyTree) -> str:
-    found = (pod.get("status") or {}).get("podIPs") or ()
-    return str(next((one["ip"] for one in found if one.get("ip")), ""))
+    pod_ips = (pod.get("status") or {}).get("podIPs") or ()
+    return str(next((entry["ip"] for entry in pod_ips if entry.get("ip")), ""))
 
 
 def _first_port(pod: ReadOnlyTree) -> str:

@@ -35,19 +35,19 @@ def _since_time(call: Call) -> str | None:
 
 
 def _check(call: Call, numbers: dict[str, int | None], since: str | None) -> None:
-    found = []
+    field_errors = []
     for name, least in (("tailLines", 0), ("limitBytes", 1)):
         value = numbers[name]
         if value is not None and value < least:
             problem = "must be greater than 0" if least else "must be greater than or equal to 0"
-            found.append(errors.invalid(ROOT.child(name), value, problem))
+            field_errors.append(errors.invalid(ROOT.child(name), value, problem))
     seconds = numbers["sinceSeconds"]
     if seconds is not None and since is not None:
         problem = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-        found.append(errors.forbidden(ROOT.child("[]"), problem))
+        field_errors.append(errors.forbidden(ROOT.child("[]"), problem))
     elif seconds is not None and seconds < 1:
-        found.append(errors.invalid(ROOT.child("sinceSeconds"), seconds, "must be greater than 0"))
+        field_errors.append(errors.invalid(ROOT.child("sinceSeconds"), seconds, "must be greater than 0"))
     if call.parameter("stream"):
-        found.append(errors.forbidden(ROOT.child("stream"), "may not be specified"))
-    if found:
-        raise status.invalid(_KIND, call.name, found)
+        field_errors.append(errors.forbidden(ROOT.child("stream"), "may not be specified"))
+    if field_errors:
+        raise status.invalid(_KIND, call.name, field_errors)

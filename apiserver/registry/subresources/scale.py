@@ -103,7 +103,7 @@ def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
 
 
 def _scale(tree: Tree, resource: Resource) -> Tree:
-    replicas, has = (
+    replicas, current_replicas = (
         _value_at(tree, resource.replicas.spec_path),
         _value_at(tree, resource.replicas.status_path) or 0,
     )
@@ -118,7 +118,9 @@ def _scale(tree: Tree, resource: Resource) -> Tree:
             field: tree["metadata"][field] for field in _METADATA_FIELDS if field in tree["metadata"]
         },
         "spec": {"replicas": replicas} if replicas else {},
-        "status": {"replicas": has, "selector": selector} if selector else {"replicas": has},
+        "status": {"replicas": current_replicas, "selector": selector}
+        if selector
+        else {"replicas": current_replicas},
     }
 
 
@@ -144,12 +146,12 @@ def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
 def _check(scale: Tree, replicas: int) -> list[FieldError]:
     """What is wrong with a Scale but for its managers, which are not read from it."""
     metadata = {name: value for name, value in scale["metadata"].items() if name != "managedFields"}
-    found = objectmeta.check(scale | {"metadata": metadata}, objectmeta.SUBDOMAIN, namespaced=True)
+    field_errors = objectmeta.check(scale | {"metadata": metadata}, objectmeta.SUBDOMAIN, namespaced=True)
     if replicas < 0:
-        found.append(
+        field_errors.append(
             errors.invalid(ROOT.child("spec", "replicas"), replicas, "must be greater than or equal to 0")
         )
-    return found
+    return field_errors
 
 
 def _replicas(scale: Mapping[str, Any]) -> int:

@@ -22,9 +22,9 @@ _OF_SCALE: Final[Path] = ("spec", "replicas")
 def of_scale(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
     """Those of an object's managers who manage its replicas, as managers of its Scale."""
     return [
-        {**one, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_OF_SCALE)}
-        for one in _told_apart(entries)
-        if _owns(one, path_in(one.get("apiVersion") or ""))
+        {**entry, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_OF_SCALE)}
+        for entry in _told_apart(entries)
+        if _owns(entry, path_in(entry.get("apiVersion") or ""))
     ]
 
 
@@ -38,26 +38,26 @@ def of_object(
     without a time; of entries that only their fields tell apart the last one counts at the next change; and an entry
     of a version that is not there any more goes.
     """
-    mine = {_identity(one): one for one in of_scale if _owns(one, _OF_SCALE)}
-    found = []
-    for one in _told_apart(entries):
-        path = path_in(one.get("apiVersion") or "")
+    mine = {_identity(entry): entry for entry in of_scale if _owns(entry, _OF_SCALE)}
+    managers = []
+    for entry in _told_apart(entries):
+        path = path_in(entry.get("apiVersion") or "")
         if path is None:
             continue
-        if not _owns(one, path) or mine.pop(_identity(one), {}):
-            found.append(one)
-        elif (rest := _remove_field(one["fieldsV1"], path)) is not None:
-            found.append({**one, "fieldsV1": rest})
-    found += (
-        {name: value for name, value in one.items() if name != "time"}
+        if not _owns(entry, path) or mine.pop(_identity(entry), {}):
+            managers.append(entry)
+        elif (rest := _remove_field(entry["fieldsV1"], path)) is not None:
+            managers.append({**entry, "fieldsV1": rest})
+    managers += (
+        {name: value for name, value in entry.items() if name != "time"}
         | {"apiVersion": api_version, "fieldsV1": _fields_of(path_in(api_version) or ())}
-        for one in mine.values()
+        for entry in mine.values()
     )
-    return sorted(found, key=_sort_key)
+    return sorted(managers, key=_sort_key)
 
 
 def _told_apart(entries: Sequence[Entry]) -> Iterable[Entry]:
-    return {_identity(one): one for one in entries}.values()
+    return {_identity(entry): entry for entry in entries}.values()
 
 
 def _sort_key(entry: Entry) -> tuple[str, ...]:
