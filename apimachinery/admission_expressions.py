@@ -100,7 +100,7 @@ def compile_expression(environment: Environment, text: str, returns: Sequence[Ty
         raise BadExpression(f"program instantiation failed: {error}", internal=True) from error
 
 
-class Has(Struct, frozen=True):
+class OptionalVariables(Struct, frozen=True):
     """Which variables there are besides the object, the old one, the request and the namespace."""
 
     params: bool = False
@@ -119,27 +119,31 @@ class _Structs:
         return STRUCTS.get(name) or (patches.struct_fields(name) if self._has_patches else None)
 
 
-def _environment(has: Has, variables: Mapping[str, Type] | None, language: Language) -> Environment:
+def _environment(
+    optional_variables: OptionalVariables, variables: Mapping[str, Type] | None, language: Language
+) -> Environment:
     known: dict[str, Type] = {
         "object": types.DYN,
         "oldObject": types.DYN,
         "namespaceObject": _k8s("Namespace"),
         "request": _k8s("AdmissionRequest"),
     }
-    if has.params:
+    if optional_variables.params:
         known["params"] = types.DYN
-    if has.authorizer:
+    if optional_variables.authorizer:
         known["authorizer"] = _k8s("authorization.Authorizer")
         known["authorizer.requestResource"] = _k8s("authorization.ResourceCheck")
     if variables is not None:
         known["variables"] = types.struct(_VARIABLES)
-    libraries = (Library(patches.DECLARED, patches.FUNCTIONS),) if has.patches else ()
-    return Environment(known, _Structs(variables, has_patches=has.patches), libraries, language=language)
+    libraries = (Library(patches.DECLARED, patches.FUNCTIONS),) if optional_variables.patches else ()
+    return Environment(
+        known, _Structs(variables, has_patches=optional_variables.patches), libraries, language=language
+    )
 
 
 @cache
-def _plain_environment(has: Has, language: Language) -> Environment:
-    return _environment(has, None, language)
+def _plain_environment(optional_variables: OptionalVariables, language: Language) -> Environment:
+    return _environment(optional_variables, None, language)
 
 
 _KEPT_KINDS: Final = frozenset(
@@ -165,23 +169,25 @@ class Compiler:
         self.language = language
         self.types: dict[str, Type] | None = {} if has_variables else None
         self.variables: dict[str, CompiledExpression | BadExpression] = {}
-        self._environments: dict[Has, Environment] = {}
+        self._environments: dict[OptionalVariables, Environment] = {}
 
-    def compile(self, text: str, returns: Sequence[Type], has: Has) -> CompiledExpression:
+    def compile(
+        self, text: str, returns: Sequence[Type], optional_variables: OptionalVariables
+    ) -> CompiledExpression:
         """Return the expression, or raise BadExpression."""
         try:
-            return compile_expression(self._environment(has), text, returns)
+            return compile_expression(self._environment(optional_variables), text, returns)
         except ResultTypeError as error:
             names = [type_.declared_name() for type_ in returns]
             return_types = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
             detail = f"must evaluate to {return_types} but got {error.type.declared_name()}"
             raise BadExpression(detail) from error
 
-    def add_variable(self, name: str, text: str, has: Has) -> None:
+    def add_variable(self, name: str, text: str, optional_variables: OptionalVariables) -> None:
         """Compile a variable; an error is found again by the expressions that use it."""
         assert self.types is not None
         try:
-            compiled = self.compile(text, ANY, has)
+            compiled = self.compile(text, ANY, optional_variables)
         except BadExpression as error:
             self.variables[name] = error
             self.types[name] = types.DYN
@@ -189,12 +195,14 @@ class Compiler:
         self.variables[name] = compiled
         self.types[name] = _variable_type(compiled.type)
 
-    def _environment(self, has: Has) -> Environment:
+    def _environment(self, optional_variables: OptionalVariables) -> Environment:
         if self.types is None:
-            return _plain_environment(has, self.language)
-        if has not in self._environments:
-            self._environments[has] = _environment(has, self.types, self.language)
-        return self._environments[has]
+            return _plain_environment(optional_variables, self.language)
+        if optional_variables not in self._environments:
+            self._environments[optional_variables] = _environment(
+                optional_variables, self.types, self.language
+            )
+        return self._environments[optional_variables]
 
 
 class TypeChecker:

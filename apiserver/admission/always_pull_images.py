@@ -27,9 +27,9 @@ class AlwaysPullImages(Plugin):
         spec: Tree = dict(pod["spec"])
         for name in _LISTS:
             if spec.get(name):
-                spec[name] = [{**one, "imagePullPolicy": _ALWAYS} for one in spec[name]]
+                spec[name] = [{**container, "imagePullPolicy": _ALWAYS} for container in spec[name]]
         if spec.get("volumes"):
-            spec["volumes"] = [_with_policy(one) for one in spec["volumes"]]
+            spec["volumes"] = [_with_policy(volume) for volume in spec["volumes"]]
         pod["spec"] = spec
 
     async def validate(self, _backend: Backend, attributes: Attributes) -> None:
@@ -54,14 +54,14 @@ def _has_new_images(attributes: Attributes, pod: ReadOnlyTree) -> bool:
 
 
 def _images(pod: ReadOnlyTree) -> set[str]:
-    return {one.get("image", "") for name in _LISTS for one in pod["spec"].get(name) or ()}
+    return {container.get("image", "") for name in _LISTS for container in pod["spec"].get(name) or ()}
 
 
 def _policies(spec: ReadOnlyTree) -> Iterator[tuple[Path, str]]:
     for name in _LISTS:
-        for index, one in enumerate(spec.get(name) or ()):
-            yield _SPEC.child(name).index(index).child("imagePullPolicy"), one.get("imagePullPolicy", "")
-    for index, one in enumerate(spec.get("volumes") or ()):
-        if (image := one.get("image")) is not None:
+        for index, entry in enumerate(spec.get(name) or ()):
+            yield _SPEC.child(name).index(index).child("imagePullPolicy"), entry.get("imagePullPolicy", "")
+    for index, entry in enumerate(spec.get("volumes") or ()):
+        if (image := entry.get("image")) is not None:
             path = _SPEC.child("volumes").index(index).child("image", "pullPolicy")
             yield path, image.get("pullPolicy", "")

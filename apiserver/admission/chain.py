@@ -105,8 +105,8 @@ PLUGINS: Sequence[type[Plugin]] = (
     AlwaysDeny,
 )
 OFF_BY_DEFAULT: Final = frozenset(
-    name_of(one)
-    for one in (
+    name_of(plugin)
+    for plugin in (
         AlwaysAdmit,
         NamespaceAutoProvision,
         NamespaceExists,
@@ -182,14 +182,14 @@ def plugins(
     outbound: Outbound | None = None,
 ) -> Iterator[Plugin]:
     """Make the plugins of one server."""
-    known, configured = (authorization, webhooks.equivalents), switches.configurations
+    dependencies, configured = (authorization, webhooks.equivalents), switches.configurations
     constructors: dict[type[Plugin], Callable[[], Plugin]] = {
-        MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, *known, metrics.mutating),
+        MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, *dependencies, metrics.mutating),
         MutatingAdmissionWebhook: partial(MutatingAdmissionWebhook, webhooks),
-        ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, *known, metrics.validating),
+        ValidatingAdmissionPolicy: partial(ValidatingAdmissionPolicy, *dependencies, metrics.validating),
         ValidatingAdmissionWebhook: partial(ValidatingAdmissionWebhook, webhooks),
         NodeRestriction: partial(NodeRestriction, authorization),
-        OwnerReferencesPermissionEnforcement: partial(OwnerReferencesPermissionEnforcement, *known),
+        OwnerReferencesPermissionEnforcement: partial(OwnerReferencesPermissionEnforcement, *dependencies),
         PodSecurity: partial(PodSecurity, configured.pod_security),
         PodNodeSelector: partial(PodNodeSelector, configured.node_selectors),
         PodTolerationRestriction: partial(PodTolerationRestriction, configured.tolerations),
@@ -199,9 +199,9 @@ def plugins(
         ImagePolicyWebhook: partial(_image_policy, configured.image_policy, outbound),
     }
     return (
-        constructors.get(one, one)()
-        for one in PLUGINS
-        if switches.is_on(name_of(one)) and not minors.is_before(minor, SINCE.get(one, minor))
+        constructors.get(plugin, plugin)()
+        for plugin in PLUGINS
+        if switches.is_on(name_of(plugin)) and not minors.is_before(minor, SINCE.get(plugin, minor))
     )
 
 
@@ -240,7 +240,7 @@ class _Step:
 
     def _find(self, backend: Backend, key: tuple[Operation, Target]) -> PluginSet:
         operation = key[0].value
-        found = [
+        plugin_runs = [
             (
                 run,
                 _ALWAYS if plugin.needs is None else backend.resource_cache(plugin.needs).objects,
@@ -250,7 +250,7 @@ class _Step:
             if plugin.handles(*key)
         ]
         self._plugin_sets[key] = plugin_set = PluginSet(
-            found, *self._metrics.durations(self._name, operation)
+            plugin_runs, *self._metrics.durations(self._name, operation)
         )
         return plugin_set
 
@@ -290,8 +290,10 @@ class Admission:
 
     def __init__(self, plugins: Sequence[Plugin], metrics: AdmissionMetrics | None = None) -> None:
         metrics = metrics or AdmissionMetrics()
-        mutating = [(one, one.mutate) for one in plugins if type(one).mutate is not Plugin.mutate]
-        validating = [(one, one.validate) for one in plugins if type(one).validate is not Plugin.validate]
+        mutating = [(plugin, plugin.mutate) for plugin in plugins if type(plugin).mutate is not Plugin.mutate]
+        validating = [
+            (plugin, plugin.validate) for plugin in plugins if type(plugin).validate is not Plugin.validate
+        ]
         self._mutating = _Step(ADMIT, mutating, metrics)
         self._validating = _Step(VALIDATE, validating, metrics)
 

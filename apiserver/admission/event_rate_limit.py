@@ -21,7 +21,7 @@ def _event_key(event: ReadOnlyTree) -> str:
     involved = event.get("involvedObject") or event.get("regarding") or {}
     parts = [source.get("component"), source.get("host")]
     names = ("kind", "namespace", "name", "uid", "apiVersion")
-    return "".join(one or "" for one in (*parts, *map(involved.get, names)))
+    return "".join(part or "" for part in (*parts, *map(involved.get, names)))
 
 
 KEYS: Final[Mapping[str, Callable[[Attributes], str]]] = {
@@ -84,7 +84,7 @@ class EventRateLimit(Plugin):
         if attributes.dry_run:
             return
         now = backend.clock.monotonic()
-        problems = [problem for one in self._enforcers if (problem := one.accept(attributes, now))]
+        problems = [problem for enforcer in self._enforcers if (problem := enforcer.accept(attributes, now))]
         if problems:
             message = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
             raise TooManyRequests(f"Too many requests: {message}")

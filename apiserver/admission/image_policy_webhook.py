@@ -59,7 +59,7 @@ class ImagePolicyWebhook(Plugin):
         answer = self._answer(key)
         if answer is None:
             try:
-                answer = await self._ask(spec)
+                answer = await self._call_webhook(spec)
             except ReviewFailed as error:
                 self._fail(attributes, error)
                 return
@@ -71,7 +71,7 @@ class ImagePolicyWebhook(Plugin):
             message = f"image policy webhook backend denied one or more images: {reason}" if reason else ""
             raise forbidden(attributes, message or "one or more images rejected by webhook backend")
 
-    async def _ask(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _call_webhook(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         review = {"kind": "ImageReview", "apiVersion": _VERSION, "metadata": {}, "spec": spec}
         return await self._reviewer.review(review | {"status": {"allowed": False}})
 
@@ -107,14 +107,14 @@ def review_spec(pod: ReadOnlyTree, attributes: Attributes) -> dict[str, Any]:
     """Return the spec of an ImageReview, without what is empty, as Go encodes it."""
     lists = ("ephemeralContainers",) if attributes.target == _EPHEMERAL else ("containers", "initContainers")
     containers = [
-        {"image": one["image"]} if one.get("image") else {}
+        {"image": container["image"]} if container.get("image") else {}
         for name in lists
-        for one in pod["spec"].get(name) or ()
+        for container in pod["spec"].get(name) or ()
     ]
     annotations = {name: value for name, value in meta.annotations(pod).items() if _MARK in name}
-    found = {
+    spec = {
         "containers": containers,
         "annotations": dict(sorted(annotations.items())),
         "namespace": attributes.namespace,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in spec.items() if value}

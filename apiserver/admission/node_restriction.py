@@ -110,13 +110,13 @@ def _of_new_pod(backend: Backend, pod: Tree, node: str) -> Iterator[str]:
 def _first_reference(pod: Tree) -> str:
     """The first resource of the API that a pod refers to."""
     metadata = {"namespace": "x", "name": "x"}
-    references = [one[0] for one in of_pod({"metadata": metadata, "spec": pod["spec"]})]
-    found = [resource for resource in references if resource != "pods"]
+    references = [reference[0] for reference in of_pod({"metadata": metadata, "spec": pod["spec"]})]
+    resources = [resource for resource in references if resource != "pods"]
     for volume in pod["spec"].get("volumes") or ():
         sources = (volume.get("projected") or {}).get("sources") or ()
-        if "csi" in volume or any("serviceAccountToken" in one for one in sources):
-            found.append("csidrivers (via CSI volumes)" if "csi" in volume else "serviceaccounts")
-    return found[0] if found else ""
+        if "csi" in volume or any("serviceAccountToken" in source for source in sources):
+            resources.append("csidrivers (via CSI volumes)" if "csi" in volume else "serviceaccounts")
+    return resources[0] if resources else ""
 
 
 def _existing_pod(backend: Backend, namespace: str, name: str) -> ReadOnlyTree:
@@ -144,7 +144,7 @@ def _pod_status(_: Backend, attributes: Attributes, node: str) -> str:
 
 def _claims(status_: ReadOnlyTree) -> list[tuple[Any, Any]]:
     claims = status_.get("resourceClaimStatuses") or ()
-    return [(one.get("name"), one.get("resourceClaimName")) for one in claims]
+    return [(entry.get("name"), entry.get("resourceClaimName")) for entry in claims]
 
 
 def _pod_eviction(backend: Backend, attributes: Attributes, node: str) -> str:
@@ -288,8 +288,8 @@ def _audiences(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Ite
         if "serviceAccountToken" in source:
             yield source["serviceAccountToken"].get("audience") or ""
     if driver := _driver(backend, pod, volume):
-        found = _existing(backend, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
-        for request in found["spec"].get("tokenRequests") or ():
+        csi_driver = _existing(backend, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
+        for request in csi_driver["spec"].get("tokenRequests") or ():
             yield request.get("audience") or ""
 
 
@@ -304,16 +304,16 @@ def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
         return ""
     claim = _existing(backend, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
     bound = claim["spec"].get("volumeName") or ""
-    found = _existing(backend, GroupResource("", "persistentvolumes"), "", bound)
-    return str((found["spec"].get("csi") or {}).get("driver") or "")
+    persistent_volume = _existing(backend, GroupResource("", "persistentvolumes"), "", bound)
+    return str((persistent_volume["spec"].get("csi") or {}).get("driver") or "")
 
 
 def _existing(backend: Backend, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
     """Return the object as it was last seen, or raise NotFound, which names the resource as a lister does."""
-    found = backend.find_cached(resource, namespace, name) if name else None
-    if found is None:
+    stored = backend.find_cached(resource, namespace, name) if name else None
+    if stored is None:
         raise status.not_found(GroupResource(resource.group, resource.resource.removesuffix("s")), name)
-    return found.tree()
+    return stored.tree()
 
 
 def _lease(_: Backend, attributes: Attributes, node: str) -> str:

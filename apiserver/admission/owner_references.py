@@ -50,17 +50,17 @@ class OwnerReferencesPermissionEnforcement(Plugin):
         api_version, kind = owner.get("apiVersion", ""), owner.get("kind", "")
         group = api_version.rpartition("/")[0]
         of_kind = [row for row in backend.rows.values() if (row.group, row.kind) == (group, kind)]
-        found = [
-            one
+        rows = [
+            equivalent
             for row in of_kind
-            for one in self._equivalents(row)
-            if (one.api_version, one.kind) == (api_version, kind)
+            for equivalent in self._equivalents(row)
+            if (equivalent.api_version, equivalent.kind) == (api_version, kind)
         ]
-        if not found:
+        if not rows:
             problem = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for"
             lacking = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
             raise forbidden(attributes, f"{problem} APIVersion {api_version} Kind {kind}: {lacking}")
-        return found
+        return rows
 
     def _require(self, attributes: Attributes, question: Question, problem: str) -> None:
         decision, reason = self._authorization.decide(question)
@@ -73,7 +73,7 @@ def _owners(tree: Tree | None) -> Sequence[ReadOnlyTree]:
 
 
 def _newly_blocking(new: Sequence[ReadOnlyTree], old: Sequence[ReadOnlyTree]) -> Iterator[ReadOnlyTree]:
-    before = {one.get("uid"): one for one in old}
+    before = {owner.get("uid"): owner for owner in old}
     for owner in new:
         if owner.get("blockOwnerDeletion") and not before.get(owner.get("uid"), {}).get("blockOwnerDeletion"):
             yield owner

@@ -66,7 +66,7 @@ def _forbidden_error(attributes: Attributes, problem: str) -> ApiError:
 
 def _labels(text: str) -> Mapping[str, str]:
     """Read `a=b, c=d`."""
-    found: dict[str, str] = {}
+    selector: dict[str, str] = {}
     for part in text.split(",") if text else ():
         halves = part.split("=")
         if len(halves) != 2:
@@ -75,5 +75,5 @@ def _labels(text: str) -> Mapping[str, str]:
         problems = [*names.check_label_key(name), *names.check_label_value(value)]
         if problems:
             raise Unknown(f"Invalid value: {quote(name)}: {'; '.join(problems)}", code=500)
-        found[name] = value
-    return found
+        selector[name] = value
+    return selector

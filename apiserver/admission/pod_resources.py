@@ -12,8 +12,8 @@ POD_LEVEL = frozenset({"cpu", "memory"})
 """Pod-level resources, besides huge pages: containers share them."""
 
 
-def amounts(listed: Mapping[str, Any] | None) -> Amounts:
-    return {name: quantity.parse(amount) for name, amount in (listed or {}).items()}
+def amounts(resource_list: Mapping[str, Any] | None) -> Amounts:
+    return {name: quantity.parse(amount) for name, amount in (resource_list or {}).items()}
 
 
 def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:

@@ -137,7 +137,7 @@ class ResourceQuota(Plugin):
                 try:
                     await self._charge_all(backend, request.attributes.namespace, batch)
                 finally:
-                    waiting.requests = [*(one for one in batch if not one.is_done), *waiting.requests]
+                    waiting.requests = [*(other for other in batch if not other.is_done), *waiting.requests]
 
     @contextmanager
     def _queue_up(self, request: _Request) -> Iterator[_Waiting]:
@@ -283,16 +283,18 @@ def _check_covered(
     counted_names = {name for quota in charged_quotas for name in evaluator.matching(quota.hard)}
     missing = {
         name
-        for one in request.limited
-        if one.resource == attributes.resource.group_resource
+        for limit in request.limited
+        if limit.resource == attributes.resource.group_resource
         for name, amount in usage.items()
-        if amount > quantity.ZERO and any(part in name for part in one.contains)
+        if amount > quantity.ZERO and any(part in name for part in limit.contains)
     } - counted_names
     if missing:
         raise forbidden(attributes, f"insufficient quota to consume: {','.join(sorted(missing))}")
     in_scope = partial(evaluator.is_in_scope, tree=request.object)
-    covered_scopes = {one["scopeName"] for quota in quotas for one in filter(in_scope, quota.requirements)}
-    scopes = [scope for one in request.limited for scope in filter(in_scope, one.scopes)]
+    covered_scopes = {
+        requirement["scopeName"] for quota in quotas for requirement in filter(in_scope, quota.requirements)
+    }
+    scopes = [scope for limit in request.limited for scope in filter(in_scope, limit.scopes)]
     if uncovered := [scope for scope in scopes if scope["scopeName"] not in covered_scopes]:
         raise Unknown(
             f"insufficient quota to match these scopes: [{' '.join(map(_format_scope, uncovered))}]"
@@ -335,7 +337,10 @@ def _charge_quota(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quo
     used = amounts.add(quota.used, added)
     names = amounts.exceeding_names(amounts.mask(used, added.keys()), quota.hard)
     if names and attributes.subresource != "status":
-        texts = [amounts.show(amounts.mask(one, names)) for one in (added, quota.used, quota.hard)]
+        texts = [
+            amounts.show(amounts.mask(resource_list, names))
+            for resource_list in (added, quota.used, quota.hard)
+        ]
         problem = "exceeded quota: {}, requested: {}, used: {}, limited: {}".format(quota.name, *texts)
         raise forbidden(attributes, problem)
     return _Quota(

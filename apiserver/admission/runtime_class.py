@@ -67,8 +67,8 @@ def _other_overhead(attributes: Attributes) -> Exception:
 
 def _is_same(overhead: Tree | None, pod_fixed: Tree) -> bool:
     amounts = [
-        {name: quantity.parse(amount) for name, amount in (listed or {}).items()}
-        for listed in (overhead, pod_fixed)
+        {name: quantity.parse(amount) for name, amount in (resource_list or {}).items()}
+        for resource_list in (overhead, pod_fixed)
     ]
     return amounts[0] == amounts[1]
 
@@ -87,6 +87,9 @@ def _set_scheduling(attributes: Attributes, pod: Tree, runtime: Tree) -> None:
         spec["nodeSelector"] = selector | node_selector
     if added := scheduling.get("tolerations"):
         tolerations = spec.get("tolerations", [])
-        present = {canonical(one) for one in tolerations}
-        spec["tolerations"] = [*tolerations, *(one for one in added if canonical(one) not in present)]
+        present = {canonical(toleration) for toleration in tolerations}
+        spec["tolerations"] = [
+            *tolerations,
+            *(toleration for toleration in added if canonical(toleration) not in present),
+        ]
     pod["spec"] = spec

@@ -66,7 +66,8 @@ class PodTolerationRestriction(Plugin):
         if allowed is None:
             allowed, scope = self._configuration.whitelist, "cluster"
         if allowed and not all(
-            any(_covers(one, toleration) for one in allowed) for toleration in tolerations
+            any(_covers(allowed_toleration, toleration) for allowed_toleration in allowed)
+            for toleration in tolerations
         ):
             raise Unknown(f"{_CONFLICT} {scope} whitelist", code=500)
 
@@ -79,39 +80,43 @@ def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> 
         return None if text is None else []
     if problem := syntax_error(text.encode()):
         raise Unknown(problem, code=500)
-    found = orjson.loads(text)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    tolerations = orjson.loads(text)
+    if not isinstance(tolerations, list) or not all(
+        isinstance(toleration, dict) for toleration in tolerations
+    ):
         raise Unknown("json: cannot unmarshal what is not a list of tolerations", code=500)
-    return found
+    return tolerations
 
 
 def merge(tolerations: Sequence[Toleration]) -> list[Toleration]:
     """Return them without those that others cover; of equal ones the first stays."""
     merged: list[Toleration] = []
-    for index, one in enumerate(tolerations):
-        later = (other for other in tolerations[index + 1 :] if canonical(other) != canonical(one))
-        if not any(_covers(other, one) for other in (*merged, *later)):
-            merged.append(one)
+    for index, toleration in enumerate(tolerations):
+        later = (other for other in tolerations[index + 1 :] if canonical(other) != canonical(toleration))
+        if not any(_covers(other, toleration) for other in (*merged, *later)):
+            merged.append(toleration)
     return merged
 
 
-def _covers(larger: Toleration, one: Toleration) -> bool:
+def _covers(larger: Toleration, smaller: Toleration) -> bool:
     """Whether a toleration tolerates all that another one does."""
-    if larger == one:
+    if larger == smaller:
         return True
     operator, effect = larger.get("operator") or "", larger.get("effect") or ""
     key = larger.get("key") or ""
-    if (one.get("key") or "") != key and (key or operator != "Exists"):
+    if (smaller.get("key") or "") != key and (key or operator != "Exists"):
         return False
-    if effect and (one.get("effect") or "") != effect:
+    if effect and (smaller.get("effect") or "") != effect:
         return False
     limit = larger.get("tolerationSeconds")
     if effect == "NoExecute" and limit is not None:
-        seconds = one.get("tolerationSeconds")
+        seconds = smaller.get("tolerationSeconds")
         if seconds is None or seconds > limit:
             return False
     if operator in ("", "Equal"):
-        return one.get("operator") == "Equal" and (one.get("value") or "") == (larger.get("value") or "")
+        return smaller.get("operator") == "Equal" and (smaller.get("value") or "") == (
+            larger.get("value") or ""
+        )
     return bool(operator == "Exists")
 
 
@@ -144,8 +149,8 @@ def _extended_resources(spec: ReadOnlyTree) -> list[str]:
 def _add(tolerations: list[Toleration], added: Toleration) -> None:
     """Put a toleration in the place of the one with the same key, effect, operator and value; else at the end."""
     identity = ("key", "effect", "operator", "value")
-    for index, one in enumerate(tolerations):
-        if all((one.get(name) or "") == (added.get(name) or "") for name in identity):
+    for index, toleration in enumerate(tolerations):
+        if all((toleration.get(name) or "") == (added.get(name) or "") for name in identity):
             tolerations[index] = added
             return
     tolerations.append(added)

@@ -71,38 +71,38 @@ class BearerTokens:
         self._readers = readers
         self._audiences = tuple(audiences)
         self._clock = clock
-        self._known: dict[tuple[bytes, tuple[str, ...]], tuple[float, KnownToken]] = {}
+        self._cache: dict[tuple[bytes, tuple[str, ...]], tuple[float, KnownToken]] = {}
 
     async def authenticate(self, presented: PresentedCredentials) -> User | None:
         token = presented.bearer or presented.socket_token
         if not token:
             return None
         try:
-            known = await self.review(token)
+            review = await self.review(token)
         except BadToken as error:
             LOG.error('"Unable to authenticate the request" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
             raise status.Unauthorized("Unauthorized") from error
-        if known.notes is not None:
-            presented.notes.append(known.notes)
-        return known.user
+        if review.notes is not None:
+            presented.notes.append(review.notes)
+        return review.user
 
     async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:
         """Return the user of a token, or raise BadToken with all reasons."""
         target_audiences = tuple(audiences) or self._audiences
         key, now = (_digest(token), target_audiences), self._clock.monotonic()
-        until, known = self._known.get(key, (0.0, None))
-        if known is None or until <= now:
-            known = await self._look_at(token, target_audiences, now)
-            self._cache_token(key, now + KNOWN_SECONDS, known)
+        until, review = self._cache.get(key, (0.0, None))
+        if review is None or until <= now:
+            review = await self._look_at(token, target_audiences, now)
+            self._cache_token(key, now + KNOWN_SECONDS, review)
         else:
             self._counts.cache_hits += 1
-        return known
+        return review
 
     async def _look_at(self, token: str, audiences: Sequence[str], began: float) -> KnownToken:
         counts, result = self._counts, "error"
         counts.looking += 1
         try:
-            known = await self._read(token, audiences)
+            review = await self._read(token, audiences)
             result = "ok"
         except BadToken as error:
             result = "ok" if str(error) == _UNKNOWN else "error"
@@ -111,26 +111,26 @@ class BearerTokens:
             counts.looking -= 1
             counts.fetches[result] += 1
             counts.observe_look(self._clock.monotonic() - began)
-        return known
+        return review
 
     async def _read(self, token: str, audiences: Sequence[str]) -> KnownToken:
         problems = [_UNKNOWN]
         for reader in self._readers:
             try:
-                known = await reader.read(token, audiences)
+                review = await reader.read(token, audiences)
             except BadToken as error:
                 problems.append(str(error))
                 continue
-            if known is not None:
-                return known
+            if review is not None:
+                return review
         raise BadToken(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
-    def _cache_token(self, key: tuple[bytes, tuple[str, ...]], until: float, known: KnownToken) -> None:
+    def _cache_token(self, key: tuple[bytes, tuple[str, ...]], until: float, review: KnownToken) -> None:
         """The oldest entry is dropped when there are too many."""
-        self._known.pop(key, None)
-        if len(self._known) >= MAX_KNOWN:
-            del self._known[next(iter(self._known))]
-        self._known[key] = until, known
+        self._cache.pop(key, None)
+        if len(self._cache) >= MAX_KNOWN:
+            del self._cache[next(iter(self._cache))]
+        self._cache[key] = until, review
 
 
 def _digest(token: str) -> bytes:

@@ -31,11 +31,11 @@ class BootstrapTokens:
         self._clock = clock
 
     async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
-        found = _TOKEN.fullmatch(token)
+        match = _TOKEN.fullmatch(token)
         shared = [audience for audience in audiences if audience in self._audiences]
-        if found is None or not shared:
+        if match is None or not shared:
             return None
-        identity, secret = found.groups()
+        identity, secret = match.groups()
         stored = await self._find("secrets", "kube-system", f"bootstrap-token-{identity}")
         user = None if stored is None else user_of(stored, identity, secret, self._clock.now())
         return None if user is None else KnownToken(user, shared)

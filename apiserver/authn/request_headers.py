@@ -26,19 +26,23 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
 
     def user_of(self, headers: Headers) -> User | None:
         """Return the user in the headers; None if there is none."""
-        found: dict[str, list[str]] = {}
+        values_by_header: dict[str, list[str]] = {}
         for name, value in headers:
-            found.setdefault(name.lower(), []).append(value)
-        name = _first_value(found, self.username)
+            values_by_header.setdefault(name.lower(), []).append(value)
+        name = _first_value(values_by_header, self.username)
         if not name:
             return None
-        groups = [value for header in self.groups for value in found.get(header.lower(), ()) if value]
+        groups = [
+            value for header in self.groups for value in values_by_header.get(header.lower(), ()) if value
+        ]
         extra: dict[str, list[str]] = {}
         for prefix in map(str.lower, self.extra_prefixes):
-            for header, values in found.items():
+            for header, values in values_by_header.items():
                 if header.startswith(prefix):
                     extra.setdefault(unquote(header.removeprefix(prefix)), []).extend(values)
-        return User(name=name, uid=_first_value(found, self.uid), groups=tuple(groups), extra=extra)
+        return User(
+            name=name, uid=_first_value(values_by_header, self.uid), groups=tuple(groups), extra=extra
+        )
 
     @cached_property
     def _header_names(self) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -52,8 +56,11 @@ class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
         return name in names or name.startswith(prefixes)
 
 
-def _first_value(found: dict[str, list[str]], names: Sequence[str]) -> str:
-    return next((found[name.lower()][0] for name in names if found.get(name.lower(), [""])[0]), "")
+def _first_value(values_by_header: dict[str, list[str]], names: Sequence[str]) -> str:
+    return next(
+        (values_by_header[name.lower()][0] for name in names if values_by_header.get(name.lower(), [""])[0]),
+        "",
+    )
 
 
 class FrontProxy:

@@ -37,8 +37,8 @@ def is_signed(algorithm: str, key: Public, text: bytes, signature: bytes) -> boo
 
 
 def to_jwk(algorithm: str, key: Public) -> Mapping[str, str]:
-    found: Mapping[str, str] = _algorithms()[algorithm].to_jwk(key, as_dict=True)
-    return {name: found[name] for name in _PUBLIC if name in found}
+    jwk: Mapping[str, str] = _algorithms()[algorithm].to_jwk(key, as_dict=True)
+    return {name: jwk[name] for name in _PUBLIC if name in jwk}
 
 
 def from_jwk(tree: Mapping[str, Any]) -> Public | None:

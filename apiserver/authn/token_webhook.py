@@ -34,22 +34,22 @@ class TokenWebhook:
         self._reviewer = reviewer
         self._audiences = audiences
         self._clock = clock
-        self._known: OrderedDict[bytes, tuple[float, KnownToken | None]] = OrderedDict()
+        self._cache: OrderedDict[bytes, tuple[float, KnownToken | None]] = OrderedDict()
 
     async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         key, now = hashlib.sha256("\0".join((token, *audiences)).encode()).digest(), self._clock.monotonic()
-        until, known = self._known.get(key, (0.0, None))
+        until, review = self._cache.get(key, (0.0, None))
         if until > now:
-            return known
-        known = await self._ask(token, audiences)
+            return review
+        review = await self._call_webhook(token, audiences)
         if self._settings.cache_seconds > 0:
-            self._known[key] = self._clock.monotonic() + self._settings.cache_seconds, known
-            self._known.move_to_end(key)
-            if len(self._known) > MAX_ANSWERS:
-                self._known.popitem(last=False)
-        return known
+            self._cache[key] = self._clock.monotonic() + self._settings.cache_seconds, review
+            self._cache.move_to_end(key)
+            if len(self._cache) > MAX_ANSWERS:
+                self._cache.popitem(last=False)
+        return review
 
-    async def _ask(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+    async def _call_webhook(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         review = {
             "kind": "TokenReview",
             "apiVersion": f"authentication.k8s.io/{self._settings.version}",
@@ -75,10 +75,10 @@ class TokenWebhook:
 
 def _user(tree: Any) -> User:
     """Return the user in a response, or raise BadToken if it is malformed."""
-    found: Mapping[str, Any] = tree if isinstance(tree, dict) else {}
-    groups, extra = found.get("groups") or [], found.get("extra") or {}
+    user_fields: Mapping[str, Any] = tree if isinstance(tree, dict) else {}
+    groups, extra = user_fields.get("groups") or [], user_fields.get("extra") or {}
     is_right = (
-        all(isinstance(found.get(name) or "", str) for name in ("username", "uid"))
+        all(isinstance(user_fields.get(name) or "", str) for name in ("username", "uid"))
         and isinstance(groups, list)
         and all(isinstance(group, str) for group in groups)
         and isinstance(extra, dict)
@@ -87,8 +87,8 @@ def _user(tree: Any) -> User:
     if not is_right:
         raise BadToken("the response of the webhook has no user")
     return User(
-        name=found.get("username") or "",
-        uid=found.get("uid") or "",
+        name=user_fields.get("username") or "",
+        uid=user_fields.get("uid") or "",
         groups=tuple(groups),
         extra={name: tuple(map(str, values)) for name, values in extra.items()},
     )

@@ -40,18 +40,22 @@ class ABAC(Struct, frozen=True):
     policies: Sequence[PolicySpec]
 
     def decide(self, attributes: Attributes, /) -> DecisionAndReason:
-        return _ALLOWED if any(_matches(one, attributes) for one in self.policies) else _NO_POLICY_MATCHED
+        return (
+            _ALLOWED if any(_matches(policy, attributes) for policy in self.policies) else _NO_POLICY_MATCHED
+        )
 
     def rules(self, user: User, namespace: str, /) -> Rules:
         resources, paths = list[Rule](), list[Rule]()
-        for one in self.policies:
-            if not _is_subject(one, user) or one.namespace not in ("*", namespace):
+        for policy in self.policies:
+            if not _is_subject(policy, user) or policy.namespace not in ("*", namespace):
                 continue
-            verbs = ["get", "list", "watch"] if one.readonly else ["*"]
-            if one.resource:
-                resources.append({"verbs": verbs, "apiGroups": [one.api_group], "resources": [one.resource]})
-            if one.non_resource_path:
-                paths.append({"verbs": verbs, "nonResourceURLs": [one.non_resource_path]})
+            verbs = ["get", "list", "watch"] if policy.readonly else ["*"]
+            if policy.resource:
+                resources.append(
+                    {"verbs": verbs, "apiGroups": [policy.api_group], "resources": [policy.resource]}
+                )
+            if policy.non_resource_path:
+                paths.append({"verbs": verbs, "nonResourceURLs": [policy.non_resource_path]})
         return Rules(resources=resources, paths=paths)
 
 

@@ -197,10 +197,10 @@ class Authorization:
 
     def use(self, authorizers: Sequence[Authorizer], names: Sequence[tuple[str, str]] = ()) -> None:
         """Replace the authorizers; `names` are their types and names."""
-        names = names or [(type(one).__name__, "") for one in authorizers]
+        names = names or [(type(authorizer).__name__, "") for authorizer in authorizers]
         counts = [self.counts.setdefault(name, DecisionCounts()) for name in names]
         self._authorizers = [*zip(authorizers, counts, strict=True)]
-        self._is_remote = any(isinstance(one, RemoteAuthorizer) for one in authorizers)
+        self._is_remote = any(isinstance(authorizer, RemoteAuthorizer) for authorizer in authorizers)
 
     def decisions(self) -> Mapping[tuple[str, str], tuple[int, int]]:
         """Return the numbers of allowed and denied requests of each authorizer."""
@@ -282,12 +282,12 @@ class Authorization:
         return self.decide(attributes)[0] is Decision.ALLOW
 
     def rules(self, user: User, namespace: str) -> Rules:
-        found = [authorizer.rules(user, namespace) for authorizer, _ in self._authorizers]
+        all_rules = [authorizer.rules(user, namespace) for authorizer, _ in self._authorizers]
         return Rules(
-            resources=[rule for one in found for rule in one.resources],
-            paths=[rule for one in found for rule in one.paths],
-            is_incomplete=any(one.is_incomplete for one in found),
-            error=aggregate([one.error for one in found if one.error]),
+            resources=[rule for rules in all_rules for rule in rules.resources],
+            paths=[rule for rules in all_rules for rule in rules.paths],
+            is_incomplete=any(rules.is_incomplete for rules in all_rules),
+            error=aggregate([rules.error for rules in all_rules if rules.error]),
         )
 
 

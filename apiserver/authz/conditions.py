@@ -80,7 +80,7 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
     root = path.child("matchConditions")
     if len(texts) > MAX_CONDITIONS:
         return None, [errors.too_many(root, len(texts), MAX_CONDITIONS)]
-    found, problems = dict[str, CompiledExpression](), list[FieldError]()
+    expressions, problems = dict[str, CompiledExpression](), list[FieldError]()
     seen = set[str]()
     for index, text in enumerate(texts):
         at = root.index(index).child("expression")
@@ -91,10 +91,10 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
         else:
             seen.add(text)
             try:
-                found[text] = _compile(text)
+                expressions[text] = _compile(text)
             except BadExpression as error:
                 problems.append(error.field_error(at, text))
-    return (Conditions([*found.items()]) if found else None), problems
+    return (Conditions([*expressions.items()]) if expressions else None), problems
 
 
 def _compile(text: str) -> CompiledExpression:

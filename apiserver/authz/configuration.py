@@ -95,32 +95,36 @@ def from_modes(modes: Sequence[str], webhook: Mapping[str, Any]) -> Authorizatio
 def read_configuration(data: bytes, required: Collection[str] = ()) -> AuthorizationConfiguration:
     """Return the configuration in a file, or raise ConfigurationError; a reloaded file must have the `required` types."""
     try:
-        found = _decode_configuration(data)
+        configuration = _decode_configuration(data)
     except (YamlError, ConfigurationError) as error:
         raise ConfigurationError(f"failed to load AuthorizationConfiguration from file: {error}") from error
-    if problems := [*validate(found)]:
+    if problems := [*validate(configuration)]:
         raise ConfigurationError(errors.aggregate(problems))
     wrong = [
-        f"expected name {one.type.lower()} for authorizer {one.type} instead of {one.name}"
-        for one in found.authorizers
-        if one.type != WEBHOOK and one.name != one.type.lower()
+        f"expected name {authorizer.type.lower()} for authorizer {authorizer.type} instead of {authorizer.name}"
+        for authorizer in configuration.authorizers
+        if authorizer.type != WEBHOOK and authorizer.name != authorizer.type.lower()
     ]
-    if missing := sorted(set(required) - {one.type for one in found.authorizers}):
+    if missing := sorted(set(required) - {authorizer.type for authorizer in configuration.authorizers}):
         wrong.append(f"missing required types: [{' '.join(missing)}]")
     if wrong:
         raise ConfigurationError(errors.aggregate(wrong))
-    return found
+    return configuration
 
 
 def _decode_configuration(data: bytes) -> AuthorizationConfiguration:
     tree = load(data).tree if data else {}
     if data and not (isinstance(tree, dict) and (tree.get("apiVersion"), tree.get("kind")) in _FILES):
         raise ConfigurationError("expected AuthorizationConfiguration of apiserver.config.k8s.io/v1")
-    found: AuthorizationConfiguration = decode(tree, AuthorizationConfiguration)
-    for one in found.authorizers:
-        if one.webhook is not None:
-            _ = one.webhook.allow_nanoseconds, one.webhook.deny_nanoseconds, one.webhook.seconds
-    return found
+    configuration: AuthorizationConfiguration = decode(tree, AuthorizationConfiguration)
+    for authorizer in configuration.authorizers:
+        if authorizer.webhook is not None:
+            _ = (
+                authorizer.webhook.allow_nanoseconds,
+                authorizer.webhook.deny_nanoseconds,
+                authorizer.webhook.seconds,
+            )
+    return configuration
 
 
 def validate(configuration: AuthorizationConfiguration) -> Iterator[FieldError]:
@@ -128,26 +132,26 @@ def validate(configuration: AuthorizationConfiguration) -> Iterator[FieldError]:
     if not configuration.authorizers:
         yield errors.required(root, "at least one authorization mode must be defined")
     types, seen = set[str](), set[str]()
-    for index, one in enumerate(configuration.authorizers):
+    for index, authorizer in enumerate(configuration.authorizers):
         path = root.index(index)
-        if not one.type:
+        if not authorizer.type:
             yield errors.required(path.child("type"))
-        elif one.type not in MODES:
-            yield errors.not_supported(path.child("type"), one.type, MODES)
-        elif one.type in types and one.type != WEBHOOK:
-            yield errors.duplicate(path.child("type"), one.type)
+        elif authorizer.type not in MODES:
+            yield errors.not_supported(path.child("type"), authorizer.type, MODES)
+        elif authorizer.type in types and authorizer.type != WEBHOOK:
+            yield errors.duplicate(path.child("type"), authorizer.type)
         else:
-            types.add(one.type)
-            yield from _name(one.name, seen, path.child("name"))
-            seen.add(one.name)
-            if one.type != WEBHOOK:
-                if one.webhook is not None:
+            types.add(authorizer.type)
+            yield from _name(authorizer.name, seen, path.child("name"))
+            seen.add(authorizer.name)
+            if authorizer.type != WEBHOOK:
+                if authorizer.webhook is not None:
                     detail = "may only be specified when type=Webhook"
                     yield errors.invalid(path.child("webhook"), "non-null", detail)
-            elif one.webhook is None:
+            elif authorizer.webhook is None:
                 yield errors.required(path.child("webhook"), "required when type=Webhook")
             else:
-                yield from _webhook(one.webhook, path)
+                yield from _webhook(authorizer.webhook, path)
 
 
 def _name(name: str, seen: Collection[str], path: Path) -> Iterator[FieldError]:
@@ -178,7 +182,7 @@ def _webhook(webhook: WebhookConfiguration, path: Path) -> Iterator[FieldError]:
     elif webhook.failure_policy not in (ABSTAIN, DENY):
         yield errors.not_supported(at, webhook.failure_policy, (ABSTAIN, DENY))
     yield from _connection(webhook.connection_info, path.child("connectionInfo"))
-    _, problems = compile_conditions([one.expression for one in webhook.match_conditions], path)
+    _, problems = compile_conditions([condition.expression for condition in webhook.match_conditions], path)
     yield from problems
 
 
@@ -229,4 +233,4 @@ def _file(name: str, path: Path) -> Iterator[FieldError]:
 
 def conditions_of(webhook: WebhookConfiguration) -> Conditions | None:
     """Return the compiled match conditions of a webhook that was validated."""
-    return compile_conditions([one.expression for one in webhook.match_conditions], Path())[0]
+    return compile_conditions([condition.expression for condition in webhook.match_conditions], Path())[0]

@@ -61,13 +61,18 @@ class ConfiguredAuthorizers:
         if settings.policies is not None:
             self._built_in["ABAC"] = settings.policies
         self._data = settings.data
-        self._required = [one.type for one in settings.configuration.authorizers if one.type != WEBHOOK]
+        self._required = [
+            authorizer.type for authorizer in settings.configuration.authorizers if authorizer.type != WEBHOOK
+        ]
         self._use(settings.configuration)
         self._observer.record_config(settings.data)
 
     def _use(self, configuration: AuthorizationConfiguration) -> None:
         configured = configuration.authorizers
-        self._chain.use([*map(self._authorizer, configured)], [(one.type, one.name) for one in configured])
+        self._chain.use(
+            [*map(self._authorizer, configured)],
+            [(authorizer.type, authorizer.name) for authorizer in configured],
+        )
 
     def _authorizer(self, configuration: AuthorizerConfiguration) -> Authorizer:
         hook = configuration.webhook

@@ -58,22 +58,22 @@ class _Answers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._found: OrderedDict[bytes, tuple[float, Any]] = OrderedDict()
+        self._entries: OrderedDict[bytes, tuple[float, Any]] = OrderedDict()
 
     def get(self, key: bytes) -> Any:
-        until, answer = self._found.get(key, (0.0, None))
+        until, answer = self._entries.get(key, (0.0, None))
         if answer is None or until <= self._clock.monotonic():
             return None
-        self._found.move_to_end(key)
+        self._entries.move_to_end(key)
         return answer
 
     def add(self, key: bytes, answer: Any, seconds: float) -> None:
         if seconds <= 0:
             return
-        self._found[key] = self._clock.monotonic() + seconds, answer
-        self._found.move_to_end(key)
-        if len(self._found) > MAX_ANSWERS:
-            self._found.popitem(last=False)
+        self._entries[key] = self._clock.monotonic() + seconds, answer
+        self._entries.move_to_end(key)
+        if len(self._entries) > MAX_ANSWERS:
+            self._entries.popitem(last=False)
 
 
 class WebhookAuthorizer:
@@ -97,7 +97,7 @@ class WebhookAuthorizer:
         key = orjson.dumps(spec)
         status = self._cached.get(key)
         if status is None:
-            status = await self._ask(spec)
+            status = await self._call_webhook(spec)
             self._cache_review(key, attributes, status)
         return _read_decision(status)
 
@@ -107,26 +107,26 @@ class WebhookAuthorizer:
         if not self._matches(spec):
             return NO_OPINION
         key = orjson.dumps(spec)
-        found = self._cached.get(key) or self._recent.get(key)
-        if found is None:
+        result = self._cached.get(key) or self._recent.get(key)
+        if result is None:
             raise RemoteAnswerNeeded(lambda: self._prepare(key, attributes))
-        if isinstance(found, AuthorizerFailed):
-            raise found
-        return _read_decision(found)
+        if isinstance(result, AuthorizerFailed):
+            raise result
+        return _read_decision(result)
 
     def rules(self, _user: User, _namespace: str, /) -> Rules:
         return Rules(is_incomplete=True, error="webhook authorizer does not support user rule resolution")
 
     async def _prepare(self, key: bytes, attributes: Attributes) -> None:
         try:
-            status = await self._ask(spec_of(attributes))
+            status = await self._call_webhook(spec_of(attributes))
         except AuthorizerFailed as error:
             self._recent.add(key, error, RECENT_SECONDS)
             return
         self._cache_review(key, attributes, status)
         self._recent.add(key, status, RECENT_SECONDS)
 
-    async def _ask(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _call_webhook(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         settings = self._settings
         if settings.version == "v1beta1" and "groups" in spec:
             spec = {("group" if name == "groups" else name): value for name, value in spec.items()}
@@ -221,11 +221,11 @@ def _field_selector(text: str) -> Mapping[str, Any]:
         terms = fields.parse(text).terms if text else ()
     except FieldSelectorError:
         return {}
-    found = [
+    requirements = [
         {"key": term.field, "operator": "In" if term.equal else "NotIn", "values": [term.value]}
         for term in terms
     ]
-    return _without_empty({"requirements": found})
+    return _without_empty({"requirements": requirements})
 
 
 def _label_selector(text: str) -> Mapping[str, Any]:
@@ -233,12 +233,18 @@ def _label_selector(text: str) -> Mapping[str, Any]:
         requirements = labels.parse(text).requirements if text else ()
     except SelectorError:
         return {}
-    found = [
-        _without_empty({"key": one.key, "operator": _OPERATORS[one.operator], "values": list(one.values)})
-        for one in requirements
-        if one.operator in _OPERATORS
+    entries = [
+        _without_empty(
+            {
+                "key": requirement.key,
+                "operator": _OPERATORS[requirement.operator],
+                "values": list(requirement.values),
+            }
+        )
+        for requirement in requirements
+        if requirement.operator in _OPERATORS
     ]
-    return _without_empty({"requirements": found})
+    return _without_empty({"requirements": entries})
 
 
 _RESOURCE: Final = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
@@ -246,9 +252,9 @@ _RESOURCE: Final = ("namespace", "verb", "group", "version", "resource", "subres
 
 def for_conditions(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a spec as expressions see it: texts are there, though they be empty."""
-    found = {"user": "", "groups": [], "uid": "", "extra": {}, **spec}
+    full_spec = {"user": "", "groups": [], "uid": "", "extra": {}, **spec}
     if "resourceAttributes" in spec:
-        found["resourceAttributes"] = dict.fromkeys(_RESOURCE, "") | spec["resourceAttributes"]
+        full_spec["resourceAttributes"] = dict.fromkeys(_RESOURCE, "") | spec["resourceAttributes"]
     else:
-        found["nonResourceAttributes"] = {"path": "", "verb": ""} | spec["nonResourceAttributes"]
-    return found
+        full_spec["nonResourceAttributes"] = {"path": "", "verb": ""} | spec["nonResourceAttributes"]
+    return full_spec

@@ -100,7 +100,7 @@ class Establishing:
         self._changed_names: dict[str, None] = {}
         """The definitions to sync, in order."""
         self._needs_resync = True
-        self._listed: set[str] = set()
+        self._unchecked_names: set[str] = set()
         """Definitions that another server may have stored: whether their schemas are structural is not known."""
         self._status = StatusWriter(backend, self._row)
         self._cleaning = Cleaning(backend, catalog, self._row, self._status)
@@ -164,7 +164,7 @@ class Establishing:
         is_resync, self._needs_resync = self._needs_resync, False
         if is_resync:
             present = {_name_of(stored) for stored in self._resource_cache}
-            self._listed |= present
+            self._unchecked_names |= present
             changed = dict.fromkeys((*present, *self._definitions, *self._served))
         size, groups = 0, dict[str, None]()
         for name in changed:
@@ -197,7 +197,7 @@ class Establishing:
         (waiting.discard if definition_status.has_its_names(definition.tree) else waiting.add)(name)
 
     def _remove(self, name: str, groups: dict[str, None]) -> None:
-        self._listed.discard(name)
+        self._unchecked_names.discard(name)
         definition = self._definitions.pop(name, None)
         if definition is None:
             return
@@ -243,9 +243,9 @@ class Establishing:
     async def _check_structure(self, name: str) -> None:
         """Check the schemas of a definition that was not checked when it was written, or was not structural."""
         definition = self._definitions[name]
-        if name not in self._listed and not definition_status.is_unstructured(definition.tree):
+        if name not in self._unchecked_names and not definition_status.is_unstructured(definition.tree):
             return
-        self._listed.discard(name)
+        self._unchecked_names.discard(name)
         size = len(definition.stored.value) * self._row.work
         problem = await self._backend.worker.run(size, _structure_problem, definition.stored)
         now = self._backend.clock.now

@@ -166,7 +166,7 @@ def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
 
 def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:
     custom = call.resource.custom
-    partial.check_view(api_version, kind, listed=is_list, wants_list=output.listed, custom=custom)
+    partial.check_view(api_version, kind, is_list=is_list, wants_list=output.is_list, custom=custom)
 
 
 def _size(stored: Stored) -> int:

@@ -30,7 +30,7 @@ class OutputFormat(Struct, frozen=True, kw_only=True):
     format: Format
     view: View = View.OBJECT
     version: str = "v1"
-    listed: bool = False
+    is_list: bool = False
     """The view is that of a list, where there are two."""
     pretty: bool = False
     """JSON is indented."""
@@ -138,8 +138,8 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
         return None
     if view is View.TABLE and (format_ is Format.PROTOBUF or endpoint is Endpoint.WITHOUT_TABLE):
         return None
-    listed = kind.endswith("List")
-    return OutputFormat(format=format_, view=view, version=version, listed=listed, pretty=pretty)
+    is_list = kind.endswith("List")
+    return OutputFormat(format=format_, view=view, version=version, is_list=is_list, pretty=pretty)
 
 
 def parse_accept(header: str) -> list[Clause]:

@@ -15,16 +15,16 @@ _GO_PACKAGES: Mapping[str, str] = {"": "core", "events": "core"}
 """By the first word of a group: where upstream's own types of it lie, if not in one of that name."""
 
 
-def check_view(api_version: str, kind: str, *, listed: bool, wants_list: bool, custom: bool) -> None:
+def check_view(api_version: str, kind: str, *, is_list: bool, wants_list: bool, custom: bool) -> None:
     """Refuse to show a list as one object's metadata, or one object as a list."""
-    if listed == wants_list:
+    if is_list == wants_list:
         return
     package = api_version.rpartition("/")[0].partition(".")[0]
     name = f"*{_GO_PACKAGES.get(package, package)}.{kind}"
     if custom:
-        name = f"*unstructured.Unstructured{'List' if listed else ''}"
+        name = f"*unstructured.Unstructured{'List' if is_list else ''}"
     view = "PartialObjectMetadataList" if wants_list else "PartialObjectMetadata"
-    form = "a list" if listed else "not a list"
+    form = "a list" if is_list else "not a list"
     raise status.NotAcceptable(f"you requested {view}, but the requested object is {form} ({name})")
 
 

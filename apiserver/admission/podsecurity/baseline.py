@@ -55,20 +55,20 @@ def _apparmor(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     def is_bad(context: ReadOnlyTree) -> bool:
         return _collect_other(context.get("appArmorProfile"), PROFILES, bad)
 
-    found = setters(spec, is_bad)
+    setter_names = setters(spec, is_bad)
     forbidden_annotations = sorted(
         f"{name}={gotext.quote(value)}"
         for name, value in annotations.items()
         if name.startswith(APPARMOR) and not _is_allowed_apparmor(value)
     )
     if forbidden_annotations:
-        found.append(plural_of("annotation", len(forbidden_annotations)))
-    if not found:
+        setter_names.append(plural_of("annotation", len(forbidden_annotations)))
+    if not setter_names:
         return None
     values = [*sorted(bad), *forbidden_annotations]
     return Violation(
         plural_of("forbidden AppArmor profile", len(values)),
-        f"{' and '.join(found)} must not set AppArmor profile type to {quote_names(values)}",
+        f"{' and '.join(setter_names)} must not set AppArmor profile type to {quote_names(values)}",
     )
 
 
@@ -105,8 +105,8 @@ def added_capabilities(reason: str, spec: ReadOnlyTree, allowed: Collection[str]
 
 
 def _host_namespaces(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
-    found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
-    return Violation("host namespaces", ", ".join(found)) if found else None
+    host_fields = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
+    return Violation("host namespaces", ", ".join(host_fields)) if host_fields else None
 
 
 def _host_path_volumes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -129,8 +129,14 @@ def _users(
     spec: ReadOnlyTree, values: Callable[[ReadOnlyTree], Collection[str]]
 ) -> tuple[list[str], list[str]]:
     """The containers that use something, and all that they use, sorted."""
-    used = [(container["name"], found) for container in containers(spec) if (found := values(container))]
-    return [name for name, _ in used], sorted({value for _, found in used for value in found})
+    used = [
+        (container["name"], container_values)
+        for container in containers(spec)
+        if (container_values := values(container))
+    ]
+    return [name for name, _ in used], sorted(
+        {value for _, container_values in used for value in container_values}
+    )
 
 
 def _host_probes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
@@ -191,12 +197,12 @@ def _selinux(types: Collection[str], _annotations: Annotations, spec: ReadOnlyTr
         fields.update(name_list)
         return is_bad_type or bool(name_list)
 
-    found = setters(spec, is_bad)
-    if not found:
+    setter_names = setters(spec, is_bad)
+    if not setter_names:
         return None
     data = [name_list("type", sorted(bad))] if bad else []
     data += [f"{field} may not be set" for field in ("user", "role") if field in fields]
-    problem = f"{' and '.join(found)} set forbidden securityContext.seLinuxOptions"
+    problem = f"{' and '.join(setter_names)} set forbidden securityContext.seLinuxOptions"
     return Violation("seLinuxOptions", f"{problem}: {'; '.join(data)}")
 
 
@@ -221,10 +227,10 @@ def _is_allowed_seccomp(value: str) -> bool:
 
 def seccomp(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     bad = set[str]()
-    found = setters(spec, lambda context: _collect_other(context.get("seccompProfile"), PROFILES, bad))
-    if not found:
+    setter_names = setters(spec, lambda context: _collect_other(context.get("seccompProfile"), PROFILES, bad))
+    if not setter_names:
         return None
-    problem = f"{' and '.join(found)} must not set securityContext.seccompProfile.type to"
+    problem = f"{' and '.join(setter_names)} must not set securityContext.seccompProfile.type to"
     return Violation("seccompProfile", f"{problem} {quote_names(sorted(bad))}")
 
 
@@ -235,11 +241,11 @@ def _sysctls(allowed: Collection[str], _annotations: Annotations, spec: ReadOnly
 
 
 def _windows_host_process(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
-    found = setters(spec, lambda context: (context.get("windowsOptions") or {}).get("hostProcess"))
-    if not found:
+    setter_names = setters(spec, lambda context: (context.get("windowsOptions") or {}).get("hostProcess"))
+    if not setter_names:
         return None
     problem = "must not set securityContext.windowsOptions.hostProcess=true"
-    return Violation("hostProcess", f"{' and '.join(found)} {problem}")
+    return Violation("hostProcess", f"{' and '.join(setter_names)} {problem}")
 
 
 CHECKS: Final = (

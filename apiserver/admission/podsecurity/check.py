@@ -66,7 +66,7 @@ def container_names(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -
 
 def setters(spec: ReadOnlyTree, is_bad: Callable[[ReadOnlyTree], Any]) -> list[str]:
     """Return the pod and the containers whose security context is bad: the pod first."""
-    found = ["pod"] if is_bad(security_context(spec)) else []
+    setter_names = ["pod"] if is_bad(security_context(spec)) else []
     if names := container_names(spec, lambda container: is_bad(security_context(container))):
-        found.append(name_list("container", names))
-    return found
+        setter_names.append(name_list("container", names))
+    return setter_names

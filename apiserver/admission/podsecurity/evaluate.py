@@ -17,8 +17,8 @@ def evaluate(level_version: LevelVersion, annotations: Annotations, spec: ReadOn
     if level_version.level == PRIVILEGED:
         return []
     minor = _LAST if level_version.minor == LATEST else min(level_version.minor, _LAST)
-    found = (check(annotations, spec) for check in _checks(level_version.level, minor))
-    return [violation for violation in found if violation is not None]
+    results = (check(annotations, spec) for check in _checks(level_version.level, minor))
+    return [violation for violation in results if violation is not None]
 
 
 @lru_cache(maxsize=2 * (_LAST + 1))

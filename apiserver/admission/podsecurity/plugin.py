@@ -206,8 +206,8 @@ def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
 
 def _violation_text(mode: LevelVersion, pod: Tree) -> str:
     """The policy, and how the pod violates it; "" if it does not."""
-    found = ", ".join(map(str, evaluate(mode, meta.annotations(pod), pod["spec"])))
-    return found and f'PodSecurity "{mode}": {found}'
+    violations = ", ".join(map(str, evaluate(mode, meta.annotations(pod), pod["spec"])))
+    return violations and f'PodSecurity "{mode}": {violations}'
 
 
 def _annotate(attributes: Attributes, key: str, value: str) -> None:

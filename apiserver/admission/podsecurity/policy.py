@@ -70,9 +70,9 @@ def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, li
 
     A wrong level to enforce counts as the strictest, one to audit or to warn as none; a wrong version as the latest.
     """
-    found, label_errors = dict(zip(MODES, defaults, strict=True)), list[FieldError]()
+    levels, label_errors = dict(zip(MODES, defaults, strict=True)), list[FieldError]()
     for mode in MODES:
-        level, minor = found[mode]
+        level, minor = levels[mode]
         name = PREFIX + mode
         if name in labels:
             level = labels[name]
@@ -85,9 +85,9 @@ def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, li
             if parsed is None:
                 label_errors.append(errors.invalid(_LABELS.key(name), labels[name], _NO_VERSION))
             minor = LATEST if parsed is None else parsed
-        found[mode] = LevelVersion(level, minor)
-    found[WARN] = _warn_level(labels, found[ENFORCE], found[WARN])
-    return Policy(**found), label_errors
+        levels[mode] = LevelVersion(level, minor)
+    levels[WARN] = _warn_level(labels, levels[ENFORCE], levels[WARN])
+    return Policy(**levels), label_errors
 
 
 def _warn_level(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:

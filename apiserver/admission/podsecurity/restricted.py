@@ -87,8 +87,10 @@ def _volumes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
 
 def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
     reason = "runAsNonRoot != true"
-    if found := setters(spec, lambda context: context.get("runAsNonRoot") is False):
-        return Violation(reason, f"{' and '.join(found)} must not set securityContext.runAsNonRoot=false")
+    if setter_names := setters(spec, lambda context: context.get("runAsNonRoot") is False):
+        return Violation(
+            reason, f"{' and '.join(setter_names)} must not set securityContext.runAsNonRoot=false"
+        )
     names = _containers_without(spec, "runAsNonRoot", lambda value: value is True)
     if not names:
         return None
@@ -107,8 +109,12 @@ def _containers_without(spec: ReadOnlyTree, field: str, is_set: Callable[[Any], 
 
 
 def _run_as_user(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
-    found = setters(spec, lambda context: context.get("runAsUser") == 0)
-    return Violation("runAsUser=0", f"{' and '.join(found)} must not set runAsUser=0") if found else None
+    setter_names = setters(spec, lambda context: context.get("runAsUser") == 0)
+    return (
+        Violation("runAsUser=0", f"{' and '.join(setter_names)} must not set runAsUser=0")
+        if setter_names
+        else None
+    )
 
 
 def _seccomp(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.admission_expressions import BadExpression, Compiler, Has
+from mockube.apimachinery.admission_expressions import BadExpression, Compiler, OptionalVariables
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, Details
@@ -56,20 +56,24 @@ class PolicyDefinition:
         self.name = meta.name(tree)
         self.spec: ReadOnlyTree = tree["spec"]
         self.fails_open = self.spec.get("failurePolicy") == "Ignore"
-        self.has = Has(params=self.spec.get("paramKind") is not None)
+        self.optional_variables = OptionalVariables(params=self.spec.get("paramKind") is not None)
         self._compiler = Compiler(has_variables=True)
         for variable in self.spec.get("variables") or ():
             self._add_variable(variable)
         self.variables = self._compiler.variables
         conditions = self.spec.get("matchConditions") or ()
-        self.conditions = MatchConditions([one["expression"] for one in conditions], self._compiler, self.has)
+        self.conditions = MatchConditions(
+            [condition["expression"] for condition in conditions], self._compiler, self.optional_variables
+        )
 
-    def compile(self, text: str, returns: Sequence[Type], has: Has) -> Expression:
-        return compile_expression(self._compiler, text, returns, has)
+    def compile(
+        self, text: str, returns: Sequence[Type], optional_variables: OptionalVariables
+    ) -> Expression:
+        return compile_expression(self._compiler, text, returns, optional_variables)
 
     def _add_variable(self, variable: ReadOnlyTree) -> None:
         try:
-            self._compiler.add_variable(variable["name"], variable["expression"], self.has)
+            self._compiler.add_variable(variable["name"], variable["expression"], self.optional_variables)
         except BadExpression:
             return  # reported when the policy is evaluated
 

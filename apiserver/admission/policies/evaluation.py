@@ -10,7 +10,7 @@ from mockube.apimachinery.admission_expressions import (
     BOOL,
     BadExpression,
     Compiler,
-    Has,
+    OptionalVariables,
     Variables,
 )
 from mockube.apimachinery.cel.environment import CompiledExpression
@@ -86,9 +86,11 @@ class Evaluation:
         return Outcome(value)
 
 
-def compile_expression(compiler: Compiler, text: str, returns: Sequence[Type], has: Has) -> Expression:
+def compile_expression(
+    compiler: Compiler, text: str, returns: Sequence[Type], optional_variables: OptionalVariables
+) -> Expression:
     try:
-        return Expression(text, compiler.compile(text, returns, has))
+        return Expression(text, compiler.compile(text, returns, optional_variables))
     except BadExpression as error:
         return Expression(text, error)
 
@@ -100,8 +102,12 @@ class ConditionsFailed(Exception):
 class MatchConditions:
     """The matchConditions of a policy or of a webhook, compiled."""
 
-    def __init__(self, expressions: Sequence[str], compiler: Compiler, has: Has) -> None:
-        self._expressions = [compile_expression(compiler, text, BOOL, has) for text in expressions]
+    def __init__(
+        self, expressions: Sequence[str], compiler: Compiler, optional_variables: OptionalVariables
+    ) -> None:
+        self._expressions = [
+            compile_expression(compiler, text, BOOL, optional_variables) for text in expressions
+        ]
         self._variables = compiler.variables
 
     def __bool__(self) -> bool:
@@ -129,4 +135,4 @@ class MatchConditions:
 @lru_cache(_MOST_COMPILED)
 def webhook_conditions(*expressions: str) -> MatchConditions:
     """The conditions of a webhook, which has neither variables nor parameters; the same texts are compiled once."""
-    return MatchConditions(expressions, Compiler(), Has())
+    return MatchConditions(expressions, Compiler(), OptionalVariables())

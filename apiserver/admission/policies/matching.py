@@ -44,8 +44,8 @@ def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Att
     parsed_selector = labels.from_label_selector(selector)
     if parsed_selector.empty:
         return True
-    found = namespace_labels(backend, attributes)
-    return found is None or parsed_selector.matches(found)
+    current_labels = namespace_labels(backend, attributes)
+    return current_labels is None or parsed_selector.matches(current_labels)
 
 
 def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
@@ -74,7 +74,7 @@ def _row_of_rules(
     own = attributes.resource
     if any(_matches(rule, attributes, own) for rule in rules):
         return own
-    others = [one for one in equivalents(own) if one is not own] if rules else []
+    others = [row for row in equivalents(own) if row is not own] if rules else []
     return next((row for rule in rules for row in others if _matches(rule, attributes, row)), None)
 
 
@@ -85,7 +85,9 @@ def _matches(rule: ReadOnlyTree, attributes: Attributes, row: Resource) -> bool:
         and _is_listed(rule.get("operations"), attributes.operation.value)
         and _is_listed(rule.get("apiGroups"), row.group)
         and _is_listed(rule.get("apiVersions"), row.version)
-        and any(_names(one, row.name, attributes.subresource) for one in rule.get("resources") or ())
+        and any(
+            _names(resource, row.name, attributes.subresource) for resource in rule.get("resources") or ()
+        )
         and (not names or attributes.name in names)
     )
 

@@ -61,14 +61,14 @@ class MutatingAdmissionPolicy(Plugin):
     def _mutate(self, backend: Backend, attributes: Attributes) -> None:
         refusals: list[_Refusal] = []
         invocations: list[Invocation[MutatingPolicy]] = []
-        for one in self._source.invocations(backend, attributes):
-            if isinstance(one, Invocation):
-                invocations.append(one)
+        for invocation in self._source.invocations(backend, attributes):
+            if isinstance(invocation, Invocation):
+                invocations.append(invocation)
             else:
-                refusals.append(_Refusal(one.policy, one.problem, one.binding))
+                refusals.append(_Refusal(invocation.policy, invocation.problem, invocation.binding))
         if invocations:
             refusals += _Write(backend, attributes, self._authorization, self._metrics).carry_out(invocations)
-        refusals = [one for one in refusals if not one.policy.fails_open]
+        refusals = [refusal for refusal in refusals if not refusal.policy.fails_open]
         if refusals:
             raise _denial_error(attributes, refusals)
 
@@ -86,7 +86,7 @@ class _Refusal(Struct, frozen=True):
 
 
 def _denial_error(attributes: Attributes, refusals: Sequence[_Refusal]) -> PolicyDenied:
-    details = forbidden(attributes, "", [Cause(message=str(one)) for one in refusals]).details
+    details = forbidden(attributes, "", [Cause(message=str(refusal)) for refusal in refusals]).details
     return PolicyDenied(str(refusals[0]), details, refusals[0].reason or "Forbidden", code=403)
 
 

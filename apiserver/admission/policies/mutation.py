@@ -8,7 +8,7 @@ from mockube.apimachinery.admission_expressions import (
     JSON_PATCHES,
     OBJECT,
     BadExpression,
-    Has,
+    OptionalVariables,
 )
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.values import CelError
@@ -44,17 +44,20 @@ class MutatingPolicy(PolicyDefinition):
     def __init__(self, tree: ReadOnlyTree) -> None:
         super().__init__(tree)
         self.is_reinvocable = self.spec.get("reinvocationPolicy") == "IfNeeded"
-        self.mutations = [self._compile_mutation(one) for one in self.spec.get("mutations") or ()]
+        self.mutations = [self._compile_mutation(mutation) for mutation in self.spec.get("mutations") or ()]
 
     def _compile_mutation(self, mutation: ReadOnlyTree) -> Mutation:
-        has = Has(params=self.has.params, patches=True)
+        optional_variables = OptionalVariables(params=self.optional_variables.params, patches=True)
         if mutation["patchType"] == _APPLY:
             return Mutation(
                 is_apply=True,
-                expression=self.compile(mutation["applyConfiguration"]["expression"], OBJECT, has),
+                expression=self.compile(
+                    mutation["applyConfiguration"]["expression"], OBJECT, optional_variables
+                ),
             )
         return Mutation(
-            is_apply=False, expression=self.compile(mutation["jsonPatch"]["expression"], JSON_PATCHES, has)
+            is_apply=False,
+            expression=self.compile(mutation["jsonPatch"]["expression"], JSON_PATCHES, optional_variables),
         )
 
     def mutate(self, backend: Backend, mutation: Mutation, activation: Mapping[str, Any]) -> Tree:
@@ -64,7 +67,7 @@ class MutatingPolicy(PolicyDefinition):
         if mutation.is_apply:
             return _apply_configuration(backend, tree, value)
         try:
-            operations = [_operation(one) for one in value]
+            operations = [_operation(operation) for operation in value]
             patched = json_patch.apply(tree, operations)
         except TestFailed:
             return tree

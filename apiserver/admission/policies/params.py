@@ -23,8 +23,8 @@ def param_row(backend: Backend, kind: ReadOnlyTree | None) -> Resource | None:
     for row in backend.rows.values():
         if row.group == group and row.kind == kind["kind"]:
             return row
-    found = f"{group}/{version}, Kind={kind['kind']}"
-    raise BadConfiguration(f"failed to find resource referenced by paramKind: '{found}'")
+    group_version_kind = f"{group}/{version}, Kind={kind['kind']}"
+    raise BadConfiguration(f"failed to find resource referenced by paramKind: '{group_version_kind}'")
 
 
 def collect(
@@ -34,17 +34,17 @@ def collect(
     if row is None or reference is None:
         return (None,)
     params_namespace = _namespace(row, reference, namespace)
-    found: list[Tree] = []
+    params: list[Tree] = []
     if name := reference.get("name"):
         stored = backend.find_cached(row.group_resource, params_namespace, name)
-        found = [] if stored is None else [stored.tree()]
+        params = [] if stored is None else [stored.tree()]
     else:
         selector = labels.from_label_selector(reference.get("selector") or {})
-        listed = backend.all_seen(row.group_resource, params_namespace)
-        found = [stored.tree() for stored in listed if selector.matches(stored.labels)]
-    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        candidates = backend.all_seen(row.group_resource, params_namespace)
+        params = [stored.tree() for stored in candidates if selector.matches(stored.labels)]
+    if not params and reference.get("parameterNotFoundAction") == "Deny":
         raise BadConfiguration(_NONE)
-    return found
+    return params
 
 
 def _namespace(row: Resource, reference: ReadOnlyTree, namespace: str) -> str:

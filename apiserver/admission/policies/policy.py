@@ -9,7 +9,7 @@ from mockube.apimachinery.admission_expressions import (
     BOOL,
     TEXT,
     TEXT_OR_NULL,
-    Has,
+    OptionalVariables,
 )
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
@@ -49,15 +49,25 @@ class Policy(PolicyDefinition):
 
     def __init__(self, tree: ReadOnlyTree) -> None:
         super().__init__(tree)
-        has, plain = self.has, Has(params=self.has.params, authorizer=False)
+        optional_variables, plain = (
+            self.optional_variables,
+            OptionalVariables(params=self.optional_variables.params, authorizer=False),
+        )
         self._validations: Sequence[ReadOnlyTree] = self.spec.get("validations") or ()
-        self._rules = [self.compile(one["expression"], BOOL, has) for one in self._validations]
+        self._rules = [
+            self.compile(validation["expression"], BOOL, optional_variables)
+            for validation in self._validations
+        ]
         self._messages = [
-            self.compile(one["messageExpression"], TEXT, plain) if one.get("messageExpression") else None
-            for one in self._validations
+            self.compile(validation["messageExpression"], TEXT, plain)
+            if validation.get("messageExpression")
+            else None
+            for validation in self._validations
         ]
         self._audits: Sequence[ReadOnlyTree] = self.spec.get("auditAnnotations") or ()
-        self._values = [self.compile(one["valueExpression"], TEXT_OR_NULL, has) for one in self._audits]
+        self._values = [
+            self.compile(audit["valueExpression"], TEXT_OR_NULL, optional_variables) for audit in self._audits
+        ]
 
     def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
         """Evaluate a policy for a write, with one parameter."""

@@ -65,9 +65,9 @@ class ValidatingAdmissionPolicy(Plugin):
         await with_conversions(attributes.call, judge)
 
     def _judge(self, backend: Backend, attributes: Attributes) -> None:
-        found = self._source.invocations(backend, attributes)
+        invocations = self._source.invocations(backend, attributes)
         refusals = [
-            *_PolicyEvaluation(backend, attributes, self._authorization, self._metrics).refusals(found)
+            *_PolicyEvaluation(backend, attributes, self._authorization, self._metrics).refusals(invocations)
         ]
         if refusals:
             raise _denial_error(attributes, refusals[0])
@@ -98,13 +98,13 @@ class _PolicyEvaluation:
         self._annotations: dict[tuple[str, str], list[str]] = {}
 
     def refusals(
-        self, found: Iterable[Invocation[Policy] | MisconfiguredPolicy[Policy]]
+        self, invocations: Iterable[Invocation[Policy] | MisconfiguredPolicy[Policy]]
     ) -> Iterator[_Refusal]:
-        for one in found:
-            if isinstance(one, Invocation):
-                yield from self._evaluate(one)
-            elif not one.policy.fails_open:
-                yield _Refusal(one.policy, Denial(one.problem), one.binding)
+        for invocation in invocations:
+            if isinstance(invocation, Invocation):
+                yield from self._evaluate(invocation)
+            elif not invocation.policy.fails_open:
+                yield _Refusal(invocation.policy, Denial(invocation.problem), invocation.binding)
         for (policy, key), values in self._annotations.items():
             self._attributes.call.annotations[f"{policy}/{key}"] = ", ".join(values)
 

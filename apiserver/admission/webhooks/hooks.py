@@ -82,17 +82,17 @@ class Hooks:
             rules = hook.spec.get("rules") or ()
             rows = [row]
             if hook.spec.get("matchPolicy", "Equivalent") == "Equivalent":
-                rows += [one for one in self._equivalents(row) if one is not row]
-            found = next(
+                rows += [other for other in self._equivalents(row) if other is not row]
+            rule_and_row = next(
                 (
-                    (number, one)
-                    for number, one in _pair_rules(rules, rows)
-                    if _matches(rules[number], operation, one, subresource)
+                    (number, candidate)
+                    for number, candidate in _pair_rules(rules, rows)
+                    if _matches(rules[number], operation, candidate, subresource)
                 ),
                 None,
             )
-            if found is not None:
-                yield Invocation(hook=hook, row=found[1])
+            if rule_and_row is not None:
+                yield Invocation(hook=hook, row=rule_and_row[1])
 
 
 def _pair_rules(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
@@ -117,7 +117,7 @@ def _read(configurations: Sequence[Stored]) -> Iterator[Hook]:
                 spec=spec,
                 namespaces=labels.from_label_selector(spec.get("namespaceSelector") or {}),
                 objects=labels.from_label_selector(spec.get("objectSelector") or {}),
-                conditions=[one["expression"] for one in spec.get("matchConditions") or ()],
+                conditions=[condition["expression"] for condition in spec.get("matchConditions") or ()],
             )
             index += 1
 
@@ -129,7 +129,7 @@ def _matches(rule: ReadOnlyTree, operation: Operation, row: Resource, subresourc
         and _is_listed(rule.get("operations"), operation.value)
         and _is_listed(rule.get("apiGroups"), row.group)
         and _is_listed(rule.get("apiVersions"), row.version)
-        and any(_names(one, row.name, subresource) for one in rule.get("resources") or ())
+        and any(_names(resource, row.name, subresource) for resource in rule.get("resources") or ())
     )
 
 
@@ -145,8 +145,8 @@ def _names(pattern: str, resource: str, subresource: str) -> bool:
 def selects(hook: Hook, attributes: Attributes, namespace: Callable[[], Any]) -> bool:
     """Whether the selectors of a webhook take the namespace and the object; `namespace` returns the labels."""
     if not hook.namespaces.empty:
-        found = namespace()
-        if found is not None and not hook.namespaces.matches(found):
+        namespace_labels = namespace()
+        if namespace_labels is not None and not hook.namespaces.matches(namespace_labels):
             return False
     if hook.objects.empty:
         return True

@@ -57,11 +57,11 @@ class MutatingAdmissionWebhook(Plugin):
         try:
             for invocation in invocations:
                 if await is_concerned(self._environment, backend, invocation, attributes, mutating=True):
-                    await self._ask(backend, invocation, attributes, rounds)
+                    await self._call_webhook(backend, invocation, attributes, rounds)
         finally:
             rounds.output = attributes.object
 
-    async def _ask(
+    async def _call_webhook(
         self, backend: Backend, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
     ) -> None:
         hook, number = invocation.hook, int(attributes.reinvocation.is_again)
@@ -141,25 +141,29 @@ class ValidatingAdmissionWebhook(Plugin):
         if not invocations:
             return
         relevant = [
-            one
-            for one in invocations
-            if await is_concerned(self._environment, backend, one, attributes, mutating=False)
+            invocation
+            for invocation in invocations
+            if await is_concerned(self._environment, backend, invocation, attributes, mutating=False)
         ]
         if len(relevant) == 1:
-            await self._ask(backend, relevant[0], attributes, 0)
+            await self._call_webhook(backend, relevant[0], attributes, 0)
         elif relevant:
-            await self._ask_all(backend, relevant, attributes)
+            await self._call_all(backend, relevant, attributes)
 
-    async def _ask_all(
+    async def _call_all(
         self, backend: Backend, relevant: Sequence[Invocation], attributes: Attributes
     ) -> None:
         """Call all concurrently; raise the first refusal in their order."""
-        reviews = (self._ask(backend, one, attributes, at) for at, one in enumerate(relevant))
+        reviews = (
+            self._call_webhook(backend, invocation, attributes, at) for at, invocation in enumerate(relevant)
+        )
         for outcome in await asyncio.gather(*reviews, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _ask(self, backend: Backend, invocation: Invocation, attributes: Attributes, at: int) -> None:
+    async def _call_webhook(
+        self, backend: Backend, invocation: Invocation, attributes: Attributes, at: int
+    ) -> None:
         observed = ObservedCall(self._environment, backend, invocation.hook, attributes, VALIDATE)
         with observed:
             await call(self._environment, backend, invocation, attributes, mutating=False)

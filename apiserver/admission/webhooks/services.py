@@ -109,18 +109,20 @@ def resolve(
     spec = stored.tree().get("spec") or {}
     if spec.get("type") == "ExternalName":
         return spec.get("externalName") or "", port
-    service_port = next((one for one in spec.get("ports") or () if one.get("port") == port), None)
+    service_port = next(
+        (candidate for candidate in spec.get("ports") or () if candidate.get("port") == port), None
+    )
     if service_port is None:
         raise NoAddress(f'no service port {port} found for service "{name}"')
-    found = [*_addresses(backend, namespace, name, service_port.get("name") or "")]
-    if not found:
+    addresses = [*_addresses(backend, namespace, name, service_port.get("name") or "")]
+    if not addresses:
         raise NoAddress(f'no endpoints available for service "{name}"')
-    reachable = next((one[:2] for one in found if one[2] is None), None)
+    reachable = next((endpoint[:2] for endpoint in addresses if endpoint[2] is None), None)
     if reachable is not None:
         return reachable
     hint = f"start the API server with --webhook-service={namespace}/{name}=HOST:PORT"
     problem = f'service "{name}" leads to simulated pods only: {hint}'
-    for address, number, node in found:
+    for address, number, node in addresses:
         gateway = gateway_of(backend, node) if node else None
         if gateway is not None:
             location = Location(
@@ -138,11 +140,15 @@ def _addresses(
         if stored.labels.get(_SERVICE_NAME) != name:
             continue
         tree = stored.tree()
-        ports = [one.get("port") for one in tree.get("ports") or () if (one.get("name") or "") == port]
-        for one in tree.get("endpoints") or ():
-            if ports and ports[0] and (one.get("conditions") or {}).get("ready", True):
-                node = _simulated_node(backend, one)
-                yield from ((address, ports[0], node) for address in one.get("addresses") or ())
+        ports = [
+            slice_port.get("port")
+            for slice_port in tree.get("ports") or ()
+            if (slice_port.get("name") or "") == port
+        ]
+        for endpoint in tree.get("endpoints") or ():
+            if ports and ports[0] and (endpoint.get("conditions") or {}).get("ready", True):
+                node = _simulated_node(backend, endpoint)
+                yield from ((address, ports[0], node) for address in endpoint.get("addresses") or ())
 
 
 def _simulated_node(backend: Backend, endpoint: ReadOnlyTree) -> ReadOnlyTree | None:

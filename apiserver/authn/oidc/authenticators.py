@@ -73,8 +73,8 @@ def read_configuration(data: bytes) -> AuthenticationConfiguration:
         raise ConfigurationError(
             f"expected AuthenticationConfiguration of apiserver.config.k8s.io/v1, got {group_version_kind}"
         )
-    found: AuthenticationConfiguration = decode(tree, AuthenticationConfiguration)
-    return found
+    configuration: AuthenticationConfiguration = decode(tree, AuthenticationConfiguration)
+    return configuration
 
 
 class IssuerAuthenticator:
@@ -152,12 +152,12 @@ class IssuerAuthenticator:
         if self._verifier is None:
             raise BadToken("oidc: authenticator not initialized")
         try:
-            found = await self._verifier.verify(token)
+            token_claims = await self._verifier.verify(token)
         except BadToken as error:
             raise BadToken(f"oidc: verify token: {error}") from error
         if self._resolver is not None:
-            await self._resolver.expand(found)
-        return claims.user_of(found, self._authenticator, self._mapper)
+            await self._resolver.expand(token_claims)
+        return claims.user_of(token_claims, self._authenticator, self._mapper)
 
 
 class JWTAuthenticators:
@@ -183,11 +183,16 @@ class JWTAuthenticators:
     ) -> Mapping[str, IssuerAuthenticator]:
         authenticators = [
             IssuerAuthenticator(
-                self._settings, one, mapper, send=self._send, clock=self._clock, observer=self._observer
+                self._settings,
+                jwt_authenticator,
+                mapper,
+                send=self._send,
+                clock=self._clock,
+                observer=self._observer,
             )
-            for one, mapper in zip(configuration.jwt, mappers, strict=True)
+            for jwt_authenticator, mapper in zip(configuration.jwt, mappers, strict=True)
         ]
-        return {one.issuer: one for one in authenticators}
+        return {authenticator.issuer: authenticator for authenticator in authenticators}
 
     async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
         shared = [audience for audience in audiences if audience in self._audiences]
@@ -235,8 +240,8 @@ class JWTAuthenticators:
             self._fail("failed to load authentication config", error)
             self._data = data  # it will not become right by itself
             return
-        mappers, found = validate(configuration, self._settings.disallowed)
-        problems = [*found]
+        mappers, field_errors = validate(configuration, self._settings.disallowed)
+        problems = [*field_errors]
         if configuration.anonymous != self._settings.configuration.anonymous:
             at = FieldPath().child("anonymous")
             problems.append(errors.forbidden(at, "changed from initial configuration file"))
@@ -252,9 +257,13 @@ class JWTAuthenticators:
         """Replace the authenticators once all new ones are initialized."""
         authenticators, end = self._build(configuration, mappers), self._clock.monotonic() + UPDATE_SECONDS
         await _initialize(authenticators.values())
-        while not all(one.is_initialized for one in authenticators.values()):
+        while not all(authenticator.is_initialized for authenticator in authenticators.values()):
             if self._clock.monotonic() >= end:
-                problems = [one.problem for one in authenticators.values() if one.problem]
+                problems = [
+                    authenticator.problem
+                    for authenticator in authenticators.values()
+                    if authenticator.problem
+                ]
                 self._fail("failed to update authentication config", errors.aggregate(problems))
                 return
             await self._clock.sleep(RETRY_SECONDS)
@@ -270,4 +279,6 @@ class JWTAuthenticators:
 
 
 async def _initialize(authenticators: Collection[IssuerAuthenticator]) -> None:
-    await asyncio.gather(*(one.initialize() for one in authenticators if not one.is_initialized))
+    await asyncio.gather(
+        *(authenticator.initialize() for authenticator in authenticators if not authenticator.is_initialized)
+    )

@@ -49,13 +49,13 @@ def _claim(claims: Claims, name: str, description: str) -> str:
 
 def _username(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, mapper: Mapper) -> str:
     if mapper.username is not None:
-        found = _evaluate(mapper.username, values, "username claim")
-        if not isinstance(found, str):
+        username = _evaluate(mapper.username, values, "username claim")
+        if not isinstance(username, str):
             problem = "username claim expression must return a string"
             raise BadToken(f"oidc: error evaluating username claim expression: {problem}")
-        if not found:
+        if not username:
             raise BadToken("oidc: empty username via CEL expression is not allowed")
-        return found
+        return username
     name = _claim(claims, mapping.claim, f'username claims "{mapping.claim}"')
     if mapping.claim == "email" and "email_verified" in claims:
         verified = claims["email_verified"]
@@ -68,9 +68,9 @@ def _username(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, m
 
 def _groups(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, mapper: Mapper) -> Sequence[str]:
     if mapping.claim and mapping.claim in claims:
-        found = claims[mapping.claim]
+        claim_value = claims[mapping.claim]
         try:
-            return tuple(f"{mapping.prefix or ''}{group}" for group in _text_or_list(found))
+            return tuple(f"{mapping.prefix or ''}{group}" for group in _text_or_list(claim_value))
         except Undecodable as error:
             raise BadToken(f'oidc: parse groups claim "{mapping.claim}": {error}') from error
     if mapper.groups is None:
@@ -85,8 +85,8 @@ def _groups(claims: Claims, values: Any, mapping: PrefixedClaimOrExpression, map
 def _text_or_list(value: Any) -> Sequence[str]:
     if value is None:
         return ()
-    if isinstance(value, list) and all(one is None or isinstance(one, str) for one in value):
-        return [one or "" for one in value]
+    if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+        return [item or "" for item in value]
     return (text_of(value),)
 
 
@@ -95,11 +95,11 @@ def _uid(claims: Claims, values: Any, claim: str, mapper: Mapper) -> str:
         return _claim(claims, claim, f'uid claim "{claim}"')
     if mapper.uid is None:
         return ""
-    found = _evaluate(mapper.uid, values, "uid claim")
-    if not isinstance(found, str):
+    uid = _evaluate(mapper.uid, values, "uid claim")
+    if not isinstance(uid, str):
         problem = "uid claim expression must return a string"
         raise BadToken(f"oidc: error evaluating uid claim expression: {problem}")
-    return found
+    return uid
 
 
 def _extra(claims: Claims, values: Any, mapper: Mapper) -> Mapping[str, Sequence[str]]:
@@ -109,11 +109,11 @@ def _extra(claims: Claims, values: Any, mapper: Mapper) -> Mapping[str, Sequence
     results = [(rule, expressions.evaluate(rule, CLAIMS, values)) for rule in mapper.extra]
     for rule, value in results:
         try:
-            found = text_list(value)
+            texts = text_list(value)
         except BadToken as error:
             raise BadToken(f"oidc: error evaluating extra claim expression: {rule.text}: {error}") from error
-        if found:
-            extra[rule.name] = found
+        if texts:
+            extra[rule.name] = texts
     return extra
 
 

@@ -123,7 +123,7 @@ def text_list(value: Any) -> Sequence[str]:
     """Return the values of an expression for groups or an extra, without empty strings."""
     if value is None:
         return ()
-    found = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
         raise BadToken("expression must return a string or a list of strings")
-    return tuple(filter(None, found))
+    return tuple(filter(None, values))

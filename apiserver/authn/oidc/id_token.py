@@ -41,8 +41,8 @@ class Undecodable(ValueError):
 
 def decode_part(part: str) -> bytes:
     """Decode base 64 as tokens have it, or raise Undecodable with the place where it ends to be that."""
-    found = _BASE64.match(part)
-    end = found.end() if found else 0
+    match = _BASE64.match(part)
+    end = match.end() if match else 0
     if end < len(part) or len(part) % 4 == 1:
         raise Undecodable(f"illegal base64 data at input byte {end if end < len(part) else len(part) - 1}")
     try:
@@ -166,8 +166,8 @@ def _header(header: Mapping[str, Any], name: str, title: str) -> str:
 
 
 def _header_error(header: Mapping[str, Any], name: str, title: str, error: Exception) -> Undecodable:
-    found = gotext.quote(gotext.marshal(header[name]))
-    return Undecodable(f"failed to unmarshal {title}: {error}: {found}")
+    header_text = gotext.quote(gotext.marshal(header[name]))
+    return Undecodable(f"failed to unmarshal {title}: {error}: {header_text}")
 
 
 def _check_key(header: Mapping[str, Any]) -> None:
@@ -188,16 +188,16 @@ def _check_certificates(header: Mapping[str, Any]) -> None:
     try:
         if chain is not None and not isinstance(chain, list):
             raise wrong_type_error(chain, "[]string")
-        for one in map(text_of, chain or ()):
-            load_der_x509_certificate(_decode_standard(one))
+        for certificate in map(text_of, chain or ()):
+            load_der_x509_certificate(_decode_standard(certificate))
     except (Undecodable, ValueError) as error:
         raise _header_error(header, "x5c", "x5c header", error) from error
 
 
 def _decode_standard(text: str) -> bytes:
     """Decode base 64 with padding, or raise Undecodable."""
-    found = _STANDARD_BASE64.match(text)
-    end = found.end() if found else 0
+    match = _STANDARD_BASE64.match(text)
+    end = match.end() if match else 0
     if end < len(text) or len(text) % 4:
         place = end if end < len(text) else end - end % 4
         raise Undecodable(f"illegal base64 data at input byte {place}")
@@ -223,7 +223,7 @@ def _audience(value: Any) -> Sequence[str]:
         return (value or "",)
     if not isinstance(value, list):
         raise wrong_type_error(value, "[]string", _claim_place("aud"))
-    return tuple(text_of(one, _claim_place("aud")) for one in value)
+    return tuple(text_of(audience, _claim_place("aud")) for audience in value)
 
 
 def _required_time(claims: Mapping[str, Any], claim: str) -> int:

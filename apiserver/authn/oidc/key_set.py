@@ -41,10 +41,10 @@ class KeySet(Protocol):
 def read_key_set(body: bytes) -> Sequence[JsonWebKey]:
     """Return the public keys of a JSON Web Key Set, or raise ValueError."""
     tree = orjson.loads(body)
-    found = tree.get("keys") if isinstance(tree, dict) else None
-    if not isinstance(tree, dict) or not isinstance(found or [], list):
+    keys = tree.get("keys") if isinstance(tree, dict) else None
+    if not isinstance(tree, dict) or not isinstance(keys or [], list):
         raise BadJsonWebKey("json: cannot unmarshal into Go value of type jose.JSONWebKeySet")
-    return [key for one in found or [] if (key := _key(one)) is not None]
+    return [key for entry in keys or [] if (key := _key(entry)) is not None]
 
 
 def _key(tree: Any) -> JsonWebKey | None:

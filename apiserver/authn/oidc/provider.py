@@ -95,13 +95,13 @@ class ClaimResolver:
             raise BadToken(f"{problem}: {error}") from error
         verifier = await self._verifier(issuer)
         try:
-            found = await verifier.verify(token)
+            claims = await verifier.verify(token)
         except BadToken as error:
             raise BadToken(f"verify distributed claim token: {error}") from error
-        if self._claim not in found:
+        if self._claim not in claims:
             problem = f"jwt returned by distributed claim endpoint {gotext.quote(url)} did not contain claim"
             raise BadToken(f"{problem}: {self._claim}")
-        return found[self._claim]
+        return claims[self._claim]
 
     async def _fetch(self, url: str, access_token: str) -> str:
         headers = {"Authorization": f"Bearer {access_token}"} if access_token else {}

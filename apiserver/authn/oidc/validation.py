@@ -55,9 +55,9 @@ def validate(
     urls, discovery_urls = set[str](), set[str]()
     for index, authenticator in enumerate(configuration.jwt):
         path, issuer = _ROOT.index(index), authenticator.issuer
-        mapper, found = validate_authenticator(authenticator, path, disallowed)
+        mapper, field_errors = validate_authenticator(authenticator, path, disallowed)
         mappers.append(mapper)
-        problems += found
+        problems += field_errors
         if issuer.url in urls:
             problems.append(errors.duplicate(path.child("issuer", "url"), issuer.url))
         urls.add(issuer.url)
@@ -79,7 +79,7 @@ def validate_authenticator(
     rules = _claim_rules(authenticator.claim_validation_rules, path.child("claimValidationRules"), problems)
     mapper = _mappings(authenticator.claim_mappings, path.child("claimMappings"), rules, problems)
     user_rules = _user_rules(authenticator.user_validation_rules, path.child("userValidationRules"), problems)
-    whole = Mapper(
+    complete_mapper = Mapper(
         username=mapper.username,
         groups=mapper.groups,
         uid=mapper.uid,
@@ -87,7 +87,7 @@ def validate_authenticator(
         claim_rules=rules,
         user_rules=user_rules,
     )
-    return whole, problems
+    return complete_mapper, problems
 
 
 def _issuer(issuer: Issuer, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
@@ -161,7 +161,7 @@ def _authority_problem(text: str) -> str:
 def _claim_rules(
     rules: Sequence[ClaimValidationRule], path: Path, problems: list[FieldError]
 ) -> Sequence[Rule]:
-    found, claims, expressions = list[Rule](), set[str](), set[str]()
+    all_rules, claims, expressions = list[Rule](), set[str](), set[str]()
     for index, rule in enumerate(rules):
         at = path.index(index)
         if rule.claim and rule.expression:
@@ -186,8 +186,8 @@ def _claim_rules(
             compiled_rules = _rule(
                 rule.expression, CLAIMS, at.child("expression"), problems, message=rule.message
             )
-            found += compiled_rules
-    return found
+            all_rules += compiled_rules
+    return all_rules
 
 
 def _rule(
@@ -254,7 +254,7 @@ def _uid(mapping: ClaimOrExpression, path: Path, problems: list[FieldError]) -> 
 
 
 def _extra(mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldError]) -> Sequence[Rule]:
-    found, keys = list[Rule](), set[str]()
+    extra_rules, keys = list[Rule](), set[str]()
     for index, mapping in enumerate(mappings):
         at, key = path.index(index), mapping.key
         problems += _key_problems(key, at.child("key"))
@@ -265,8 +265,10 @@ def _extra(mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldErr
         if not mapping.value_expression:
             problems.append(errors.required(at.child("valueExpression")))
             continue
-        found += _rule(mapping.value_expression, CLAIMS, at.child("valueExpression"), problems, name=key)
-    return found
+        extra_rules += _rule(
+            mapping.value_expression, CLAIMS, at.child("valueExpression"), problems, name=key
+        )
+    return extra_rules
 
 
 def _key_problems(key: str, path: Path) -> Iterator[FieldError]:
@@ -289,7 +291,7 @@ def _key_problems(key: str, path: Path) -> Iterator[FieldError]:
 def _user_rules(
     rules: Sequence[UserValidationRule], path: Path, problems: list[FieldError]
 ) -> Sequence[Rule]:
-    found, expressions = list[Rule](), set[str]()
+    user_rules, expressions = list[Rule](), set[str]()
     for index, rule in enumerate(rules):
         at = path.index(index).child("expression")
         if not rule.expression:
@@ -298,5 +300,5 @@ def _user_rules(
             problems.append(errors.duplicate(at, rule.expression))
         else:
             expressions.add(rule.expression)
-            found += _rule(rule.expression, USER, at, problems, message=rule.message)
-    return found
+            user_rules += _rule(rule.expression, USER, at, problems, message=rule.message)
+    return user_rules

@@ -119,13 +119,13 @@ class ServiceAccounts:
     async def _check(self, account: Account, now: datetime) -> None:
         """Refuse a token if what it names is gone, or is another object of the same name."""
         namespace, name = account.namespace, account.account.name
-        found = await self.find("serviceaccounts", namespace, name)
-        if found is None:
+        service_account = await self.find("serviceaccounts", namespace, name)
+        if service_account is None:
             raise BadToken(f"serviceaccounts {gotext.quote(name)} not found")
-        uid = found["metadata"]["uid"]
+        uid = service_account["metadata"]["uid"]
         if uid != account.account.uid:
             raise BadToken(f"service account UID ({uid}) does not match claim ({account.account.uid})")
-        if _is_gone(found, now):
+        if _is_gone(service_account, now):
             raise BadToken(f"service account {namespace}/{name} has been deleted")
         await self._check_bound("secret", namespace, account.secret, now)
         await self._check_bound("pod", namespace, account.pod, now)
@@ -137,14 +137,14 @@ class ServiceAccounts:
     ) -> None:
         if reference is None:
             return
-        found = await self.find(f"{kind}s", namespace, reference.name)
-        if found is None:
+        bound_object = await self.find(f"{kind}s", namespace, reference.name)
+        if bound_object is None:
             raise BadToken(INVALIDATED)
-        uid = found["metadata"]["uid"]
+        uid = bound_object["metadata"]["uid"]
         if uid != reference.uid:
             claim = f"service account {kind} ref claim ({reference.uid})"
             raise BadToken(f"{kind.capitalize()} UID ({uid}) does not match {claim}")
-        if _is_gone(found, now):
+        if _is_gone(bound_object, now):
             raise BadToken(INVALIDATED)
 
 

@@ -63,15 +63,15 @@ class Account(Struct, frozen=True, kw_only=True):
     def claim(self) -> Mapping[str, Any]:
         bound = {"node": self.node, "pod": self.pod, "secret": self.secret}
         named = {name: reference.claim() for name, reference in bound.items() if reference is not None}
-        whole = {"namespace": self.namespace, **named, "serviceaccount": self.account.claim()}
-        return dict(sorted(whole.items()))
+        private_claims = {"namespace": self.namespace, **named, "serviceaccount": self.account.claim()}
+        return dict(sorted(private_claims.items()))
 
     @property
     def username(self) -> str:
         return f"{SERVICE_ACCOUNT}{self.namespace}:{self.account.name}"
 
     def user(self, token_id: str) -> User:
-        found = {
+        extra = {
             "credential-id": f"JTI={token_id}" if token_id else "",
             "pod-name": self.pod.name if self.pod else "",
             "pod-uid": self.pod.uid if self.pod else "",
@@ -82,7 +82,7 @@ class Account(Struct, frozen=True, kw_only=True):
             name=self.username,
             uid=self.account.uid,
             groups=(*groups(self.namespace), AUTHENTICATED),
-            extra={f"{_EXTRA}{name}": (value,) for name, value in found.items() if value},
+            extra={f"{_EXTRA}{name}": (value,) for name, value in extra.items() if value},
         )
 
 
@@ -117,7 +117,7 @@ def _type_problem(claims: Claims) -> str:
             return "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
     audience = claims.get("aud", "")
     if not isinstance(audience, str) and not (
-        isinstance(audience, list) and all(isinstance(one, str) for one in audience)
+        isinstance(audience, list) and all(isinstance(item, str) for item in audience)
     ):
         return "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
     return _private_problem(claims.get("kubernetes.io"))
@@ -167,8 +167,8 @@ def check_time(claims: Claims, now: datetime) -> None:
 
 def audiences(claims: Claims) -> Sequence[str]:
     """Return the audiences in claims that were verified."""
-    found: str | Sequence[str] = claims.get("aud", ())
-    return [found] if isinstance(found, str) else found
+    audience: str | Sequence[str] = claims.get("aud", ())
+    return [audience] if isinstance(audience, str) else audience
 
 
 def shared_audiences(
@@ -188,8 +188,8 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def _number(claims: Claims, name: str) -> float:
-    found = claims.get(name)
-    return float(found) if _is_number(found) else 0.0
+    value = claims.get(name)
+    return float(value) if _is_number(value) else 0.0
 
 
 def _is_number(value: Any) -> TypeGuard[int | float]:

@@ -30,8 +30,8 @@ def issuer(token: str) -> str:
     """Return the issuer in a token, which is not verified; "" if it is not a JSON Web Token."""
     parts = token.split(".")
     claims = _object(parts[1]) if len(parts) == 3 else None
-    found = claims.get("iss") if claims is not None else None
-    return found if isinstance(found, str) else ""
+    claim = claims.get("iss") if claims is not None else None
+    return claim if isinstance(claim, str) else ""
 
 
 def verify(keys: Keys, token: str) -> Claims | None:
@@ -62,29 +62,29 @@ def verify(keys: Keys, token: str) -> Claims | None:
 def _object(part: str) -> Claims | None:
     data = _decode(part)
     try:
-        found = orjson.loads(data) if data is not None else None
+        tree = orjson.loads(data) if data is not None else None
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return tree if isinstance(tree, dict) else None
 
 
 def _duplicate(part: str) -> str:
     """Return a key that an object in the part has twice, so that two readers could see different values; "" if none."""
-    found = ""
+    duplicate_name = ""
 
     def note(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal found
+        nonlocal duplicate_name
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                found = found or name
+                duplicate_name = duplicate_name or name
             seen.add(name)
 
     try:
         json.loads(_decode(part) or b"null", object_pairs_hook=note)
     except RecursionError:
         raise BadToken("json: exceeded max depth") from None
-    return found
+    return duplicate_name
 
 
 def _is_base64(part: str) -> bool:

@@ -40,8 +40,8 @@ class PublicKey(Struct, frozen=True):
 
     def jwk(self) -> Mapping[str, str]:
         """The key as OpenID Connect publishes it."""
-        found = {**to_jwk(self.algorithm, self.key), "use": "sig", "kid": self.id, "alg": self.algorithm}
-        return {name: found[name] for name in _ORDER if name in found}
+        fields = {**to_jwk(self.algorithm, self.key), "use": "sig", "kid": self.id, "alg": self.algorithm}
+        return {name: fields[name] for name in _ORDER if name in fields}
 
 
 class Keys:

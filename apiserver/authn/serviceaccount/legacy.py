@@ -103,13 +103,15 @@ class LegacyTokens:
             raise BadToken("Token has been invalidated")
         if not hmac.compare_digest(_stored_token(secret), token.encode()):
             raise BadToken("Token does not match server's copy")
-        found = await self._find("serviceaccounts", namespace, account.name)
-        if found is None:
+        service_account = await self._find("serviceaccounts", namespace, account.name)
+        if service_account is None:
             raise BadToken(f"serviceaccounts {gotext.quote(account.name)} not found")
-        if meta.is_deleting(found):
+        if meta.is_deleting(service_account):
             raise BadToken(f"ServiceAccount {namespace}/{account.name} has been deleted")
-        if meta.uid(found) != account.uid:
-            raise BadToken(f"ServiceAccount UID ({meta.uid(found)}) does not match claim ({account.uid})")
+        if meta.uid(service_account) != account.uid:
+            raise BadToken(
+                f"ServiceAccount UID ({meta.uid(service_account)}) does not match claim ({account.uid})"
+            )
         await self._note_use(secret)
         if meta.labels(secret).get(_INVALID_SINCE):
             self.uses[INVALIDATED_TOKENS] += 1
@@ -118,7 +120,7 @@ class LegacyTokens:
                 "marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove "
                 f"the '{_INVALID_SINCE}' label from the secret to temporarily allow use of this token"
             )
-        return any(reference.get("name") == secret_name for reference in found.get("secrets") or ())
+        return any(reference.get("name") == secret_name for reference in service_account.get("secrets") or ())
 
     async def _note_use(self, secret: Tree) -> None:
         """Label the Secret with the day, once on each."""
@@ -140,13 +142,13 @@ def _names(claims: Mapping[str, Any]) -> tuple[str, str, str, str]:
     subject = claims.get("sub")
     if not subject:
         raise BadToken("sub claim is missing")
-    found: list[str] = []
+    values: list[str] = []
     for name, problem in _REQUIRED.items():
         value = claims.get(f"{_CLAIM}{name}")
         if not isinstance(value, str) or not value:
             raise BadToken(problem)
-        found.append(value)
-    namespace, secret, account, uid = found
+        values.append(value)
+    namespace, secret, account, uid = values
     if split_username(subject) != (namespace, account):
         raise BadToken("sub claim is invalid")
     return namespace, secret, account, uid

@@ -76,7 +76,7 @@ class NodeGraph:
         if len(self._noted) > AT_ONCE:
             raise PreparationNeeded(self.catch_up, self._take_in_all)
         self._take_in_all()
-        return any(node in self._nodes.get(one, ()) for one in self._reachable(reference))
+        return any(node in self._nodes.get(referrer, ()) for referrer in self._reachable(reference))
 
     def _reachable(self, reference: Reference) -> Iterable[Reference]:
         yield reference

@@ -44,14 +44,18 @@ def of_pod(pod: _Object) -> Iterator[Reference]:
     yield POD, namespace, name
     if _MIRROR in (metadata.get("annotations") or {}):
         return
-    found = [
+    references = [
         (ACCOUNT, spec.get("serviceAccountName")),
-        *((SECRET, one) for one in secret_names(spec)),
-        *((CONFIG_MAP, one) for container in every_container(spec) for one in _of_environment(container)),
-        *(one for volume in spec.get("volumes") or () for one in _of_volume(volume, name)),
+        *((SECRET, secret) for secret in secret_names(spec)),
+        *(
+            (CONFIG_MAP, config_map)
+            for container in every_container(spec)
+            for config_map in _of_environment(container)
+        ),
+        *(reference for volume in spec.get("volumes") or () for reference in _of_volume(volume, name)),
         *((RESOURCE_CLAIM, claim) for claim in _resource_claims(pod)),
     ]
-    yield from ((resource, namespace, other) for resource, other in found if other)
+    yield from ((resource, namespace, other) for resource, other in references if other)
 
 
 def _of_environment(container: _Object) -> Iterator[Any]:
@@ -73,7 +77,7 @@ def _of_volume(volume: _Object, pod: str) -> Iterator[tuple[str, Any]]:
 def _resource_claims(pod: _Object) -> Iterator[Any]:
     status = pod.get("status") or {}
     generated_names = {
-        one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()
+        entry["name"]: entry.get("resourceClaimName") for entry in status.get("resourceClaimStatuses") or ()
     }
     for claim in (pod.get("spec") or {}).get("resourceClaims") or ():
         yield claim.get("resourceClaimName") or generated_names.get(claim["name"])

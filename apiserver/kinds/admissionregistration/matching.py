@@ -8,7 +8,7 @@ from mockube.apimachinery.admission_expressions import (
     BOOL,
     BadExpression,
     Compiler,
-    Has,
+    OptionalVariables,
 )
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.types import Type
@@ -177,24 +177,24 @@ def check_mutating_operations(resources: ReadOnlyTree, path: Path) -> Iterator[F
 
 
 def check_compiled(
-    compiler: Compiler, text: str, path: Path, returns: Sequence[Type], has: Has
+    compiler: Compiler, text: str, path: Path, returns: Sequence[Type], optional_variables: OptionalVariables
 ) -> Iterable[FieldError]:
     """Say why an expression does not compile."""
     try:
-        compiler.compile(text, returns, has)
+        compiler.compile(text, returns, optional_variables)
     except BadExpression as error:
         return (error.field_error(path, text),)
     return ()
 
 
 def _check_condition(
-    condition: ReadOnlyTree, path: Path, has: Has, language: Language
+    condition: ReadOnlyTree, path: Path, optional_variables: OptionalVariables, language: Language
 ) -> Iterator[FieldError]:
     text, at = condition.get("expression", "").strip(), path.child("expression")
     if not text:
         yield errors.required(at)
     else:
-        yield from check_compiled(Compiler(language=language), text, at, BOOL, has)
+        yield from check_compiled(Compiler(language=language), text, at, BOOL, optional_variables)
     yield from _CONDITION_NAME(condition, path)
 
 
@@ -213,7 +213,9 @@ def check_match_conditions(
         yield errors.too_many(path, len(conditions or ()), _MAX_CONDITIONS)
     seen = set()
     for index, condition in enumerate(conditions or ()):
-        yield from _check_condition(condition, path.index(index), Has(params=has_params), language)
+        yield from _check_condition(
+            condition, path.index(index), OptionalVariables(params=has_params), language
+        )
         name = condition.get("name")
         if name and name in seen:
             yield errors.duplicate(path.index(index).child("name"), name)

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.admission_expressions import JSON_PATCHES, OBJECT, Compiler, Has
+from mockube.apimachinery.admission_expressions import JSON_PATCHES, OBJECT, Compiler, OptionalVariables
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
@@ -47,25 +47,31 @@ _PATCHES: Final[Mapping[str, _Patch]] = {
 }
 
 
-def _check_mutation(mutation: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterable[FieldError]:
+def _check_mutation(
+    mutation: ReadOnlyTree, path: Path, compiler: Compiler, optional_variables: OptionalVariables
+) -> Iterable[FieldError]:
     patch = _PATCHES.get(mutation.get("patchType", ""))
     if patch is None:
         return require("patchType", one_of(*_PATCHES))(mutation, path)
     return (
-        *_check_patch(mutation.get(patch.name), path.child(patch.name), patch, compiler, has),
+        *_check_patch(mutation.get(patch.name), path.child(patch.name), patch, compiler, optional_variables),
         *_check_other_patches(mutation, path, patch),
     )
 
 
 def _check_patch(
-    mutation: ReadOnlyTree | None, path: Path, patch: _Patch, compiler: Compiler, has: Has
+    mutation: ReadOnlyTree | None,
+    path: Path,
+    patch: _Patch,
+    compiler: Compiler,
+    optional_variables: OptionalVariables,
 ) -> Iterable[FieldError]:
     if mutation is None:
         return (errors.required(path, f"must be specified when patchType is {patch.type}"),)
     text, at = mutation.get("expression", "").strip(), path.child("expression")
     if not text:
         return (errors.required(at),)
-    return check_compiled(compiler, text, at, patch.returns, has)
+    return check_compiled(compiler, text, at, patch.returns, optional_variables)
 
 
 def _check_other_patches(mutation: ReadOnlyTree, path: Path, patch: _Patch) -> Iterator[FieldError]:
@@ -78,12 +84,14 @@ def _check_other_patches(mutation: ReadOnlyTree, path: Path, patch: _Patch) -> I
 def _check_spec(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     compiler = policy_compiler(spec)
     yield from check_policy_spec(spec, path, compiler, check_mutating_operations)
-    has = Has(params=spec.get("paramKind") is not None, patches=True)
+    optional_variables = OptionalVariables(params=spec.get("paramKind") is not None, patches=True)
     mutations = spec.get("mutations") or ()
     if not mutations:
         yield errors.required(path.child("mutations"), "mutations must contain at least one item")
     for index, mutation in enumerate(mutations):
-        yield from _check_mutation(mutation, path.child("mutations").index(index), compiler, has)
+        yield from _check_mutation(
+            mutation, path.child("mutations").index(index), compiler, optional_variables
+        )
     yield from require("reinvocationPolicy", one_of("IfNeeded", "Never"))(spec, path)
 
 

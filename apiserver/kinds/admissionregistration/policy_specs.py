@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockube.apimachinery import errors, meta, names
-from mockube.apimachinery.admission_expressions import BadExpression, Compiler, Has
+from mockube.apimachinery.admission_expressions import BadExpression, Compiler, OptionalVariables
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.errors import FieldError
@@ -81,14 +81,16 @@ def _check_variable_name(variable: ReadOnlyTree, path: Path) -> Iterable[FieldEr
     return ()
 
 
-def _check_variable(variable: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterator[FieldError]:
+def _check_variable(
+    variable: ReadOnlyTree, path: Path, compiler: Compiler, optional_variables: OptionalVariables
+) -> Iterator[FieldError]:
     yield from _check_variable_name(variable, path)
     text, at = variable.get("expression", ""), path.child("expression")
     if not text.strip():
         yield errors.required(at, NO_EXPRESSION)
         return
     try:
-        compiler.add_variable(variable.get("name", ""), text, has)
+        compiler.add_variable(variable.get("name", ""), text, optional_variables)
     except BadExpression as error:
         yield error.field_error(at, text)
 
@@ -122,7 +124,7 @@ def check_policy_spec(
     yield from check_match_conditions(conditions, at, has_params=has_params, language=compiler.language)
     for index, variable in enumerate(spec.get("variables") or ()):
         at = path.child("variables").index(index)
-        yield from _check_variable(variable, at, compiler, Has(params=has_params))
+        yield from _check_variable(variable, at, compiler, OptionalVariables(params=has_params))
 
 
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:

@@ -10,7 +10,7 @@ from mockube.apimachinery.admission_expressions import (
     TEXT,
     TEXT_OR_NULL,
     Compiler,
-    Has,
+    OptionalVariables,
 )
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.errors import FieldError
@@ -70,25 +70,35 @@ def _check_validation(
     if not text.strip():
         yield errors.required(path.child("expression"), NO_EXPRESSION)
     else:
-        yield from check_compiled(compiler, text, path.child("expression"), BOOL, Has(params=has_params))
+        yield from check_compiled(
+            compiler, text, path.child("expression"), BOOL, OptionalVariables(params=has_params)
+        )
     yield from _MESSAGE_NOT_BLANK(validation, path)
     if message.strip():
-        has = Has(params=has_params, authorizer=False)
-        yield from check_compiled(compiler, message, path.child("messageExpression"), TEXT, has)
+        optional_variables = OptionalVariables(params=has_params, authorizer=False)
+        yield from check_compiled(
+            compiler, message, path.child("messageExpression"), TEXT, optional_variables
+        )
     yield from _REST(validation, path)
 
 
-def _check_value(annotation: ReadOnlyTree, path: Path, compiler: Compiler, has: Has) -> Iterable[FieldError]:
+def _check_value(
+    annotation: ReadOnlyTree, path: Path, compiler: Compiler, optional_variables: OptionalVariables
+) -> Iterable[FieldError]:
     value, path = annotation.get("valueExpression", "").strip(), path.child("valueExpression")
     if not value:
         return (errors.required(path, "valueExpression is not specified"),)
     if len(value.encode()) > _MAX_VALUE_LENGTH:
         return (errors.required(path, f"must not exceed {_MAX_VALUE_LENGTH} bytes in length"),)
-    return check_compiled(compiler, value, path, TEXT_OR_NULL, has)
+    return check_compiled(compiler, value, path, TEXT_OR_NULL, optional_variables)
 
 
 def _check_annotations(
-    annotations: Sequence[ReadOnlyTree], policy: str, path: Path, compiler: Compiler, has: Has
+    annotations: Sequence[ReadOnlyTree],
+    policy: str,
+    path: Path,
+    compiler: Compiler,
+    optional_variables: OptionalVariables,
 ) -> Iterator[FieldError]:
     """The policy's name prefixes each key in audit events."""
     if len(annotations) > _MAX_ANNOTATIONS:
@@ -101,7 +111,7 @@ def _check_annotations(
             yield from check_label_name(f"{policy}/{key}", at.child("key"))
         else:
             yield errors.invalid(at.child("key"), key, "requires metadata.name be non-empty")
-        yield from _check_value(annotation, at, compiler, has)
+        yield from _check_value(annotation, at, compiler, optional_variables)
         if key in seen:
             yield errors.duplicate(at.child("key"), key)
         seen.add(key)
@@ -119,8 +129,8 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     for index, validation in enumerate(validations):
         at = path.child("validations").index(index)
         yield from _check_validation(validation, at, compiler, has_params=has_params)
-    at, has = path.child("auditAnnotations"), Has(params=has_params)
-    yield from _check_annotations(annotations, meta.name(tree), at, compiler, has)
+    at, optional_variables = path.child("auditAnnotations"), OptionalVariables(params=has_params)
+    yield from _check_annotations(annotations, meta.name(tree), at, compiler, optional_variables)
 
 
 _update_status: Final = part(optional("conditions", check_conditions), "status")

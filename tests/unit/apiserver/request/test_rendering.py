@@ -36,7 +36,7 @@ async def shown(kind, items, format_, view, **query):
     )
     renderer = Renderer(printer_of, SteppedClock())
     return b"".join(
-        await renderer.collection(call, answer, OutputFormat(format=format_, view=view, listed=True))
+        await renderer.collection(call, answer, OutputFormat(format=format_, view=view, is_list=True))
     )
 
 

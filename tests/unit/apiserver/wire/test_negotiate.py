@@ -54,7 +54,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
         ),
         pytest.param(
             "application/json;as=PartialObjectMetadataList;v=v1beta1;g=meta.k8s.io",
-            OutputFormat(format=Format.JSON, view=View.PARTIAL, version="v1beta1", listed=True),
+            OutputFormat(format=Format.JSON, view=View.PARTIAL, version="v1beta1", is_list=True),
             id="metadata alone",
         ),
         pytest.param("image/png", None, id="unsupported type"),

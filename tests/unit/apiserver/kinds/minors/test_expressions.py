@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.admission_expressions import ANY, BadExpression, Compiler, Has
+from mockube.apimachinery.admission_expressions import ANY, BadExpression, Compiler, OptionalVariables
 from mockube.apimachinery.cel.language import WHOLE, language_of
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds import kind_rules
@@ -13,7 +13,7 @@ GROUP = "admissionregistration.k8s.io"
 
 def problem(text, minor):
     try:
-        Compiler(language=language_of(minor)).compile(text, ANY, Has())
+        Compiler(language=language_of(minor)).compile(text, ANY, OptionalVariables())
     except BadExpression as error:
         return str(error)
     return ""

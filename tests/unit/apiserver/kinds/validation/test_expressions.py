@@ -10,7 +10,7 @@ from mockube.apimachinery.admission_expressions import (
     TEXT_OR_NULL,
     BadExpression,
     Compiler,
-    Has,
+    OptionalVariables,
 )
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.resource.selectors import check_expression
@@ -19,56 +19,68 @@ from mockube.apiserver.kinds.resource.selectors import check_expression
 @pytest.mark.parametrize(
     ("text", "has"),
     [
-        ("object.metadata.name == request.name && oldObject == null", Has()),
-        ("namespaceObject.metadata.labels['a'] == 'b'", Has()),
-        ("params.data.limit == '1'", Has(params=True)),
-        ("authorizer.group('apps').resource('deployments').check('get').allowed()", Has()),
-        ("authorizer.requestResource.check('delete').allowed()", Has()),
+        ("object.metadata.name == request.name && oldObject == null", OptionalVariables()),
+        ("namespaceObject.metadata.labels['a'] == 'b'", OptionalVariables()),
+        ("params.data.limit == '1'", OptionalVariables(params=True)),
+        ("authorizer.group('apps').resource('deployments').check('get').allowed()", OptionalVariables()),
+        ("authorizer.requestResource.check('delete').allowed()", OptionalVariables()),
     ],
 )
-def test_match_condition_must_be_boolean(text: str, has: Has) -> None:
-    assert Compiler().compile(text, BOOL, has).type in BOOL
+def test_match_condition_must_be_boolean(text: str, optional_variables: OptionalVariables) -> None:
+    assert Compiler().compile(text, BOOL, optional_variables).type in BOOL
 
 
 @pytest.mark.parametrize(
     ("text", "returns", "has", "problem"),
     [
-        ("1", BOOL, Has(), "must evaluate to bool but got int"),
-        ("1", TEXT_OR_NULL, Has(), "must evaluate to one of [string null_type] but got int"),
-        ("Object{}", JSON_PATCHES, Has(patches=True), "must evaluate to list(JSONPatch) but got Object"),
-        ("bool('x')", TEXT_OR_NULL, Has(), "must evaluate to one of [string null_type] but got bool"),
-        ("[]", OBJECT, Has(patches=True), "must evaluate to Object but got list(dyn)"),
+        ("1", BOOL, OptionalVariables(), "must evaluate to bool but got int"),
+        ("1", TEXT_OR_NULL, OptionalVariables(), "must evaluate to one of [string null_type] but got int"),
+        (
+            "Object{}",
+            JSON_PATCHES,
+            OptionalVariables(patches=True),
+            "must evaluate to list(JSONPatch) but got Object",
+        ),
+        (
+            "bool('x')",
+            TEXT_OR_NULL,
+            OptionalVariables(),
+            "must evaluate to one of [string null_type] but got bool",
+        ),
+        ("[]", OBJECT, OptionalVariables(patches=True), "must evaluate to Object but got list(dyn)"),
     ],
 )
-def test_other_expression_types_are_refused(text: str, returns: tuple, has: Has, problem: str) -> None:
+def test_other_expression_types_are_refused(
+    text: str, returns: tuple, optional_variables: OptionalVariables, problem: str
+) -> None:
     with pytest.raises(BadExpression, match="must evaluate to") as caught:
-        Compiler().compile(text, returns, has)
+        Compiler().compile(text, returns, optional_variables)
     assert str(caught.value) == problem
 
 
 def test_undeclared_references_are_refused() -> None:
     with pytest.raises(BadExpression, match="undeclared reference to 'params'"):
-        Compiler().compile("params.x == 1", BOOL, Has())
+        Compiler().compile("params.x == 1", BOOL, OptionalVariables())
     with pytest.raises(BadExpression, match="undefined field 'foo'"):
-        Compiler().compile("request.foo == 1", BOOL, Has())
+        Compiler().compile("request.foo == 1", BOOL, OptionalVariables())
 
 
 def test_variables_have_types_of_their_expressions() -> None:
     compiler = Compiler(has_variables=True)
-    compiler.add_variable("count", "1 + 1", Has())
-    assert compiler.compile("variables.count == 2", BOOL, Has()).type in BOOL
+    compiler.add_variable("count", "1 + 1", OptionalVariables())
+    assert compiler.compile("variables.count == 2", BOOL, OptionalVariables()).type in BOOL
     with pytest.raises(BadExpression, match="no matching overload"):
-        compiler.compile("variables.count == 'two'", BOOL, Has())
+        compiler.compile("variables.count == 'two'", BOOL, OptionalVariables())
     with pytest.raises(BadExpression, match="undefined field 'later'"):
-        compiler.compile("variables.later", BOOL, Has())
+        compiler.compile("variables.later", BOOL, OptionalVariables())
 
 
 def test_variable_from_authorizer_has_dynamic_type() -> None:
     compiler = Compiler(has_variables=True)
-    compiler.add_variable("authorizers", "[authorizer]", Has())
-    assert str(compiler.compile("variables.authorizers[0] + 1", ANY, Has()).type) == "int"
+    compiler.add_variable("authorizers", "[authorizer]", OptionalVariables())
+    assert str(compiler.compile("variables.authorizers[0] + 1", ANY, OptionalVariables()).type) == "int"
     with pytest.raises(BadExpression, match=r"must evaluate to bool but got list\(dyn\)"):
-        compiler.compile("variables.authorizers", BOOL, Has())
+        compiler.compile("variables.authorizers", BOOL, OptionalVariables())
 
 
 @pytest.mark.parametrize(
