@@ -73,7 +73,7 @@ def is_for_pod(pod: PodView, claim: ReadOnlyTree) -> bool:
 
 
 def is_reserved_for(pod: PodView, claim: ReadOnlyTree) -> bool:
-    return any(one["uid"] == pod.uid for one in reserved_for(claim))
+    return any(consumer["uid"] == pod.uid for consumer in reserved_for(claim))
 
 
 def reserved_for(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
@@ -81,8 +81,8 @@ def reserved_for(claim: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
 
 
 def allocation(claim: ReadOnlyTree) -> ReadOnlyTree | None:
-    found: ReadOnlyTree | None = (claim.get("status") or {}).get("allocation")
-    return found
+    allocation_result: ReadOnlyTree | None = (claim.get("status") or {}).get("allocation")
+    return allocation_result
 
 
 def with_consumer(pod: PodView, claim: ReadOnlyTree) -> dict[str, Any]:
@@ -101,9 +101,10 @@ def owning_pod(claim: ReadOnlyTree) -> ReadOnlyTree | None:
     owners = meta.owner_references(claim)
     return next(
         (
-            one
-            for one in owners
-            if one.get("controller") and (one.get("apiVersion"), one.get("kind")) == ("v1", "Pod")
+            reference
+            for reference in owners
+            if reference.get("controller")
+            and (reference.get("apiVersion"), reference.get("kind")) == ("v1", "Pod")
         ),
         None,
     )
@@ -111,7 +112,7 @@ def owning_pod(claim: ReadOnlyTree) -> ReadOnlyTree | None:
 
 def has_admin_access(claim: ReadOnlyTree) -> bool:
     requests = ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
-    return any((one.get("exactly") or {}).get("adminAccess") for one in requests)
+    return any((request.get("exactly") or {}).get("adminAccess") for request in requests)
 
 
 def tolerates_taint(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:

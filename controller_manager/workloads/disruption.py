@@ -18,8 +18,8 @@ def disruption_status(
     condition |= {"reason": reason, "message": message}
     if conditions.has_condition(pod, condition):
         return {}
-    listed = conditions.set_condition(conditions.of(pod), condition, now)
+    all_conditions = conditions.set_condition(conditions.of(pod), condition, now)
     return {
-        "$setElementOrder/conditions": [{"type": each["type"]} for each in listed],
-        "conditions": [each for each in listed if each["type"] == CONDITION_DISRUPTION_TARGET],
+        "$setElementOrder/conditions": [{"type": each["type"]} for each in all_conditions],
+        "conditions": [each for each in all_conditions if each["type"] == CONDITION_DISRUPTION_TARGET],
     }

@@ -49,14 +49,16 @@ def arrange(
     owner: ReadOnlyTree, present: Sequence[ReadOnlyTree], desired: Mapping[Ports, Endpoints], shape: Shape
 ) -> Changes:
     """Return the changes to the slices of one address type."""
-    own = [one for one in present if _is_of(one, owner)]
-    changes = Changes(delete=[one for one in present if not _is_of(one, owner)])
+    own = [endpoint_slice for endpoint_slice in present if _is_of(endpoint_slice, owner)]
+    changes = Changes(
+        delete=[endpoint_slice for endpoint_slice in present if not _is_of(endpoint_slice, owner)]
+    )
     by_ports: defaultdict[Ports, list[ReadOnlyTree]] = defaultdict(list)
-    for one in own:
-        by_ports[ports_of(one)].append(one)
+    for endpoint_slice in own:
+        by_ports[ports_of(endpoint_slice)].append(endpoint_slice)
     for ports, endpoints in desired.items():
         changes = changes + _arrange_group(by_ports.pop(ports, []), endpoints, ports, shape)
-    unwanted = [one for slices in by_ports.values() for one in slices]
+    unwanted = [endpoint_slice for slices in by_ports.values() for endpoint_slice in slices]
     changes.delete += unwanted
     if shape.placeholder and len(changes.delete) == len(present) and not changes.create:
         _keep_placeholder(changes, unwanted, shape)
@@ -70,34 +72,45 @@ def _arrange_group(
     missing = dict(desired)
     changes = Changes()
     same: list[ReadOnlyTree] = []
-    for one in present:
-        retained = [missing.pop(uid) for uid in map(_identity, one["endpoints"] or ()) if uid in missing]
-        if retained == [*map(without_hints, one["endpoints"] or ())] and meta.labels(one) == shape.labels:
-            same.append(one)
+    for endpoint_slice in present:
+        retained = [
+            missing.pop(uid) for uid in map(_identity, endpoint_slice["endpoints"] or ()) if uid in missing
+        ]
+        if (
+            retained == [*map(without_hints, endpoint_slice["endpoints"] or ())]
+            and meta.labels(endpoint_slice) == shape.labels
+        ):
+            same.append(endpoint_slice)
         elif retained:
-            changes.update.append(_with_endpoints(one, shape.labels, retained))
+            changes.update.append(_with_endpoints(endpoint_slice, shape.labels, retained))
         else:
-            changes.delete.append(one)
-    left = list(missing.values())
-    for one in sorted(changes.update, key=lambda changed: -len(changed["endpoints"])):
-        free = shape.most - len(one["endpoints"])
-        one["endpoints"] += left[:free]
-        left = left[free:]
-    if left and len(left) < shape.most:
-        left = _fill_one(same, left, shape, changes)
+            changes.delete.append(endpoint_slice)
+    remaining = list(missing.values())
+    for endpoint_slice in sorted(changes.update, key=lambda changed: -len(changed["endpoints"])):
+        free = shape.most - len(endpoint_slice["endpoints"])
+        endpoint_slice["endpoints"] += remaining[:free]
+        remaining = remaining[free:]
+    if remaining and len(remaining) < shape.most:
+        remaining = _fill_one(same, remaining, shape, changes)
     changes.create += [
-        shape.new_slice(ports, left[at : at + shape.most]) for at in range(0, len(left), shape.most)
+        shape.new_slice(ports, remaining[at : at + shape.most]) for at in range(0, len(remaining), shape.most)
     ]
     return changes
 
 
-def _fill_one(same: Sequence[ReadOnlyTree], left: list[Any], shape: Shape, changes: Changes) -> list[Any]:
+def _fill_one(
+    same: Sequence[ReadOnlyTree], remaining: list[Any], shape: Shape, changes: Changes
+) -> list[Any]:
     """Put what is left into the fullest slice that can take all of it; what is left then."""
-    candidates = [one for one in same if len(one["endpoints"] or ()) + len(left) <= shape.most]
+    candidates = [
+        endpoint_slice
+        for endpoint_slice in same
+        if len(endpoint_slice["endpoints"] or ()) + len(remaining) <= shape.most
+    ]
     if not candidates:
-        return left
-    fullest = max(candidates, key=lambda one: len(one["endpoints"] or ()))
-    changes.update.append(_with_endpoints(fullest, shape.labels, [*(fullest["endpoints"] or ()), *left]))
+        return remaining
+    fullest = max(candidates, key=lambda endpoint_slice: len(endpoint_slice["endpoints"] or ()))
+    changes.update.append(_with_endpoints(fullest, shape.labels, [*(fullest["endpoints"] or ()), *remaining]))
     return []
 
 
@@ -105,9 +118,11 @@ def _keep_placeholder(changes: Changes, unwanted: Sequence[ReadOnlyTree], shape:
     """A service without endpoints has one empty slice."""
     placeholder = next(
         (
-            one
-            for one in unwanted
-            if not ports_of(one) and not one["endpoints"] and meta.labels(one) == shape.labels
+            endpoint_slice
+            for endpoint_slice in unwanted
+            if not ports_of(endpoint_slice)
+            and not endpoint_slice["endpoints"]
+            and meta.labels(endpoint_slice) == shape.labels
         ),
         None,
     )
@@ -119,18 +134,20 @@ def _keep_placeholder(changes: Changes, unwanted: Sequence[ReadOnlyTree], shape:
 
 def _reuse_slices(changes: Changes, owner: ReadOnlyTree) -> Changes:
     """Rather than delete a slice and create another, change the one into the other."""
-    for one in [doomed for doomed in changes.delete if _is_of(doomed, owner)]:
+    for endpoint_slice in [doomed for doomed in changes.delete if _is_of(doomed, owner)]:
         if not changes.create:
             break
         fresh = changes.create.pop()
-        changes.delete.remove(one)
-        filled = {**one, "endpoints": fresh["endpoints"], "ports": fresh["ports"]}
+        changes.delete.remove(endpoint_slice)
+        filled = {**endpoint_slice, "endpoints": fresh["endpoints"], "ports": fresh["ports"]}
         changes.update.append(meta.with_metadata(filled, labels=fresh["metadata"]["labels"]))
     return changes
 
 
-def _with_endpoints(one: ReadOnlyTree, labels: Mapping[str, str], endpoints: list[Any]) -> dict[str, Any]:
-    return {**meta.with_metadata(one, labels=labels), "endpoints": endpoints}
+def _with_endpoints(
+    endpoint_slice: ReadOnlyTree, labels: Mapping[str, str], endpoints: list[Any]
+) -> dict[str, Any]:
+    return {**meta.with_metadata(endpoint_slice, labels=labels), "endpoints": endpoints}
 
 
 def without_hints(endpoint: ReadOnlyTree) -> ReadOnlyTree:
@@ -145,18 +162,18 @@ def _identity(endpoint: ReadOnlyTree) -> str:
     return str((endpoint.get("targetRef") or {}).get("uid") or endpoint["addresses"][0])
 
 
-def _is_of(one: ReadOnlyTree, owner: ReadOnlyTree) -> bool:
-    return any(reference.get("uid") == meta.uid(owner) for reference in meta.owner_references(one))
+def _is_of(endpoint_slice: ReadOnlyTree, owner: ReadOnlyTree) -> bool:
+    return any(reference.get("uid") == meta.uid(owner) for reference in meta.owner_references(endpoint_slice))
 
 
 def by_service(manager: str) -> Indexer:
     """The index of a manager's slices by the key of their service; slices of others are not in it."""
 
-    def index(one: ReadOnlyTree) -> Iterable[str]:
-        labels = meta.labels(one)
+    def index(endpoint_slice: ReadOnlyTree) -> Iterable[str]:
+        labels = meta.labels(endpoint_slice)
         if labels.get(LABEL_ENDPOINT_SLICE_MANAGED_BY) != manager or not labels.get(LABEL_SERVICE_NAME):
             return ()
-        return (str(Key(meta.namespace(one), labels[LABEL_SERVICE_NAME])),)
+        return (str(Key(meta.namespace(endpoint_slice), labels[LABEL_SERVICE_NAME])),)
 
     return index
 
@@ -165,8 +182,8 @@ def keys_of_services(index: Indexer) -> ToKeys:
     """The services that a slice was of, or is."""
 
     def keys(_: Caches, change: Change) -> Iterator[Key]:
-        for one in change:
-            for name in index(one) if one is not None else ():
+        for endpoint_slice in change:
+            for name in index(endpoint_slice) if endpoint_slice is not None else ():
                 yield Key(*name.split("/", 1))
 
     return keys
@@ -206,8 +223,8 @@ def _port(name: str, number: int, protocol: str, app_protocol: str) -> dict[str,
     return {"name": name, "port": number, "protocol": protocol} | app
 
 
-def ports_of(one: ReadOnlyTree) -> Ports:
+def ports_of(endpoint_slice: ReadOnlyTree) -> Ports:
     return tuple(
         (port.get("name") or "", port["port"], port.get("protocol", "TCP"), port.get("appProtocol") or "")
-        for port in one.get("ports") or ()
+        for port in endpoint_slice.get("ports") or ()
     )

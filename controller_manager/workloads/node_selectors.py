@@ -41,7 +41,9 @@ def term_holds(term: ReadOnlyTree, node: ReadOnlyTree) -> bool:
         return False
     labels = meta.labels(node)
     named = {"metadata.name": meta.name(node)}
-    return all(_matches(one, labels) for one in expressions) and all(_matches(one, named) for one in fields)
+    return all(_matches(requirement, labels) for requirement in expressions) and all(
+        _matches(requirement, named) for requirement in fields
+    )
 
 
 def _matches(expression: ReadOnlyTree, values: Mapping[str, str]) -> bool:
@@ -58,8 +60,8 @@ def _is_less(value: str | None, values: Sequence[str]) -> bool:
 
 
 def _compare(value: str | None, values: Sequence[str], sign: int) -> bool:
-    has, bound = int_or_none(value or ""), int_or_none(values[0] if values else "")
-    return has is not None and bound is not None and (has - bound) * sign > 0
+    number, bound = int_or_none(value or ""), int_or_none(values[0] if values else "")
+    return number is not None and bound is not None and (number - bound) * sign > 0
 
 
 _OPERATORS: Final[Mapping[str, Callable[[str | None, Sequence[str]], bool]]] = {

@@ -92,7 +92,11 @@ class HostPort(NamedTuple):
 
 
 def host_ports(spec: ReadOnlyTree) -> list[HostPort]:
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    sidecars = [
+        container
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    ]
     return [
         HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol", "TCP"), port["hostPort"])  # noqa: S104 - as above
         for container in (*(spec.get("containers") or ()), *sidecars)

@@ -75,21 +75,21 @@ def _rank_of(pod: PodView, company: int, now: datetime) -> _RankedPod:
     )
 
 
-def _compare(one: _RankedPod, other: _RankedPod) -> int:
+def _compare(ranked_pod: _RankedPod, other: _RankedPod) -> int:
     """Times that differ decide, if not by their age then by uid; only equal ones leave it to what comes next."""
-    if one.urgency != other.urgency:
-        return _compare_keys(one.urgency, other.urgency)
-    if one.pod.ready_since != other.pod.ready_since:
-        return _compare_keys((one.ready_age, one.pod.uid), (other.ready_age, other.pod.uid))
-    if one.restarts != other.restarts:
-        return _compare_keys(other.restarts, one.restarts)
-    if one.created != other.created:
-        return _compare_keys((one.created_age, one.pod.uid), (other.created_age, other.pod.uid))
+    if ranked_pod.urgency != other.urgency:
+        return _compare_keys(ranked_pod.urgency, other.urgency)
+    if ranked_pod.pod.ready_since != other.pod.ready_since:
+        return _compare_keys((ranked_pod.ready_age, ranked_pod.pod.uid), (other.ready_age, other.pod.uid))
+    if ranked_pod.restarts != other.restarts:
+        return _compare_keys(other.restarts, ranked_pod.restarts)
+    if ranked_pod.created != other.created:
+        return _compare_keys((ranked_pod.created_age, ranked_pod.pod.uid), (other.created_age, other.pod.uid))
     return 0
 
 
-def _compare_keys(one: tuple[object, ...], other: tuple[object, ...]) -> int:
-    return -1 if one < other else 1
+def _compare_keys(key: tuple[object, ...], other: tuple[object, ...]) -> int:
+    return -1 if key < other else 1
 
 
 def _age_key(since: datetime, now: datetime) -> int:

@@ -118,9 +118,9 @@ def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
     return safe_encode(str(fnv1(text + str(collision_count).encode(), 32)))
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def _is_equal(value: Any, other: Any) -> bool:
     # Managers of older versions recorded a `creationTimestamp: null` that newer ones leave out.
-    return equal(one, other) or equal(_without_nulls(one), _without_nulls(other))
+    return equal(value, other) or equal(_without_nulls(value), _without_nulls(other))
 
 
 def _without_nulls(value: Any) -> Any:

@@ -24,13 +24,13 @@ def kept_by(partition: IntOrString | None, replicas: int) -> int:
 
 
 def _share(text: str, replicas: int) -> int:
-    found = _PERCENT.fullmatch(text)
-    if found is None:
+    match = _PERCENT.fullmatch(text)
+    if match is None:
         return 0
-    whole, _, fraction = found[1].partition(".")
-    if len(whole.lstrip("0")) > _MOST_DIGITS:
+    integer, _, fraction = match[1].partition(".")
+    if len(integer.lstrip("0")) > _MOST_DIGITS:
         return replicas + 1
-    return math.ceil(Fraction(f"{whole[-_MOST_DIGITS:]}.{fraction[:_MOST_DIGITS] or 0}") * replicas / 100)
+    return math.ceil(Fraction(f"{integer[-_MOST_DIGITS:]}.{fraction[:_MOST_DIGITS] or 0}") * replicas / 100)
 
 
 class Fenceposts(NamedTuple):

@@ -49,7 +49,7 @@ def is_reachable(pod: PodView, *, even_deleting: bool) -> bool:
 
 def addresses_of(pod: PodView) -> list[str]:
     status = pod.object.get("status") or {}
-    several = [one["ip"] for one in status.get("podIPs") or () if one.get("ip")]
+    several = [entry["ip"] for entry in status.get("podIPs") or () if entry.get("ip")]
     return several or [ip for ip in (status.get("podIP"),) if ip]
 
 
@@ -78,7 +78,11 @@ def find_port(pod: PodView, service_port: ReadOnlyTree) -> int | None:
 
 def _ports(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Of what runs as long as the pod does."""
-    sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+    sidecars = (
+        container
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    )
     for container in (*spec.get("containers", ()), *sidecars):
         yield from container.get("ports") or ()
 
@@ -93,8 +97,8 @@ class TriggerTimes(Struct, frozen=True):
     @classmethod
     def of(cls, service: ReadOnlyTree, pods: Iterable[PodView], now: datetime) -> "TriggerTimes":
         times = ((pod.key.name, _ready_changed(pod)) for pod in pods)
-        known = {name: time for name, time in times if time is not None}
-        return cls(meta.creation_timestamp(service) or now, known)
+        times_by_pod = {name: time for name, time in times if time is not None}
+        return cls(meta.creation_timestamp(service) or now, times_by_pod)
 
     def annotation(self, before: "TriggerTimes | None") -> dict[str, str | None]:
         """Return the oldest of what is new as an annotation; the service's where nothing was seen before."""
@@ -129,7 +133,7 @@ def of_pod(services: Resource[ReadOnlyTree], caches: Caches, change: Change) -> 
         return
     labels = [pod.labels for pod in change if pod is not None]
     for service in caches.of(services).in_namespace(change.last_known.key.namespace):
-        if any(selects(service, one) for one in labels):
+        if any(selects(service, pod_labels) for pod_labels in labels):
             yield Key(change.last_known.key.namespace, meta.name(service))
 
 

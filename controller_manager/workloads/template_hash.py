@@ -76,10 +76,10 @@ _SCALARS: Final = {
 
 @cache
 def _load_types() -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for name in _FILES:
-        found |= orjson.loads((_DATA / name).read_bytes())
-    return found
+        types |= orjson.loads((_DATA / name).read_bytes())
+    return types
 
 
 @cache
@@ -194,9 +194,9 @@ def _quantity(value: Quantity) -> str:
     form = quantity.parse(canonical).format
     if canonical == "0":
         return _amount(0, 0, canonical, form)
-    found = _CANONICAL.fullmatch(canonical)
-    assert found is not None, canonical
-    sign, digits, suffix = found.groups()
+    match = _CANONICAL.fullmatch(canonical)
+    assert match is not None, canonical
+    sign, digits, suffix = match.groups()
     if form is Format.BINARY_SI:
         exponent, scale = _BINARY_EXPONENTS[suffix], 0
         is_small = len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
@@ -224,8 +224,8 @@ def _decimal(value: Quantity, sign: str) -> str:
     if number.adjusted() > _MOST_DIGITS:
         words = [str(value)]
     else:
-        whole = int(number.scaleb(_NANO_DIGITS))
-        packed = whole.to_bytes(-(-whole.bit_length() // _WORD_BITS) * _WORD_BITS // 8, "little")
+        integer = int(number.scaleb(_NANO_DIGITS))
+        packed = integer.to_bytes(-(-integer.bit_length() // _WORD_BITS) * _WORD_BITS // 8, "little")
         words = [str(word) for (word,) in iter_unpack("<Q", packed)]
     negative = "true" if sign == "-" else "false"
     return (

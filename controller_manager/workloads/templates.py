@@ -40,10 +40,10 @@ def without_hash(template: ReadOnlyTree) -> ReadOnlyTree:
     return meta.with_labels(template, {LABEL_POD_TEMPLATE_HASH: None})
 
 
-def equal_ignoring_hash(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
+def equal_ignoring_hash(template: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     """Whether they mean the same to Go: what is empty is absent, and quantities are numbers."""
-    one, other = without_hash(one), without_hash(other)
-    return one == other or canonical_template(one) == canonical_template(other)
+    template, other = without_hash(template), without_hash(other)
+    return template == other or canonical_template(template) == canonical_template(other)
 
 
 def canonical_template(template: ReadOnlyTree) -> Any:
@@ -57,8 +57,10 @@ def _canonical(value: Any, kind: GoType) -> Any:
 
 def _struct(value: Any, kind: GoType) -> Any:
     tree = value or {}
-    found = {field.name: _field(tree, field) for field in kind.fields if field.json in tree or not field.json}
-    return {name: field_value for name, field_value in found.items() if field_value} or None
+    fields = {
+        field.name: _field(tree, field) for field in kind.fields if field.json in tree or not field.json
+    }
+    return {name: field_value for name, field_value in fields.items() if field_value} or None
 
 
 def _field(tree: Mapping[str, Any], field: Field) -> Any:

@@ -11,7 +11,7 @@ UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": NO_
 
 
 def tolerates(spec: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
-    return any(_tolerates(one, taint) for one in spec.get("tolerations") or ())
+    return any(_tolerates(toleration, taint) for toleration in spec.get("tolerations") or ())
 
 
 def find_untolerated_taint(
@@ -44,7 +44,7 @@ def _tolerates(toleration: ReadOnlyTree, taint: ReadOnlyTree) -> bool:
 
 
 def _compare(taint: ReadOnlyTree, toleration: ReadOnlyTree, *, above: bool) -> bool:
-    has, wants = int_or_none(taint.get("value") or ""), int_or_none(toleration.get("value") or "")
-    if has is None or wants is None:
+    value, threshold = int_or_none(taint.get("value") or ""), int_or_none(toleration.get("value") or "")
+    if value is None or threshold is None:
         return False
-    return has > wants if above else has < wants
+    return value > threshold if above else value < threshold

@@ -103,5 +103,7 @@ def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutRes
     """Delete the pods, and mark those that a hook holds for its owner."""
     hold_patches = {pod: state.customs.hold_patches(pod) for pod in pods}
     going = tuple(pod for pod, patches in hold_patches.items() if patches is None)
-    patches = [patch for found in hold_patches.values() if found is not None for patch in found]
+    patches = [
+        patch for pod_patches in hold_patches.values() if pod_patches is not None for patch in pod_patches
+    ]
     return RolloutResult((*patches, *status.deletion(state.owner, going)), going)

@@ -81,11 +81,11 @@ def _free_ordinals(start: int, reserved: Iterable[range]) -> Iterator[int]:
 def _ranges(reserved: Sequence[IntOrString]) -> list[range]:
     """Of a list in which one cannot be read, none is reserved, as upstream has it: servers accept no such list."""
     ranges: list[range] = []
-    for one in reserved:
-        found = range(one, one + 1) if isinstance(one, int) else _range(one)
-        if not found:
+    for entry in reserved:
+        parsed_range = range(entry, entry + 1) if isinstance(entry, int) else _range(entry)
+        if not parsed_range:
             return []
-        ranges.append(found)
+        ranges.append(parsed_range)
     return ranges
 
 

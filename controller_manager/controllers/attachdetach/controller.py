@@ -58,14 +58,14 @@ def reconcile(caches: Caches, key: Key, _: datetime, reported: object = None) ->
         return EMPTY_PLAN
     needed = {} if node is None else needed_volumes(caches, key.name)
     attachments = caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_NODE, key.name)
-    present = {meta.name(one): one for one in attachments}
+    present = {meta.name(attachment): attachment for attachment in attachments}
     missing = {name: volume for name, volume in needed.items() if name not in present}
     in_the_way = {name: _users_elsewhere(caches, volume, key.name) for name, volume in missing.items()}
     blocked = {name: users for name, users in in_the_way.items() if users is not None}
-    known: Reported = reported if isinstance(reported, frozenset) else frozenset()
-    news = [name for name in blocked if name not in known]
+    known_conflicts: Reported = reported if isinstance(reported, frozenset) else frozenset()
+    news = [name for name in blocked if name not in known_conflicts]
     actions: list[Action] = [event for name in news for event in _conflicts(needed[name], blocked[name])]
-    if known != frozenset(blocked):
+    if known_conflicts != frozenset(blocked):
         actions.append(Remember(frozenset(blocked) or None))
     actions += [_creation(volume, key.name) for name, volume in missing.items() if name not in blocked]
     return Plan(actions=(*actions, *_changes(caches, node, needed, present)))
@@ -80,13 +80,13 @@ def _creation(volume: NeededVolume, node: str) -> Create:
 def _users_elsewhere(caches: Caches, volume: NeededVolume, node: str) -> list[PodView] | None:
     """The pods that keep a volume on another node, if it is attached there and may be in one place only."""
     others = [
-        one
-        for one in caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_VOLUME, volume.name)
-        if one["spec"]["nodeName"] != node
+        attachment
+        for attachment in caches.of(VOLUME_ATTACHMENTS).by_index(BY_ATTACHED_VOLUME, volume.name)
+        if attachment["spec"]["nodeName"] != node
     ]
     if not volume.is_exclusive or not others:
         return None
-    nodes = {one["spec"]["nodeName"] for one in others}
+    nodes = {attachment["spec"]["nodeName"] for attachment in others}
     reference = volume.volume["spec"]["claimRef"]
     pods = caches.of(PODS).by_index(BY_CLAIM, f"{reference['namespace']}/{reference['name']}")
     return sorted(
@@ -111,20 +111,20 @@ def _changes(
 ) -> Iterator[Action]:
     """Write the node's list of attached volumes, record Events of new ones, and detach unused ones."""
     status = (node or {}).get("status") or {}
-    listed = [one["name"] for one in status.get("volumesAttached") or ()]
+    reported_names = [entry["name"] for entry in status.get("volumesAttached") or ()]
     in_use = {*(status.get("volumesInUse") or ())}
     attached, superfluous = [], []
-    for name, found in present.items():
-        volume = own_volume(caches, found)
+    for name, volume_attachment in present.items():
+        volume = own_volume(caches, volume_attachment)
         place = "" if volume is None else unique_name(volume)
         if name in needed or place in in_use:
-            if is_attached(found):
+            if is_attached(volume_attachment):
                 attached.append(place)
-            if is_attached(found) and place not in listed and name in needed:
+            if is_attached(volume_attachment) and place not in reported_names and name in needed:
                 yield from _successes(needed[name])
-        elif is_own(caches, found) and not meta.is_deleting(found):
-            superfluous.append(ObjectRef.of(found))
-    if node is not None and {*attached} != {*listed}:
+        elif is_own(caches, volume_attachment) and not meta.is_deleting(volume_attachment):
+            superfluous.append(ObjectRef.of(volume_attachment))
+    if node is not None and {*attached} != {*reported_names}:
         places = [{"devicePath": "", "name": place} for place in attached]
         body = {"status": {"volumesAttached": places or None}}
         yield Patch(resource=NODES, key=Key.of(node), body=body, subresource="status")

@@ -63,14 +63,14 @@ def attachment_name(volume: ReadOnlyTree, node: str) -> str:
 
 def needed_volumes(caches: Caches, node: str) -> Mapping[str, NeededVolume]:
     """By the names of their attachments."""
-    found: dict[str, NeededVolume] = {}
+    volumes_by_name: dict[str, NeededVolume] = {}
     for pod in caches.of(PODS).by_index(BY_NODE_WITH_CLAIMS, node):
         if pod.is_terminal:
             continue
         for volume in _volumes_of(caches, pod):
             name = attachment_name(volume, node)
-            found.setdefault(name, NeededVolume(volume)).pods.append(pod)
-    return found
+            volumes_by_name.setdefault(name, NeededVolume(volume)).pods.append(pod)
+    return volumes_by_name
 
 
 def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
@@ -86,8 +86,8 @@ def _volumes_of(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
 
 def _is_attached(caches: Caches, driver: str) -> bool:
     """Whether a driver's volumes have to be attached: yes by default."""
-    found = caches.of(CSI_DRIVERS).get("", driver)
-    return found is None or found["spec"].get("attachRequired") is not False
+    csi_driver = caches.of(CSI_DRIVERS).get("", driver)
+    return csi_driver is None or csi_driver["spec"].get("attachRequired") is not False
 
 
 def own_volume(caches: Caches, attachment: ReadOnlyTree) -> ReadOnlyTree | None:

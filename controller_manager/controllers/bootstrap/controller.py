@@ -30,7 +30,9 @@ def reconcile_cluster_info(caches: Caches, key: Key, now: datetime) -> Plan:
     if config_map is None or _CONTENT not in data:
         return EMPTY_PLAN
     tokens = caches.of(SECRETS).by_index(BY_TYPE, TYPE)
-    signed = _sign(data, dict(found for secret in tokens if (found := signing_key(secret, now))))
+    signed = _sign(
+        data, dict(signing_pair for secret in tokens if (signing_pair := signing_key(secret, now)))
+    )
     if signed == data:
         return EMPTY_PLAN
     return Plan(actions=(Update(resource=CONFIG_MAPS, body={**config_map, "data": signed}),))
@@ -49,10 +51,10 @@ def reconcile_token(caches: Caches, key: Key, now: datetime) -> Plan:
     secret = caches.of(SECRETS).get(*key)
     if secret is None or not is_token(secret):
         return EMPTY_PLAN
-    left = time_left(secret, now)
-    if left == timedelta():
+    remaining_time = time_left(secret, now)
+    if remaining_time == timedelta():
         return Plan(actions=(Delete(resource=SECRETS, objects=(ObjectRef.of(secret),)),))
-    return Plan(again_after=left)
+    return Plan(again_after=remaining_time)
 
 
 def _cluster_info_of_secret(_: Caches, change: Change) -> Iterable[Key]:

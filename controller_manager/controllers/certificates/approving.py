@@ -140,11 +140,11 @@ _WAITING: Final = timedelta(hours=24)
 
 def is_of_no_use(csr: ReadOnlyTree, now: datetime) -> bool:
     """Whether it was decided or is pending for too long, or its certificate has expired."""
-    listed = conditions.of(csr)
+    csr_conditions = conditions.of(csr)
     issued = is_issued(csr)
-    if not listed:
+    if not csr_conditions:
         return _is_older(meta.metadata(csr).get("creationTimestamp"), _WAITING, now)
-    for condition in listed:
+    for condition in csr_conditions:
         updated = condition.get("lastUpdateTime")
         match condition["type"]:
             case "Denied" | "Failed":
@@ -166,10 +166,10 @@ def _is_older(time: str | None, span: timedelta, now: datetime) -> bool:
 
 def _has_ended(encoded: str, now: datetime) -> bool:
     try:
-        found = x509.load_pem_x509_certificate(base64.b64decode(encoded))
+        certificate = x509.load_pem_x509_certificate(base64.b64decode(encoded))
     except (binascii.Error, ValueError):
         return False
-    return now > found.not_valid_after_utc
+    return now > certificate.not_valid_after_utc
 
 
 class Cleaner:

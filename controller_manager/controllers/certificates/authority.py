@@ -89,15 +89,15 @@ class Terms(Struct, frozen=True, kw_only=True):
 def load_authority(certificate: bytes, key: bytes) -> Authority:
     """Of PEM; `CannotSign` where it is not one certificate and its key."""
     try:
-        found = x509.load_pem_x509_certificates(certificate)
+        certificates = x509.load_pem_x509_certificates(certificate)
         loaded = serialization.load_pem_private_key(key, password=None)
     except (TypeError, ValueError) as error:
         raise CannotSign(str(error)) from error
-    if len(found) != 1:
-        raise CannotSign(f"expected 1 certificate, found {len(found)}")
+    if len(certificates) != 1:
+        raise CannotSign(f"expected 1 certificate, found {len(certificates)}")
     if not isinstance(loaded, Key):
         raise CannotSign("the key can sign no certificate")
-    return Authority(certificate=found[0], key=loaded)
+    return Authority(certificate=certificates[0], key=loaded)
 
 
 class Files:
@@ -105,15 +105,15 @@ class Files:
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._paths = (certificate, key)
-        self._seen = self._stamp()
+        self._last_stamp = self._stamp()
         self._authority = self._read()
 
     def current(self) -> Authority:
         """What the files hold; while they hold nothing good, what they held before."""
         try:
             stamp = self._stamp()
-            if stamp != self._seen:
-                self._authority, self._seen = self._read(), stamp
+            if stamp != self._last_stamp:
+                self._authority, self._last_stamp = self._read(), stamp
         except (CannotSign, OSError) as error:
             LOG.warning("The CA in %s was not reloaded: %s", self._paths[0], error)
         return self._authority
@@ -123,8 +123,8 @@ class Files:
         return load_authority(certificate.read_bytes(), key.read_bytes())
 
     def _stamp(self) -> tuple[tuple[int, int], ...]:
-        found = [path.stat() for path in self._paths]
-        return tuple((one.st_mtime_ns, one.st_size) for one in found)
+        file_stats = [path.stat() for path in self._paths]
+        return tuple((stat.st_mtime_ns, stat.st_size) for stat in file_stats)
 
 
 def issue(
@@ -225,10 +225,10 @@ def _key_id(certificate: x509.Certificate) -> bytes | None:
 def _alternative_names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:
     """Kind by kind; those of other kinds are left out."""
     try:
-        found = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        extension = request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return []
-    return [name for kind in _NAMES for name in found if isinstance(name, kind)]
+    return [name for kind in _NAMES for name in extension if isinstance(name, kind)]
 
 
 def _digest(key: Key) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:

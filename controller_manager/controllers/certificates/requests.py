@@ -47,10 +47,10 @@ class RequestedCertificate(Struct, frozen=True, kw_only=True):
 def parse(encoded: str) -> RequestedCertificate:
     """Read the `spec.request` of a CertificateSigningRequest."""
     try:
-        found = x509.load_pem_x509_csr(_pem(encoded))
-        names = _alternative_names(found)
-        organizations = _texts(found.subject, NameOID.ORGANIZATION_NAME)
-        common_names = _texts(found.subject, NameOID.COMMON_NAME)
+        csr = x509.load_pem_x509_csr(_pem(encoded))
+        names = _alternative_names(csr)
+        organizations = _texts(csr.subject, NameOID.ORGANIZATION_NAME)
+        common_names = _texts(csr.subject, NameOID.COMMON_NAME)
     except BadRequest:
         raise
     except (binascii.Error, ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
@@ -62,7 +62,7 @@ def parse(encoded: str) -> RequestedCertificate:
         emails=_values(names, x509.RFC822Name),
         addresses=_values(names, x509.IPAddress),
         uris=_values(names, x509.UniformResourceIdentifier),
-        parsed=found,
+        parsed=csr,
     )
 
 
@@ -100,13 +100,13 @@ def kubelet_client_problem(request: RequestedCertificate, usages: Collection[str
     """What keeps a request from being one for a kubelet's client certificate; "" if nothing does."""
     if request.organizations != (_NODES,):
         return "subject organization is not system:nodes"
-    for found, kind in (
+    for values, kind in (
         (request.dns_names, "DNS"),
         (request.emails, "Email"),
         (request.addresses, "IP"),
         (request.uris, "URI"),
     ):
-        if found:
+        if values:
             return f"{kind} subjectAltNames are not allowed"
     if not request.common_name.startswith(_NODE):
         return "subject common name does not begin with system:node:"
@@ -118,8 +118,8 @@ def kubelet_serving_problem(request: RequestedCertificate, usages: Collection[st
         return "subject organization is not system:nodes"
     if not (request.dns_names or request.addresses):
         return "DNS or IP subjectAltName is required"
-    for found, kind in ((request.emails, "Email"), (request.uris, "URI")):
-        if found:
+    for values, kind in ((request.emails, "Email"), (request.uris, "URI")):
+        if values:
             return f"{kind} subjectAltNames are not allowed"
     if problem := _usages_problem(usages, _SERVER):
         return problem

@@ -55,9 +55,9 @@ def free_instances(state: CloneSetState, count: int) -> list[str]:
     pods = (*state.pods, *state.inactive)
     ending = {storage.instance_of(pod.object) for pod in pods if pod.deleting}
     staying = {storage.instance_of(pod.object) for pod in pods if not pod.deleting}
-    left = {storage.instance_of(claim) for claim in state.claims} - staying - {""}
-    reused = sorted(left)[:count]
-    fresh = _new_instances(state, count - len(reused), ending | staying | left)
+    free_ids = {storage.instance_of(claim) for claim in state.claims} - staying - {""}
+    reused = sorted(free_ids)[:count]
+    fresh = _new_instances(state, count - len(reused), ending | staying | free_ids)
     return [*(instance for instance in reused if instance not in ending), *fresh]
 
 
@@ -66,10 +66,10 @@ def _new_instances(state: CloneSetState, count: int, used_ids: Collection[str]) 
     versions = max((int(pod.resource_version or 0) for pod in (*state.pods, *state.inactive)), default=0)
     seed = f"{state.owner.uid}/{state.owner.resource_version}/{versions}/{state.now.isoformat()}"
     free = (instance for instance in _instances(seed) if instance not in used_ids)
-    found: dict[str, None] = {}
-    while len(found) < count:
-        found[next(free)] = None
-    return [*found]
+    instance_ids: dict[str, None] = {}
+    while len(instance_ids) < count:
+        instance_ids[next(free)] = None
+    return [*instance_ids]
 
 
 def _instances(seed: str) -> Iterator[str]:

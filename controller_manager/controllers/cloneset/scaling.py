@@ -60,13 +60,13 @@ def _limit_event(state: CloneSetState, diffs: Diffs) -> tuple[RecordEvent, ...]:
 
 def _deletable(state: CloneSetState, pods: Iterable[PodView], ready_limit: int) -> list[PodView]:
     """Those that may go now: all that do not serve, and so many that do."""
-    going, left = [], ready_limit
+    going, remaining = [], ready_limit
     for pod in pods:
         if not state.is_serving(pod):
             going.append(pod)
-        elif left > 0:
+        elif remaining > 0:
             going.append(pod)
-            left -= 1
+            remaining -= 1
     return going
 
 

@@ -84,8 +84,8 @@ def is_preparing_delete(pod: PodView) -> bool:
 
 def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:
     """It lets go of pods that it no longer selects, but takes in none: a pod without its ids is none of its own."""
-    found = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
-    return replace(found, orphans=(), strays=tuple(pod for pod in found.strays if pod.is_active))
+    owned_pods = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
+    return replace(owned_pods, orphans=(), strays=tuple(pod for pod in owned_pods.strays if pod.is_active))
 
 
 def history(caches: Caches, owner: SetView) -> list[ReadOnlyTree]:
@@ -93,8 +93,8 @@ def history(caches: Caches, owner: SetView) -> list[ReadOnlyTree]:
 
 
 def claims(caches: Caches, owner: SetView) -> tuple[ReadOnlyTree, ...]:
-    found = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).by_index(BY_OWNER, owner.uid)
-    return tuple(claim for claim in found if not meta.is_deleting(claim))
+    owned_claims = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS).by_index(BY_OWNER, owner.uid)
+    return tuple(claim for claim in owned_claims if not meta.is_deleting(claim))
 
 
 def in_use(claims_: Iterable[ReadOnlyTree], pods_: Iterable[PodView]) -> tuple[ReadOnlyTree, ...]:

@@ -37,9 +37,9 @@ def claims_hash(owner: SetView) -> str:
     return hash_of({"claims": templates}, 0)
 
 
-def has_same_claims(one: ReadOnlyTree, other: ReadOnlyTree) -> bool:
+def has_same_claims(first: ReadOnlyTree, other: ReadOnlyTree) -> bool:
     """Whether two revisions have the same claim templates; one without a hash matches any."""
-    hashes = [meta.annotations(revision).get(ANNOTATION_CLAIMS_HASH) for revision in (one, other)]
+    hashes = [meta.annotations(revision).get(ANNOTATION_CLAIMS_HASH) for revision in (first, other)]
     return None in hashes or hashes[0] == hashes[1]
 
 
@@ -115,11 +115,11 @@ def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyT
 def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
     """Where claims are not reused: a claim goes with the pod that ends, and at once if there is none."""
     by_instance: Mapping[str, PodView] = {instance_of(pod.object): pod for pod in pods}
-    left = [(claim, by_instance.get(instance_of(claim))) for claim in claims]
+    claim_pods = [(claim, by_instance.get(instance_of(claim))) for claim in claims]
     moved = tuple(
-        _given_to(owner, claim, pod) for claim, pod in left if pod is not None and not pod.is_active
+        _given_to(owner, claim, pod) for claim, pod in claim_pods if pod is not None and not pod.is_active
     )
-    lost = [claim for claim, pod in left if pod is None]
+    lost = [claim for claim, pod in claim_pods if pod is None]
     return (*moved, *_deletion(owner, lost, "failed to clean up PVC {name}: {error}"))
 
 

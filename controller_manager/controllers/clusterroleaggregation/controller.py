@@ -38,12 +38,12 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
 
 def aggregate(role: ReadOnlyTree, roles: Lister[ReadOnlyTree]) -> Sequence[Mapping[str, Any]]:
     """Return the rules of the selected roles, by selector and by name, each once."""
-    found: list[Mapping[str, Any]] = []
+    rules: list[Mapping[str, Any]] = []
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         for other in _select_roles(selector, roles):
             if meta.name(other) != meta.name(role):
-                found += (rule for rule in map(_parts, other.get("rules") or ()) if rule not in found)
-    return found
+                rules += (rule for rule in map(_parts, other.get("rules") or ()) if rule not in rules)
+    return rules
 
 
 def _select_roles(selector: Mapping[str, Any], roles: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:

@@ -59,11 +59,11 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Timing | None) ->
         return _plan_reschedule(cron_job, remember, now)
     surplus = beyond_history(cron_job, jobs)
     actions: tuple[Action, ...] = (deletion(cron_job, map(ObjectRef.of, surplus)),) if surplus else ()
-    left = [job for job in jobs if job not in surplus]
+    remaining_jobs = [job for job in jobs if job not in surplus]
     return Plan(
         actions=(remember, *actions),
         then=lambda outcome: _start(
-            caches, observe_jobs(_without_deleted(Record.of(cron_job), outcome), left), now
+            caches, observe_jobs(_without_deleted(Record.of(cron_job), outcome), remaining_jobs), now
         ),
         again_after=_wait(cron_job, now),
     )
@@ -108,7 +108,7 @@ def _start(caches: Caches, record: Record, now: datetime) -> Plan:
         return _plan_status(record)
     existing = caches.of(JOBS).get(meta.namespace(cron_job), name_at(cron_job, due))
     if existing is not None:
-        is_forgotten = meta.is_controlled_by(existing, cron_job) and not record.has(meta.uid(existing))
+        is_forgotten = meta.is_controlled_by(existing, cron_job) and not record.is_active(meta.uid(existing))
         return _plan_status(record.with_start(existing, due) if is_forgotten else record)
     replaced: tuple[Action, ...] = ()
     if cron_job["spec"].get("concurrencyPolicy") == "Replace" and record.active:
@@ -160,27 +160,29 @@ def _bad_zone(zone: str, problem: str) -> str:
 
 def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, datetime | None]:
     spec = record.cron_job["spec"]
-    found = times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
-    if found.latest is None:
+    missed_times = times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
+    if missed_times.latest is None:
         return record, None
-    if found.is_many:
+    if missed_times.is_many:
         message = (
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         )
         record = record.with_event("Warning", "TooManyMissedTimes", message)
     deadline = spec.get("startingDeadlineSeconds")
-    if deadline is not None and after(found.latest, span_of(deadline)) < now:
-        scheduled_time = f"{found.latest:%a, %d %b %Y %H:%M:%S} +0000"
+    if deadline is not None and after(missed_times.latest, span_of(deadline)) < now:
+        scheduled_time = f"{missed_times.latest:%a, %d %b %Y %H:%M:%S} +0000"
         return record.with_event(
             "Warning", "MissSchedule", f"Missed scheduled time to start a job: {scheduled_time}"
         ), None
     names = {reference.get("name") for reference in record.active}
-    if name_at(record.cron_job, found.latest) in names or record.last_schedule == format_time(found.latest):
+    if name_at(record.cron_job, missed_times.latest) in names or record.last_schedule == format_time(
+        missed_times.latest
+    ):
         return record, None
     if spec.get("concurrencyPolicy") == "Forbid" and record.active:
         message = "Not starting job because prior execution is running and concurrency policy is Forbid"
         return record.with_event("Normal", "JobAlreadyActive", message), None
-    return record, found.latest
+    return record, missed_times.latest
 
 
 def _plan_status(record: Record, *, are_recorded: bool = False) -> Plan:

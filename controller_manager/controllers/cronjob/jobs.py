@@ -40,12 +40,14 @@ class Record(Struct, frozen=True):
             status.get("lastSuccessfulTime") or "",
         )
 
-    def has(self, uid: str) -> bool:
+    def is_active(self, uid: str) -> bool:
         return any(reference.get("uid") == uid for reference in self.active)
 
     def without(self, uids: Iterable[str]) -> "Record":
         removed = set(uids)
-        return replace(self, active=tuple(one for one in self.active if one.get("uid") not in removed))
+        return replace(
+            self, active=tuple(reference for reference in self.active if reference.get("uid") not in removed)
+        )
 
     def with_event(self, type_: str, reason: str, message: str) -> "Record":
         event = RecordEvent(
@@ -68,18 +70,18 @@ class Record(Struct, frozen=True):
         return replace(self, active=(*self.active, reference), last_schedule=format_time(time))
 
     def status(self) -> dict[str, Any]:
-        found = {
+        fields = {
             "active": [*self.active],
             "lastScheduleTime": self.last_schedule,
             "lastSuccessfulTime": self.last_success,
         }
-        return {field: value for field, value in found.items() if value}
+        return {field: value for field, value in fields.items() if value}
 
 
 def observe_jobs(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
     """With what has become of the Jobs."""
     for job in jobs:
-        name, end, is_active = meta.name(job), end_of(job), record.has(meta.uid(job))
+        name, end, is_active = meta.name(job), end_of(job), record.is_active(meta.uid(job))
         if not end and not is_active:
             message = f"Saw a job that the controller did not create or forgot: {name}"
             record = record.with_event("Warning", "UnexpectedJob", message)
@@ -89,9 +91,9 @@ def observe_jobs(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
         done = (job.get("status") or {}).get("completionTime") or ""
         if end == "Complete" and done and _is_later(done, record.last_success):
             record = replace(record, last_success=done)
-    known = {meta.uid(job) for job in jobs}
+    job_uids = {meta.uid(job) for job in jobs}
     for reference in record.active:
-        if reference.get("uid") not in known:
+        if reference.get("uid") not in job_uids:
             message = f"Active job went missing: {reference.get('name')}"
             record = record.without([reference.get("uid", "")]).with_event("Normal", "MissingJob", message)
     return record

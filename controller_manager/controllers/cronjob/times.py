@@ -72,11 +72,11 @@ def missed_starts(
 def wait(cron_job: ReadOnlyTree, schedule: Schedule, now: datetime) -> timedelta:
     """Until the next start."""
     try:
-        found = missed_starts(cron_job, schedule, now, within_deadline=False)
+        missed_times = missed_starts(cron_job, schedule, now, within_deadline=False)
     except ScheduleError:
         base = now
     else:
-        base = found.latest or (now if found.number else found.since)
+        base = missed_times.latest or (now if missed_times.number else missed_times.since)
     following = schedule.next(base)
     if following == cron.NEVER:
         return timedelta.max

@@ -109,9 +109,9 @@ def with_tolerations(spec: ReadOnlyTree) -> dict[str, Any]:
     return {**spec, "tolerations": tolerations}
 
 
-def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _is_alike(toleration: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     fields = ("key", "effect", "operator", "value")
-    return all((one.get(field) or "") == (other.get(field) or "") for field in fields)
+    return all((toleration.get(field) or "") == (other.get(field) or "") for field in fields)
 
 
 def _with_node(affinity: ReadOnlyTree, node: str) -> ReadOnlyTree:

@@ -87,11 +87,11 @@ class DaemonState(Struct, frozen=True, kw_only=True, dict=True):
 
 
 def pods_by_node(pods: Iterable[PodView]) -> Mapping[str, Sequence[PodView]]:
-    found: dict[str, list[PodView]] = {}
+    by_node: dict[str, list[PodView]] = {}
     for pod in pods:
         if not (pod.is_terminal and pod.deleting) and (node := target_node(pod)):
-            found.setdefault(node, []).append(pod)
-    return found
+            by_node.setdefault(node, []).append(pod)
+    return by_node
 
 
 def oldest_first(pods: Iterable[PodView]) -> list[PodView]:

@@ -40,8 +40,8 @@ def find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
 
 
 def reason_of(conditions: Conditions, condition_type: str) -> str:
-    found = find(conditions, condition_type)
-    return (found or {}).get("reason") or ""
+    condition = find(conditions, condition_type)
+    return (condition or {}).get("reason") or ""
 
 
 def without(conditions: Conditions, condition_type: str) -> Conditions:

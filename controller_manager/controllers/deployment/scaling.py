@@ -52,14 +52,14 @@ def _in_proportion(deployment: DeploymentView, running: Sequence[SetView]) -> Si
     to_add = allowed - sum(replica_set.replicas for replica_set in running)
     by_age = sorted(running, key=lambda replica_set: replica_set.age, reverse=to_add > 0)
     largest_first = sorted(by_age, key=lambda replica_set: -replica_set.replicas)
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     added = 0
     for replica_set in largest_first:
         share = _share(deployment, replica_set, to_add, added)
-        found[replica_set.name] = replica_set.replicas + share
+        sizes[replica_set.name] = replica_set.replicas + share
         added += share
     largest = largest_first[0].name
-    return {**found, largest: max(found[largest] + to_add - added, 0)}
+    return {**sizes, largest: max(sizes[largest] + to_add - added, 0)}
 
 
 def _share(deployment: DeploymentView, of: SetView, to_add: int, added: int) -> int:

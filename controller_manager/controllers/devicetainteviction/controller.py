@@ -98,11 +98,13 @@ def _claims_in_use(caches: Caches, pod: PodView) -> Iterator[ReadOnlyTree]:
 def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Those of a device, as the newest slice of its pool lists it."""
     slices = caches.of(RESOURCE_SLICES).by_index(_BY_POOL, f"{result['driver']}/{result['pool']}")
-    newest = max((one["spec"]["pool"].get("generation", 0) for one in slices), default=0)
-    for one in slices:
-        if one["spec"]["pool"].get("generation", 0) != newest:
+    newest = max(
+        (resource_slice["spec"]["pool"].get("generation", 0) for resource_slice in slices), default=0
+    )
+    for resource_slice in slices:
+        if resource_slice["spec"]["pool"].get("generation", 0) != newest:
             continue
-        for device in one["spec"].get("devices") or ():
+        for device in resource_slice["spec"].get("devices") or ():
             if device["name"] == result["device"]:
                 taints = device.get("taints") or ()
                 yield from (taint for taint in taints if taint.get("effect") == "NoExecute")
@@ -111,13 +113,13 @@ def _taints(caches: Caches, result: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 def _end_of_toleration(result: ReadOnlyTree, taint: ReadOnlyTree) -> datetime | None:
     """None where the taint is tolerated for ever."""
     tolerations = [
-        one
-        for one in result.get("tolerations") or ()
-        if one.get("effect") == "NoExecute" and tolerates_taint(one, taint)
+        toleration
+        for toleration in result.get("tolerations") or ()
+        if toleration.get("effect") == "NoExecute" and tolerates_taint(toleration, taint)
     ]
-    if any("tolerationSeconds" not in one for one in tolerations) or not taint.get("timeAdded"):
+    if any("tolerationSeconds" not in toleration for toleration in tolerations) or not taint.get("timeAdded"):
         return None
-    seconds = min((max(one["tolerationSeconds"], 0) for one in tolerations), default=0)
+    seconds = min((max(toleration["tolerationSeconds"], 0) for toleration in tolerations), default=0)
     return after(parse_time(taint["timeAdded"]), span_of(seconds))
 
 
@@ -136,18 +138,23 @@ def _of_claim(caches: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_slice(caches: Caches, change: Change) -> Iterable[Key]:
-    for pool in {pool for found in change if found is not None for pool in _pool_of_slice(found)}:
+    for pool in {
+        pool
+        for resource_slice in change
+        if resource_slice is not None
+        for pool in _pool_of_slice(resource_slice)
+    }:
         for claim in caches.of(RESOURCE_CLAIMS).by_index(_BY_POOL, pool):
             yield from _of_claim(caches, Change(None, claim))
 
 
-def _pool_of_slice(found: ReadOnlyTree) -> Iterable[str]:
-    return (f"{found['spec']['driver']}/{found['spec']['pool']['name']}",)
+def _pool_of_slice(resource_slice: ReadOnlyTree) -> Iterable[str]:
+    return (f"{resource_slice['spec']['driver']}/{resource_slice['spec']['pool']['name']}",)
 
 
 def _pools_of_claim(claim: ReadOnlyTree) -> Iterable[str]:
     results = ((allocation(claim) or {}).get("devices") or {}).get("results") or ()
-    return dict.fromkeys(f"{one['driver']}/{one['pool']}" for one in results)
+    return dict.fromkeys(f"{result['driver']}/{result['pool']}" for result in results)
 
 
 class Evictions(Observer):

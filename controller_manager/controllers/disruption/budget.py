@@ -49,14 +49,18 @@ def desired_healthy(caches: Caches, budget: ReadOnlyTree, pods: Collection[PodVi
     most_missing = budget["spec"].get("maxUnavailable")
     least = budget["spec"].get("minAvailable")
     if most_missing is not None:
-        found = scale.expected_scale(caches, pods)
-        missing = intstr.scaled_value(most_missing, found.replicas, round_up=True)
-        return DesiredHealthy(found.replicas, max(found.replicas - missing, 0), found.unmanaged)
+        expected_scale = scale.expected_scale(caches, pods)
+        missing = intstr.scaled_value(most_missing, expected_scale.replicas, round_up=True)
+        return DesiredHealthy(
+            expected_scale.replicas, max(expected_scale.replicas - missing, 0), expected_scale.unmanaged
+        )
     if isinstance(least, int):
         return DesiredHealthy(len(pods), least, unmanaged=False)
-    found = ExpectedScale(0, unmanaged=False) if least is None else scale.expected_scale(caches, pods)
-    desired = intstr.scaled_value(least or 0, found.replicas, round_up=True)
-    return DesiredHealthy(found.replicas, desired, found.unmanaged)
+    expected_scale = (
+        ExpectedScale(0, unmanaged=False) if least is None else scale.expected_scale(caches, pods)
+    )
+    desired = intstr.scaled_value(least or 0, expected_scale.replicas, round_up=True)
+    return DesiredHealthy(expected_scale.replicas, desired, expected_scale.unmanaged)
 
 
 def status(

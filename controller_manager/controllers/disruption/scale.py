@@ -50,10 +50,10 @@ def _scale(caches: Caches, pod: PodView) -> Scale:
     if kind in _WITHOUT_SCALE:
         raise UnknownScaleError(f"{_WITHOUT_SCALE[kind]} does not implement the scale subresource")
     find = _FINDERS.get(kind, _find_nothing)
-    found = find(caches, pod.key.namespace, reference)
-    if found is None:
+    scale = find(caches, pod.key.namespace, reference)
+    if scale is None:
         raise UnknownScaleError(f"found no controllers for pod {gotext.quote(pod.key.name)}")
-    return found
+    return scale
 
 
 def _find_nothing(_: Caches, __: str, ___: ReadOnlyTree) -> Scale | None:

@@ -57,8 +57,8 @@ def _pack(
         ports_by_addresses[frozenset(addresses.items())] += [port] if port else []
     subsets: list[dict[str, Any]] = []
     for group, ports in ports_by_addresses.items():
-        ready = [by_identity[one] for one, is_ready in sorted(group) if is_ready]
-        not_ready = [by_identity[one] for one, is_ready in sorted(group) if not is_ready]
+        ready = [by_identity[address] for address, is_ready in sorted(group) if is_ready]
+        not_ready = [by_identity[address] for address, is_ready in sorted(group) if not is_ready]
         lists = {
             _READY: ready,
             _NOT_READY: not_ready,
@@ -70,18 +70,20 @@ def _pack(
 
 def _by_hash(trees: Iterable[dict[str, Any]], type_name: str) -> list[dict[str, Any]]:
     """In upstream's order: by the 128-bit FNV-1a hash of what go-spew prints of each."""
-    found = [*trees]
+    items = [*trees]
     return (
-        sorted(found, key=lambda tree: fnv1a(spew(tree, type_name).encode(), 128))
-        if len(found) > 1
-        else found
+        sorted(items, key=lambda tree: fnv1a(spew(tree, type_name).encode(), 128))
+        if len(items) > 1
+        else items
     )
 
 
 def _address(service: ReadOnlyTree, pod: PodView) -> dict[str, Any] | None:
     """None where the pod has no address of the service's family."""
     wants_ipv6 = (service["spec"].get("ipFamilies") or ["IPv4"])[0] == "IPv6"
-    ip = next((one for one in services.addresses_of(pod) if services.is_ipv6(one) == wants_ipv6), None)
+    ip = next(
+        (address for address in services.addresses_of(pod) if services.is_ipv6(address) == wants_ipv6), None
+    )
     if ip is None:
         return None
     hostname = services.hostname_of(pod, service)
@@ -109,23 +111,25 @@ def _ports(service: ReadOnlyTree, pod: PodView) -> Iterator[_Port | None]:
 
 def truncate_subsets(subsets: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], bool]:
     """At most 1,000 addresses, ready ones first, each subset by its share; and whether any were left out."""
-    ready = sum(len(one.get(_READY, ())) for one in subsets)
-    not_ready = sum(len(one.get(_NOT_READY, ())) for one in subsets)
+    ready = sum(len(subset.get(_READY, ())) for subset in subsets)
+    not_ready = sum(len(subset.get(_NOT_READY, ())) for subset in subsets)
     if ready + not_ready <= _CAPACITY:
         return [*subsets], False
     if ready > _CAPACITY:
-        ready_only = [{name: value for name, value in one.items() if name != _NOT_READY} for one in subsets]
+        ready_only = [
+            {name: value for name, value in subset.items() if name != _NOT_READY} for subset in subsets
+        ]
         return _cut(ready_only, _READY, ready, _CAPACITY), True
     return _cut(subsets, _NOT_READY, not_ready, _CAPACITY - ready), True
 
 
 def _cut(subsets: Sequence[dict[str, Any]], field: str, total: int, limit: int) -> list[dict[str, Any]]:
-    left = limit
+    remaining = limit
     shortened = []
     for subset in subsets:
         addresses = subset.get(field, [])
-        share = min(left, math.ceil(len(addresses) / total * limit))
-        left -= min(share, len(addresses))
+        share = min(remaining, math.ceil(len(addresses) / total * limit))
+        remaining -= min(share, len(addresses))
         cut = {name: value[:share] if name == field else value for name, value in subset.items()}
         shortened.append({name: value for name, value in cut.items() if value})
     return shortened

@@ -104,11 +104,15 @@ def _changes(
     ratios = zone_ratios(nodes.index_counts(BY_SHARE)) if is_shared_by_zone(service) else None
     labels = labels_of(service, MANAGER)
     types = address_types(service)
-    changes = Changes(delete=[one for one in slices if one["addressType"] not in types])
+    changes = Changes(
+        delete=[endpoint_slice for endpoint_slice in slices if endpoint_slice["addressType"] not in types]
+    )
     events: list[Action] = []
     is_shared = was_shared
     for address_type in types:
-        present = [one for one in slices if one["addressType"] == address_type]
+        present = [
+            endpoint_slice for endpoint_slice in slices if endpoint_slice["addressType"] == address_type
+        ]
         desired = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
         new_slice = partial(slice_of, service, labels, address_type)
         shape = Shape(labels=labels, new_slice=new_slice, most=max_endpoints)
@@ -145,7 +149,7 @@ def _actions(
             event=_failure(service, "Update", "update"),
         )
     if changes.delete:
-        refs = tuple(ObjectRef.of(one) for one in changes.delete)
+        refs = tuple(ObjectRef.of(endpoint_slice) for endpoint_slice in changes.delete)
         yield Delete(resource=ENDPOINT_SLICES, objects=refs, event=_failure(service, "Delete", "delete"))
 
 
@@ -173,9 +177,16 @@ def _overloaded_keys(caches: Caches) -> Iterator[Key]:
     for service in shared:
         key = Key.of(service)
         slices = caches.of(ENDPOINT_SLICES).by_index(BY_SERVICE, str(key))
-        types = {one["addressType"] for one in slices}
+        types = {endpoint_slice["addressType"] for endpoint_slice in slices}
         if any(
-            is_overloaded([one for one in slices if one["addressType"] == address_type], ratios)
+            is_overloaded(
+                [
+                    endpoint_slice
+                    for endpoint_slice in slices
+                    if endpoint_slice["addressType"] == address_type
+                ],
+                ratios,
+            )
             for address_type in types
         ):
             yield key

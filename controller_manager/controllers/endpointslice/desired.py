@@ -47,7 +47,9 @@ def group_by_ports(
         if node is None and not services.publishes_not_ready(service):
             continue  # The node's coming brings the service back.
         addresses = [
-            one for one in services.addresses_of(pod) if services.is_ipv6(one) == (address_type == "IPv6")
+            address
+            for address in services.addresses_of(pod)
+            if services.is_ipv6(address) == (address_type == "IPv6")
         ]
         if addresses:
             group[pod.uid] = _endpoint(service, pod, addresses, node)

@@ -79,7 +79,9 @@ def zone_ratios(node_counts: Mapping[str, int]) -> Ratios | None:
 
 def is_overloaded(slices: Iterable[ReadOnlyTree], ratios: Ratios | None) -> bool:
     """Whether some zone has too few of the endpoints that are shared."""
-    counts = _zones_of(endpoint for one in slices for endpoint in one.get("endpoints") or ())
+    counts = _zones_of(
+        endpoint for endpoint_slice in slices for endpoint in endpoint_slice.get("endpoints") or ()
+    )
     total = sum(counts.values())
     if not total or ratios is None:
         return bool(total)
@@ -96,8 +98,8 @@ def with_hints(
     was_shared: bool,
 ) -> Hinted:
     """Return the changes with their hints, and slices that change because of their hints alone."""
-    changed = {meta.name(one) for one in (*changes.update, *changes.delete)}
-    unchanged = [one for one in present if meta.name(one) not in changed]
+    changed = {meta.name(endpoint_slice) for endpoint_slice in (*changes.update, *changes.delete)}
+    unchanged = [endpoint_slice for endpoint_slice in present if meta.name(endpoint_slice) not in changed]
     if is_shared_by_zone(service):
         shared, problem = _share_zones(changes, unchanged, ratios)
         if shared is None:
@@ -118,17 +120,20 @@ def with_hints(
 
 def _with_endpoints(changes: Changes, unchanged: Sequence[ReadOnlyTree], change: _Change) -> Changes:
     """Return the changes with each endpoint changed, and the slices of which one then differs."""
-    create = [_change_endpoints(one, change) for one in changes.create]
-    update = [_change_endpoints(one, change) for one in changes.update]
-    for one in unchanged:
-        mapped = _change_endpoints(one, change)
-        if mapped["endpoints"] != (one.get("endpoints") or []):
+    create = [_change_endpoints(endpoint_slice, change) for endpoint_slice in changes.create]
+    update = [_change_endpoints(endpoint_slice, change) for endpoint_slice in changes.update]
+    for endpoint_slice in unchanged:
+        mapped = _change_endpoints(endpoint_slice, change)
+        if mapped["endpoints"] != (endpoint_slice.get("endpoints") or []):
             update.append(mapped)
     return Changes(create, update, changes.delete)
 
 
-def _change_endpoints(one: ReadOnlyTree, change: _Change) -> dict[str, Any]:
-    return {**one, "endpoints": [change(endpoint) for endpoint in one.get("endpoints") or ()]}
+def _change_endpoints(endpoint_slice: ReadOnlyTree, change: _Change) -> dict[str, Any]:
+    return {
+        **endpoint_slice,
+        "endpoints": [change(endpoint) for endpoint in endpoint_slice.get("endpoints") or ()],
+    }
 
 
 def _with_own_place(endpoint: ReadOnlyTree, *, with_node: bool) -> ReadOnlyTree:
@@ -150,13 +155,22 @@ def _share_zones(
 ) -> tuple[Changes | None, str]:
     """Return the changes; or why no endpoint has hints."""
     slices = [*changes.create, *changes.update, *unchanged]
-    count = sum(1 for one in slices for endpoint in one.get("endpoints") or () if _is_ready(endpoint))
+    count = sum(
+        1
+        for endpoint_slice in slices
+        for endpoint in endpoint_slice.get("endpoints") or ()
+        if _is_ready(endpoint)
+    )
     allocations = _allocations(ratios, count)
     if isinstance(allocations, str):
         return None, allocations
     counts, outdated = _present_hints(unchanged, allocations)
     update = [*changes.update, *outdated]
-    free = [endpoint for one in (*changes.create, *update) for endpoint in one.get("endpoints") or ()]
+    free = [
+        endpoint
+        for endpoint_slice in (*changes.create, *update)
+        for endpoint in endpoint_slice.get("endpoints") or ()
+    ]
     ready = [endpoint for endpoint in free if _is_ready(endpoint)]
     if any(not endpoint.get("zone") for endpoint in ready):
         return None, _NO_ZONE
@@ -171,8 +185,10 @@ def _share_zones(
             return endpoint
         return {**endpoint, "hints": {"forZones": [{"name": next(chosen)}]}}
 
-    create = [_change_endpoints(one, add_hint) for one in changes.create]
-    updated = Changes(create, [_change_endpoints(one, add_hint) for one in update], changes.delete)
+    create = [_change_endpoints(endpoint_slice, add_hint) for endpoint_slice in changes.create]
+    updated = Changes(
+        create, [_change_endpoints(endpoint_slice, add_hint) for endpoint_slice in update], changes.delete
+    )
     return updated, ""
 
 
@@ -208,8 +224,8 @@ def _present_hints(
     """Return how many endpoints slices give each zone already, and the slices that need other hints."""
     counts: Counter[str] = Counter()
     outdated: list[ReadOnlyTree] = []
-    for one in unchanged:
-        ready = [endpoint for endpoint in one.get("endpoints") or () if _is_ready(endpoint)]
+    for endpoint_slice in unchanged:
+        ready = [endpoint for endpoint in endpoint_slice.get("endpoints") or () if _is_ready(endpoint)]
         zones = _zones_of(ready)
         is_complete = all((endpoint.get("hints") or {}).get("forZones") for endpoint in ready)
         if is_complete and all(
@@ -218,7 +234,7 @@ def _present_hints(
         ):
             counts.update(zones)
         else:
-            outdated.append(one)
+            outdated.append(endpoint_slice)
     return counts, outdated
 
 

@@ -61,7 +61,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     changes = Changes()
     for family in ("IPv4", "IPv6"):
         desired = _desired_endpoints(endpoints, family)
-        slices = [one for one in present if one["addressType"] == family]
+        slices = [endpoint_slice for endpoint_slice in present if endpoint_slice["addressType"] == family]
         if desired or slices:
             new_slice = partial(_mirror_slice, endpoints, labels, family)
             shape = Shape(labels=labels, new_slice=new_slice, most=_MOST, placeholder=False)
@@ -77,7 +77,7 @@ def _is_mirrored(endpoints: ReadOnlyTree, service: ReadOnlyTree) -> bool:
 
 
 def _delete_all(present: Iterable[ReadOnlyTree]) -> Plan:
-    refs = tuple(ObjectRef.of(one) for one in present)
+    refs = tuple(ObjectRef.of(endpoint_slice) for endpoint_slice in present)
     return Plan(actions=(Delete(resource=ENDPOINT_SLICES, objects=refs),)) if refs else EMPTY_PLAN
 
 
@@ -107,9 +107,9 @@ def _endpoint(address: ReadOnlyTree, *, ready: bool) -> dict[str, Any]:
 
 
 def _mirror_slice(
-    endpoints: ReadOnlyTree, labels: dict[str, str], family: str, ports: Ports, found: Iterable[Any]
+    endpoints: ReadOnlyTree, labels: dict[str, str], family: str, ports: Ports, slice_endpoints: Iterable[Any]
 ) -> dict[str, Any]:
-    endpoint_slice = slice_of(endpoints, labels, family, ports, found)
+    endpoint_slice = slice_of(endpoints, labels, family, ports, slice_endpoints)
     annotations = {
         name: value for name, value in meta.annotations(endpoints).items() if name not in _NOT_MIRRORED
     }

@@ -161,7 +161,7 @@ class Collector:
             latest,
             owner_states,
             has_dependents=bool(node.dependents),
-            is_in_circle=any(one.waits_for_dependents for one in node.dependents.values()),
+            is_in_circle=any(dependent.waits_for_dependents for dependent in node.dependents.values()),
         )
         match decision:
             case Keep():
@@ -179,12 +179,12 @@ class Collector:
         if resource is None or (resource.namespaced and not namespace):
             self._warn_of_invalid(dependent, owner)
             return OwnerState.SOLID  # Unknown: it stays.
-        found = await self._read_latest(resource, Key(namespace, owner.name), owner.uid)
-        if found is None:
+        owner_object = await self._read_latest(resource, Key(namespace, owner.name), owner.uid)
+        if owner_object is None:
             self._warn_if_elsewhere(dependent, owner)
             self._absent.add(owner.uid)
             return OwnerState.DANGLING
-        return OwnerState.WAITING if waits_for_dependents(found) else OwnerState.SOLID
+        return OwnerState.WAITING if waits_for_dependents(owner_object) else OwnerState.SOLID
 
     def _warn_if_elsewhere(self, dependent: ReadOnlyTree, owner: OwnerReference) -> None:
         node = self._graph.node(owner.uid)
@@ -246,7 +246,9 @@ class Collector:
         )
         if resource is None or latest is None:
             return
-        other_owners = [one for one in meta.owner_references(latest) if one.get("uid") != owner_uid]
+        other_owners = [
+            reference for reference in meta.owner_references(latest) if reference.get("uid") != owner_uid
+        ]
         if len(other_owners) < len(meta.owner_references(latest)):
             await self._patch(resource, latest, with_owners_patch(latest, other_owners))
 

@@ -92,12 +92,12 @@ class Graph:
             self._make_real(node, identity_of(resource, obj), look)
         before, now = {*node.owners}, {*owners_of(obj)}
         present = {owner.uid for owner in now}
-        had = {owner.uid for owner in before}
+        earlier_uids = {owner.uid for owner in before}
         # An owner that waits for its dependents may wait no longer for this one.
         freed = [owner for owner in before - now if owner.blocks]
         look.delete += self._waiting_owners(freed)
         node.owners = owners_of(obj)
-        self._join(node, [owner for owner in now if owner.uid not in had], look)
+        self._join(node, [owner for owner in now if owner.uid not in earlier_uids], look)
         self._remove_dependent(node, [owner for owner in before if owner.uid not in present])
         self._begin_deletion(node, obj, look)
         return look
@@ -105,7 +105,9 @@ class Graph:
     def _make_real(self, node: Node, identity: Identity, look: Look) -> None:
         """A virtual node is real after all. Dependents that name it with another namespace or kind must be processed."""
         node.identity, node.is_virtual = identity, False
-        look.delete += [one for one in node.dependents.values() if not _is_named_rightly(one, node)]
+        look.delete += [
+            dependent for dependent in node.dependents.values() if not _is_named_rightly(dependent, node)
+        ]
 
     def _begin_deletion(self, node: Node, obj: ReadOnlyTree, look: Look) -> None:
         began = meta.is_deleting(obj) and not node.is_deleting
@@ -158,7 +160,7 @@ def _owner_identity(reference: OwnerReference, namespace: str) -> Identity:
 
 def _is_named_rightly(dependent: Node, owner: Node) -> bool:
     """The reference names the owner that has its uid: its group and kind, its name, and a namespace it may be in."""
-    reference = next((one for one in dependent.owners if one.uid == owner.uid), None)
+    reference = next((candidate for candidate in dependent.owners if candidate.uid == owner.uid), None)
     if reference is None:
         return True
     _, kind, key, _ = owner.identity

@@ -62,8 +62,8 @@ def waits_for_orphans(obj: ReadOnlyTree) -> bool:
 
 def without_finalizer_patch(obj: ReadOnlyTree, finalizer: str) -> dict[str, Any]:
     """A merge patch that holds for this version of the object only."""
-    left = [other for other in meta.finalizers(obj) if other != finalizer]
-    return {"metadata": {"resourceVersion": meta.resource_version(obj), "finalizers": left}}
+    remaining = [other for other in meta.finalizers(obj) if other != finalizer]
+    return {"metadata": {"resourceVersion": meta.resource_version(obj), "finalizers": remaining}}
 
 
 def with_owners_patch(obj: ReadOnlyTree, owners: Sequence[ReadOnlyTree]) -> dict[str, Any]:
@@ -90,8 +90,8 @@ class KindMap:
 
     def add_discovered(self, discovery: Discovery) -> list[Resource[Any]]:
         """What is new and to be watched."""
-        for one in discovery.resources:
-            self._by_kind.setdefault(one.resource.group_kind, one.resource)
+        for entry in discovery.resources:
+            self._by_kind.setdefault(entry.resource.group_kind, entry.resource)
         return [*self._new_resources(discovery.with_verbs("delete", "list", "watch"))]
 
     def _new_resources(self, resources: Iterable[Resource[ReadOnlyTree]]) -> Iterator[Resource[Any]]:

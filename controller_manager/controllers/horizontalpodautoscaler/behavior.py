@@ -131,14 +131,14 @@ def with_scaling(
 
 def _with_change(changes: TimedCounts, change: int, now: datetime, max_period: int) -> TimedCounts:
     cutoff = now - timedelta(seconds=max_period)
-    return _replace_expired(changes, lambda one: one.at < cutoff, TimedCount(change, now))
+    return _replace_expired(changes, lambda entry: entry.at < cutoff, TimedCount(change, now))
 
 
 def _replace_expired(
     counts: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount
 ) -> TimedCounts:
     """With a new entry, in the place of the last expired one."""
-    old = [at for at, one in enumerate(counts) if is_old(one)]
+    old = [at for at, entry in enumerate(counts) if is_old(entry)]
     return (*counts[: old[-1]], new, *counts[old[-1] + 1 :]) if old else (*counts, new)
 
 
@@ -154,8 +154,10 @@ def _rules(behavior: ReadOnlyTree, direction: str, defaults: ReadOnlyTree) -> di
 
 def _stabilize_down(desired: int, limits: Limits, recommendations: TimedCounts) -> tuple[int, TimedCounts]:
     cutoff = limits.now - limits.downscale_stabilization
-    recent = [one.replicas for one in recommendations if one.at >= cutoff]
-    added = _replace_expired(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
+    recent = [entry.replicas for entry in recommendations if entry.at >= cutoff]
+    added = _replace_expired(
+        recommendations, lambda entry: entry.at < cutoff, TimedCount(desired, limits.now)
+    )
     return max([desired, *recent]), added
 
 
@@ -165,10 +167,12 @@ def _stabilize(
     """The recommendation nearest to the current scale among those of both windows."""
     window = down.get("stabilizationWindowSeconds", int(limits.downscale_stabilization.total_seconds()))
     up_cutoff, down_cutoff = limits.time_before(up["stabilizationWindowSeconds"]), limits.time_before(window)
-    lowest = min([desired, *(one.replicas for one in recommendations if one.at > up_cutoff)])
-    highest = max([desired, *(one.replicas for one in recommendations if one.at > down_cutoff)])
+    lowest = min([desired, *(entry.replicas for entry in recommendations if entry.at > up_cutoff)])
+    highest = max([desired, *(entry.replicas for entry in recommendations if entry.at > down_cutoff)])
     cutoff = min(up_cutoff, down_cutoff)
-    added = _replace_expired(recommendations, lambda one: one.at < cutoff, TimedCount(desired, limits.now))
+    added = _replace_expired(
+        recommendations, lambda entry: entry.at < cutoff, TimedCount(desired, limits.now)
+    )
     return min(max(limits.current, lowest), highest), added
 
 
@@ -249,7 +253,7 @@ def _allowed_replicas(
 
 
 def _replicas_changed(changes: TimedCounts, cutoff: datetime) -> int:
-    return sum(one.replicas for one in changes if one.at > cutoff)
+    return sum(change.replicas for change in changes if change.at > cutoff)
 
 
 def _longest_period(rules: ReadOnlyTree) -> int:

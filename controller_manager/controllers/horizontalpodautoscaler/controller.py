@@ -244,11 +244,11 @@ class Autoscalers:
         selector = labels.parse(text)
         if key in self._selectors:
             self._selectors.put(key, selector)
-        pods = [one for one in self._pods.lister.in_namespace(key.namespace) if selector.matches(one.labels)]
+        pods = [pod for pod in self._pods.lister.in_namespace(key.namespace) if selector.matches(pod.labels)]
         selecting = sorted(self._selectors.selecting(key.namespace, pods))
         if len(selecting) > 1:
-            listed = " ".join(map(str, selecting))
-            problem = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
+            hpa_names = " ".join(map(str, selecting))
+            problem = f"pods by selector {text} are controlled by multiple HPAs: [{hpa_names}]"
             raise inactive("AmbiguousSelector", problem)
         situation = Situation(
             spec_replicas=scale["spec"]["replicas"],

@@ -130,10 +130,10 @@ def _resource_samples(
 ) -> Iterator[tuple[str, Sample]]:
     """Of each pod whose counted containers all have a sample."""
     for item in items:
-        listed = [one for one in item.get("containers") or () if container in ("", one["name"])][
+        containers = [entry for entry in item.get("containers") or () if container in ("", entry["name"])][
             : 1 if container else None
         ]
-        usages = [(one.get("usage") or {}).get(resource) for one in listed]
+        usages = [(entry.get("usage") or {}).get(resource) for entry in containers]
         if usages and None not in usages:
             window = timedelta(microseconds=parse_duration(item.get("window") or "0s") // 1000)
             yield (

@@ -196,7 +196,7 @@ def _usage(situation: Situation, value: int, field: str, target: int) -> Usage:
 
 async def _of_external(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
     metric, target = spec["external"]["metric"], spec["external"]["target"]
-    field = next((one for one in ("averageValue", "value") if target.get(one) is not None), "")
+    field = next((name for name in ("averageValue", "value") if target.get(name) is not None), "")
     try:
         usage = await _external_usage(spec["external"], field, source, situation)
     except (MetricsError, CalculationError, SelectorError) as error:

@@ -183,11 +183,11 @@ def _replicas(
 
 def _utilization(values: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, int]:
     """The percentage of the requests, and the average amount."""
-    known = [name for name in values if name in requests]
-    used, requested = sum(values[name] for name in known), sum(requests[name] for name in known)
+    common_names = [name for name in values if name in requests]
+    used, requested = sum(values[name] for name in common_names), sum(requests[name] for name in common_names)
     if requested == 0:
         raise CalculationError("no metrics returned matched known pods")
-    return _divide(used * 100, requested), _divide(used, len(known))
+    return _divide(used * 100, requested), _divide(used, len(common_names))
 
 
 def _average(values: Mapping[str, int]) -> int:
@@ -214,16 +214,18 @@ def _is_pod_level(resource: str) -> bool:
 def _request_of_containers(pod: ReadOnlyTree, container: str, resource: str) -> int:
     """Of one container, or of all that run at once."""
     spec, name = pod.get("spec") or {}, pod["metadata"]["name"]
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    listed = [*(spec.get("containers") or ()), *sidecars]
-    chosen = [one for one in listed if container in ("", one["name"])]
+    sidecars = [entry for entry in spec.get("initContainers") or () if entry.get("restartPolicy") == "Always"]
+    containers = [*(spec.get("containers") or ()), *sidecars]
+    chosen = [entry for entry in containers if container in ("", entry["name"])]
     if container and not chosen:
         raise CalculationError(f"container {container} not found in Pod {name}")
     total = 0
-    for one in chosen:
-        requests = read((one.get("resources") or {}).get("requests"))
+    for entry in chosen:
+        requests = read((entry.get("resources") or {}).get("requests"))
         if resource not in requests:
-            raise CalculationError(f"missing request for {resource} in container {one['name']} of Pod {name}")
+            raise CalculationError(
+                f"missing request for {resource} in container {entry['name']} of Pod {name}"
+            )
         total += requests[resource].scaled_value(MILLI)
     return total
 

@@ -82,12 +82,12 @@ async def recommend(
 ) -> Recommendation:
     """The most that any metric proposes. Without one of them, nothing is scaled down."""
     results = [await propose(spec) for spec in specs]
-    failures = [one for one in results if isinstance(one, FailedMetricError)]
+    failures = [result for result in results if isinstance(result, FailedMetricError)]
     replicas, metric = 0, ""
-    for one in results:
-        if isinstance(one, Proposal) and (replicas == 0 or one.replicas > replicas):
-            replicas, metric = one.replicas, one.metric
-    statuses = [one.status if isinstance(one, Proposal) else EMPTY_STATUS for one in results]
+    for result in results:
+        if isinstance(result, Proposal) and (replicas == 0 or result.replicas > replicas):
+            replicas, metric = result.replicas, result.metric
+    statuses = [result.status if isinstance(result, Proposal) else EMPTY_STATUS for result in results]
     problem = ""
     if failures:
         counted = f"{len(failures)} invalid out of {len(results)}"
@@ -97,8 +97,8 @@ async def recommend(
         message = f"the HPA was unable to compute the replica count: {first.problem}"
         status.record(ACTIVE, "False", first.reason, message)
         raise MetricsFailedError(problem, statuses)
-    found = f"the HPA was able to successfully calculate a replica count from {metric}"
-    status.record(ACTIVE, "True", "ValidMetricFound", found)
+    success_message = f"the HPA was able to successfully calculate a replica count from {metric}"
+    status.record(ACTIVE, "True", "ValidMetricFound", success_message)
     return Recommendation(replicas, metric, statuses, problem)
 
 

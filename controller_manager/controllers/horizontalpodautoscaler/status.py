@@ -32,8 +32,8 @@ class Status:
         self.record(ABLE, "False", "FailedGetScale", message)
 
     def remove(self, condition: str) -> None:
-        listed = self._tree.get("conditions") or ()
-        self._tree["conditions"] = [one for one in listed if one.get("type") != condition]
+        entries = self._tree.get("conditions") or ()
+        self._tree["conditions"] = [entry for entry in entries if entry.get("type") != condition]
 
     def set_replicas(
         self,

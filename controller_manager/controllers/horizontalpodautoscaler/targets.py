@@ -64,8 +64,10 @@ class Kinds:
             self._discovery = await discover(self._client)
             self._until = self._clock.monotonic() + KNOWN_FOR.total_seconds()
             self._by_kind = {}
-            for one in self._discovery.resources:
-                self._by_kind.setdefault(one.resource.group_kind, replace(one.resource, metadata_only=False))
+            for entry in self._discovery.resources:
+                self._by_kind.setdefault(
+                    entry.resource.group_kind, replace(entry.resource, metadata_only=False)
+                )
         return self._discovery
 
 
@@ -112,10 +114,13 @@ def _canonical(text: str) -> str:
         requirements = labels.parse(text).requirements
     except SelectorError as error:
         raise ScaleError(f"couldn't parse the selector string {gotext.quote(text)}: {error}") from error
-    for one in requirements:
-        if one.operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
-            raise ScaleError(f"{gotext.quote(one.operator.value)} isn't supported in label selectors")
+    for requirement in requirements:
+        if requirement.operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+            raise ScaleError(f"{gotext.quote(requirement.operator.value)} isn't supported in label selectors")
     converted = (
-        Requirement(one.key, _AS_OBJECTS.get(one.operator, one.operator), one.values) for one in requirements
+        Requirement(
+            requirement.key, _AS_OBJECTS.get(requirement.operator, requirement.operator), requirement.values
+        )
+        for requirement in requirements
     )
     return str(Selector(tuple(converted)))

@@ -61,7 +61,11 @@ def _containers_finished(pod: ReadOnlyTree) -> datetime | None:
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     inits = spec.get("initContainers") or ()
     sidecars = {container["name"] for container in inits if container.get("restartPolicy") == "Always"}
-    beside = [found for found in status.get("initContainerStatuses") or () if found["name"] in sidecars]
+    beside = [
+        container_status
+        for container_status in status.get("initContainerStatuses") or ()
+        if container_status["name"] in sidecars
+    ]
     times = [*map(_finish_time, (*(status.get("containerStatuses") or ()), *beside))]
     ended = [time for time in times if time is not None]
     return max(ended) if ended and len(ended) == len(times) else None

@@ -88,21 +88,28 @@ def _plan(state: JobState, now: datetime) -> Plan:
 
 def _after_end(state: JobState, end: ReadOnlyTree, outcome: Outcome, now: datetime) -> Plan:
     """The end holds once all active pods are deleted."""
-    left = _without_deleted(state, outcome)
+    remaining_state = _without_deleted(state, outcome)
     is_last = len(state.active) == len(outcome.of(Delete))
-    return track(_progress(left, _status(left, len(left.active), now), end if is_last else None), now)
+    return track(
+        _progress(
+            remaining_state,
+            _status(remaining_state, len(remaining_state.active), now),
+            end if is_last else None,
+        ),
+        now,
+    )
 
 
 def _after_change(state: JobState, outcome: Outcome, now: datetime) -> Plan:
-    left = _without_deleted(state, outcome)
-    active = len(left.active) + len(outcome.of(Create))
-    status = _status(left, active, now)
+    remaining_state = _without_deleted(state, outcome)
+    active = len(remaining_state.active) + len(outcome.of(Create))
+    status = _status(remaining_state, active, now)
     if ending.has_enough(state, active):
-        return track(_progress(left, status, ending.completion_condition(now)), now)
+        return track(_progress(remaining_state, status, ending.completion_condition(now)), now)
     if meta.is_deleting(state.job):
-        return track(_progress(left, status, None), now)
+        return track(_progress(remaining_state, status, None), now)
     status, events = _with_suspension(state, status, now)
-    return track(replace(_progress(left, status, None), events=events), now)
+    return track(replace(_progress(remaining_state, status, None), events=events), now)
 
 
 def _without_deleted(state: JobState, outcome: Outcome) -> JobState:

@@ -87,8 +87,8 @@ def _failure_reason(state: JobState, now: datetime) -> tuple[str, str]:
         return "PodFailurePolicy", message
     if state.failed > spec["backoffLimit"] or _restarted_too_often(job, state.pods):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-    left = time_left(job, now)
-    if left is not None and left <= timedelta():
+    remaining_time = time_left(job, now)
+    if remaining_time is not None and remaining_time <= timedelta():
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if state.failed_indexes is None:
         return "", ""

@@ -13,7 +13,7 @@ NONE: Final[Intervals] = ()
 
 def parse(text: str, completions: int) -> Intervals:
     """Indexes from `completions` on are left out, and so is what is no interval."""
-    found: list[tuple[int, int]] = []
+    intervals: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
         limits = [int_or_none(limit) for limit in part.split("-")[:2]]
         first, last = limits[0], limits[-1]
@@ -22,11 +22,11 @@ def parse(text: str, completions: int) -> Intervals:
         if first is None or last is None:
             continue
         last = min(last, completions - 1)
-        if found and found[-1][1] == first - 1:
-            found[-1] = (found[-1][0], last)
+        if intervals and intervals[-1][1] == first - 1:
+            intervals[-1] = (intervals[-1][0], last)
         else:
-            found.append((first, last))
-    return tuple(found)
+            intervals.append((first, last))
+    return tuple(intervals)
 
 
 def text_of(intervals: Intervals) -> str:
@@ -39,14 +39,14 @@ def _interval_text(first: int, last: int) -> str:
     return f"{first}{',' if last == first + 1 else '-'}{last}"
 
 
-def merge(one: Intervals, other: Intervals) -> Intervals:
-    found: list[tuple[int, int]] = []
-    for first, last in sorted((*one, *other)):
-        if not found or first > found[-1][1] + 1:
-            found.append((first, last))
-        elif last > found[-1][1]:
-            found[-1] = (found[-1][0], last)
-    return tuple(found)
+def merge(intervals: Intervals, other: Intervals) -> Intervals:
+    merged_intervals: list[tuple[int, int]] = []
+    for first, last in sorted((*intervals, *other)):
+        if not merged_intervals or first > merged_intervals[-1][1] + 1:
+            merged_intervals.append((first, last))
+        elif last > merged_intervals[-1][1]:
+            merged_intervals[-1] = (merged_intervals[-1][0], last)
+    return tuple(merged_intervals)
 
 
 def with_indexes(intervals: Intervals, indexes: Iterable[int]) -> Intervals:
@@ -63,22 +63,22 @@ def contains(intervals: Intervals, index: int) -> bool:
 
 def first_missing(intervals: Intervals, count: int, completions: int) -> Sequence[int]:
     """So many of the lowest indexes below `completions` that are in none of the intervals."""
-    found: list[int] = []
+    indexes: list[int] = []
     candidate = 0
     for first, last in (*intervals, (completions, completions)):
         gap = range(candidate, min(first, completions))
-        found += gap[: count - len(found)]
+        indexes += gap[: count - len(indexes)]
         candidate = max(candidate, last + 1)
-    return found
+    return indexes
 
 
-def overlap(one: Intervals, other: Intervals) -> int:
+def overlap(intervals: Intervals, other: Intervals) -> int:
     """How many indexes are in both."""
     common, row, column = 0, 0, 0
-    while row < len(one) and column < len(other):
-        first, last = max(one[row][0], other[column][0]), min(one[row][1], other[column][1])
+    while row < len(intervals) and column < len(other):
+        first, last = max(intervals[row][0], other[column][0]), min(intervals[row][1], other[column][1])
         common += max(0, last - first + 1)
-        if one[row][1] < other[column][1]:
+        if intervals[row][1] < other[column][1]:
             row += 1
         else:
             column += 1

@@ -119,8 +119,8 @@ def _first_to_go(state: JobState, at_least: int, now: datetime) -> Sequence[PodV
             needless += first_to_go(pods, len(pods) - 1, (), now) if len(pods) > 1 else ()
     if len(needless) >= at_least:
         return needless
-    left = [pod for pod in state.active if pod not in needless]
-    return [*needless, *first_to_go(left, at_least - len(needless), (), now)]
+    remaining = [pod for pod in state.active if pod not in needless]
+    return [*needless, *first_to_go(remaining, at_least - len(needless), (), now)]
 
 
 # --- more pods
@@ -195,8 +195,8 @@ def _failure_counts(state: JobState, index: int) -> dict[str, str | None]:
         return {FAILURE_COUNT: "0"}
     counts = pod_failure(state.job, predecessor).counts
     ignored = failure_count(predecessor, IGNORED_FAILURE_COUNT) + (not counts)
-    found: dict[str, str | None] = {FAILURE_COUNT: str(failure_count(predecessor) + counts)}
-    return found | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
+    annotations: dict[str, str | None] = {FAILURE_COUNT: str(failure_count(predecessor) + counts)}
+    return annotations | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
 
 
 def _with_index_variable(spec: ReadOnlyTree) -> dict[str, Any]:

@@ -60,8 +60,8 @@ def _container_that_matches(requirement: ReadOnlyTree, status: ReadOnlyTree) -> 
     for field in ("containerStatuses", "initContainerStatuses"):
         for container in status.get(field) or ():
             if _matches(requirement, container):
-                found: ReadOnlyTree = container
-                return found
+                container_status: ReadOnlyTree = container
+                return container_status
     return None
 
 
@@ -81,7 +81,12 @@ def _condition_that_matches(
 ) -> Mapping[str, str] | None:
     patterns_set = {(pattern["type"], pattern.get("status") or "True") for pattern in patterns}
     return next(
-        (found for found in conditions.of(pod) if (found["type"], found.get("status")) in patterns_set), None
+        (
+            condition
+            for condition in conditions.of(pod)
+            if (condition["type"], condition.get("status")) in patterns_set
+        ),
+        None,
     )
 
 

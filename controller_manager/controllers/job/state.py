@@ -168,23 +168,23 @@ class _EndedPods:
         self._tracked = [pod for pod in pods if is_tracked(pod) and self._is_valid(pod)]
 
     def pods(self, uncounted: Iterable[str], has_ended: Callable[[PodView], bool]) -> list[PodView]:
-        known = set(uncounted)
-        return [pod for pod in self._tracked if pod.uid not in known and has_ended(pod)]
+        uncounted_uids = set(uncounted)
+        return [pod for pod in self._tracked if pod.uid not in uncounted_uids and has_ended(pod)]
 
     def replaceable(
         self, active: Sequence[PodView], succeeded: Intervals, failed: Intervals
     ) -> Mapping[int, PodView]:
         running = indexes_of(active)
-        found: dict[int, PodView] = {}
+        pods_by_index: dict[int, PodView] = {}
         for pod in self._tracked:
             index = index_of(pod)
             if index is None or index in running or not is_failed(self._job, pod):
                 continue
             if index_ranges.contains(succeeded, index) or index_ranges.contains(failed, index):
                 continue
-            if index not in found or _is_successor(pod, found[index]):
-                found[index] = pod
-        return found
+            if index not in pods_by_index or _is_successor(pod, pods_by_index[index]):
+                pods_by_index[index] = pod
+        return pods_by_index
 
     def _is_valid(self, pod: PodView) -> bool:
         return not is_indexed(self._job) or _has_index_below(pod, self._job["spec"]["completions"])

@@ -127,12 +127,15 @@ def _count(progress: Progress, outcome: Outcome) -> Plan | None:
 def drop_counted(status: Status, tracked: Collection[str]) -> Status:
     """Named pods without a finalizer are counted, and named no more."""
     uncounted = status.get("uncountedTerminatedPods") or {}
-    found, left = dict(status), {}
+    counted_status, remaining = dict(status), {}
     for field, names in uncounted.items():
-        left[field] = [uid for uid in names if uid in tracked]
-        if done := len(names) - len(left[field]):
-            found[field] = (status.get(field) or 0) + done
-    return {**found, "uncountedTerminatedPods": {field: names for field, names in left.items() if names}}
+        remaining[field] = [uid for uid in names if uid in tracked]
+        if done := len(names) - len(remaining[field]):
+            counted_status[field] = (status.get(field) or 0) + done
+    return {
+        **counted_status,
+        "uncountedTerminatedPods": {field: names for field, names in remaining.items() if names},
+    }
 
 
 # --- naming
@@ -201,15 +204,15 @@ class _Names:
     def status(self) -> Status:
         named = {"succeeded": [*self._succeeded], "failed": [*self._failed]}
         uncounted = {field: uids for field, uids in named.items() if uids}
-        found = {**self._status, "uncountedTerminatedPods": uncounted}
+        new_status = {**self._status, "uncountedTerminatedPods": uncounted}
         state = self._state
         if not is_indexed(state.job):
-            return found
-        found["succeeded"] = index_ranges.total(state.succeeded_indexes)
-        found["completedIndexes"] = index_ranges.text_of(state.succeeded_indexes)
+            return new_status
+        new_status["succeeded"] = index_ranges.total(state.succeeded_indexes)
+        new_status["completedIndexes"] = index_ranges.text_of(state.succeeded_indexes)
         if state.failed_indexes is not None:
-            found["failedIndexes"] = index_ranges.text_of(state.failed_indexes)
-        return found
+            new_status["failedIndexes"] = index_ranges.text_of(state.failed_indexes)
+        return new_status
 
 
 # --- finishing

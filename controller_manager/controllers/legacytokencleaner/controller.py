@@ -71,7 +71,7 @@ def _was_made_by_itself(caches: Caches, secret: ReadOnlyTree) -> bool:
     account = caches.of(SERVICE_ACCOUNTS).get(meta.namespace(secret), marks.get(_ACCOUNT, ""))
     if account is None or marks.get(_ACCOUNT_UID, "") not in ("", meta.uid(account)):
         return False
-    return any(one.get("name") == meta.name(secret) for one in account.get("secrets") or ())
+    return any(reference.get("name") == meta.name(secret) for reference in account.get("secrets") or ())
 
 
 def _secrets_of_pods(caches: Caches, namespace: str) -> frozenset[str]:
@@ -104,7 +104,7 @@ class LegacyTokenCleaner:
         self._informers.of(SECRETS).add_index(BY_TYPE, _by_type)
 
     async def run(self) -> None:
-        for informer in [self._informers.of(one) for one in (SECRETS, SERVICE_ACCOUNTS, PODS)]:
+        for informer in [self._informers.of(resource) for resource in (SECRETS, SERVICE_ACCOUNTS, PODS)]:
             await informer.wait_synced()
         while True:
             try:

@@ -62,8 +62,8 @@ class Namespaces:
         return await self._client.update(NAMESPACES, changed, subresource="status")
 
     async def _finish(self, namespace: ReadOnlyTree) -> None:
-        left = [one for one in _finalizers(namespace) if one != FINALIZER_NAMESPACE]
-        body = meta.with_value(namespace, ("spec", "finalizers"), left)
+        remaining = [finalizer for finalizer in _finalizers(namespace) if finalizer != FINALIZER_NAMESPACE]
+        body = meta.with_value(namespace, ("spec", "finalizers"), remaining)
         await self._client.update(NAMESPACES, body, subresource="finalize")
 
 

@@ -40,7 +40,7 @@ class Remains(Struct):
     def add(self, resource: GroupResource, objects: Sequence[ReadOnlyTree], estimate: timedelta) -> None:
         if objects:
             self.counts[resource] += len(objects)
-            self.finalizers.update(one for obj in objects for one in meta.finalizers(obj))
+            self.finalizers.update(finalizer for obj in objects for finalizer in meta.finalizers(obj))
             self.estimate = max(self.estimate, estimate)
 
 
@@ -58,7 +58,9 @@ def _grace_left(pod: ReadOnlyTree, now: datetime) -> timedelta:
 
 def with_conditions(namespace: ReadOnlyTree, remains: Remains, now: datetime) -> dict[str, Any] | None:
     """The namespace with conditions about the remaining content; None if they do not differ."""
-    unsaid = [one for one in _conditions(remains) if not conditions.has_condition(namespace, one)]
+    unsaid = [
+        condition for condition in _conditions(remains) if not conditions.has_condition(namespace, condition)
+    ]
     if not unsaid:
         return None
     changed = dict(namespace)
@@ -143,11 +145,13 @@ PODS: Final = GroupResource("", "pods")
 
 async def delete_content(client: Client, discovery: Discovery, namespace: str, now: datetime) -> Remains:
     remains = Remains(discovery_failures=list(discovery.failures))
-    resources = [one for one in discovery.with_verbs("delete", "list") if one.namespaced]
-    first = [one for one in resources if one.group_resource == PODS]
+    resources = [resource for resource in discovery.with_verbs("delete", "list") if resource.namespaced]
+    first = [resource for resource in resources if resource.group_resource == PODS]
     await _delete_all(client, first, namespace, now, remains)
     if not remains.counts:
-        await _delete_all(client, [one for one in resources if one not in first], namespace, now, remains)
+        await _delete_all(
+            client, [resource for resource in resources if resource not in first], namespace, now, remains
+        )
     return remains
 
 
@@ -160,11 +164,11 @@ async def _delete_all(
 ) -> None:
     for resource in resources:
         try:
-            left = await _delete(client, resource, namespace)
+            remaining = await _delete(client, resource, namespace)
         except ApiError as error:
             remains.deletion_failures.append(str(error))
             continue
-        remains.add(resource.group_resource, left, estimate_of(resource.group_resource, left, now))
+        remains.add(resource.group_resource, remaining, estimate_of(resource.group_resource, remaining, now))
 
 
 async def _delete(client: Client, resource: Resource[ReadOnlyTree], namespace: str) -> Sequence[ReadOnlyTree]:

@@ -35,9 +35,9 @@ class CidrSet:
             raise NoneLeft
         while self._next in self._used:
             self._next = (self._next + 1) % self._size
-        found, self._next = self._next, (self._next + 1) % self._size
-        self._used.add(found)
-        address = self._network.network_address + found * self._width
+        index, self._next = self._next, (self._next + 1) % self._size
+        self._used.add(index)
+        address = self._network.network_address + index * self._width
         return type(self._network)((int(address), self._mask))
 
     def occupy(self, network: Network) -> None:

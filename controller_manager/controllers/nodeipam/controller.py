@@ -28,7 +28,7 @@ class NodeIpam:
         self._client = context.client
         self._recorder = context.recorder.of(EVENT_SOURCE)
         self._is_on = allocates(config)
-        self._sets = [CidrSet(one) for one in node_ranges(config)] if self._is_on else []
+        self._sets = [CidrSet(network) for network in node_ranges(config)] if self._is_on else []
         for text in config.networks.service_cluster_ip_range if self._is_on else ():
             self._leave_out(ip_network(text))
         self._allocated: dict[str, str] = {}
@@ -47,9 +47,9 @@ class NodeIpam:
         await self._loop.run()
 
     def _leave_out(self, services: Network) -> None:
-        for one in self._sets:
-            if one.overlaps(services):
-                one.occupy(services)
+        for cidr_set in self._sets:
+            if cidr_set.overlaps(services):
+                cidr_set.occupy(services)
 
     def _on_change(self, change: Change) -> None:
         if change.new is not None:
@@ -80,31 +80,31 @@ class NodeIpam:
                 LOG.warning("node %s keeps its range %s: %s", meta.name(node), text, error)
 
     async def _give(self, node: ReadOnlyTree) -> None:
-        found: list[Network] = []
+        networks: list[Network] = []
         try:
-            found += (one.allocate() for one in self._sets)
+            networks += (cidr_set.allocate() for cidr_set in self._sets)
         except NoneLeft as error:
-            self._release(found)
+            self._release(networks)
             self._record_event(node, "CIDRNotAvailable")
             raise TryAgain(
-                f"failed to allocate cidr from cluster cidr at idx:{len(found)}: {error}"
+                f"failed to allocate cidr from cluster cidr at idx:{len(networks)}: {error}"
             ) from error
-        ranges = [str(one) for one in found]
+        ranges = [str(network) for network in networks]
         self._allocated[meta.name(node)] = meta.uid(node)
         body = {"metadata": {"uid": meta.uid(node)}, "spec": {"podCIDR": ranges[0], "podCIDRs": ranges}}
         try:
             await self._client.patch(NODES, Key.of(node), body, kind="strategic")
         except ApiError:
             self._allocated.pop(meta.name(node), None)
-            self._release(found)
+            self._release(networks)
             if self._nodes.lister.get("", meta.name(node)) is not None:
                 self._record_event(node, "CIDRAssignmentFailed")
             raise
 
-    def _release(self, found: Sequence[Network]) -> None:
-        for one, network in zip(self._sets, found, strict=False):
-            if one.overlaps(network):
-                one.release(network)
+    def _release(self, networks: Sequence[Network]) -> None:
+        for cidr_set, network in zip(self._sets, networks, strict=False):
+            if cidr_set.overlaps(network):
+                cidr_set.release(network)
 
     def _record_event(self, node: ReadOnlyTree, reason: str) -> None:
         name = meta.name(node)

@@ -60,7 +60,7 @@ class NodeLifecycle:
             metrics=context.metrics,
         )
         self._nodes.add_handler(self._on_change)
-        self._known: dict[str, ReadOnlyTree] = {}
+        self._observed_nodes: dict[str, ReadOnlyTree] = {}
         self._health: dict[str, Health] = {}
         self._fallen: set[str] = set()
         """Nodes whose pods are to be marked as not ready."""
@@ -104,13 +104,15 @@ class NodeLifecycle:
 
     def _greet(self, nodes: Sequence[ReadOnlyTree]) -> None:
         present = {meta.name(node): node for node in nodes}
-        for name in present.keys() - self._known.keys():
+        for name in present.keys() - self._observed_nodes.keys():
             self._record_event(present[name], "RegisteredNode", f"Registered Node {name} in Controller")
-        for name in self._known.keys() - present.keys():
-            self._record_event(self._known[name], "RemovingNode", f"Removing Node {name} from Controller")
+        for name in self._observed_nodes.keys() - present.keys():
+            self._record_event(
+                self._observed_nodes[name], "RemovingNode", f"Removing Node {name} from Controller"
+            )
             self._health.pop(name, None)
             self._fallen.discard(name)
-        self._known = present
+        self._observed_nodes = present
 
     def _record_event(self, node: ReadOnlyTree, reason: str, event: str) -> None:
         self._recorder.record(node, "Normal", reason, f"Node {meta.name(node)} event: {event}")
@@ -169,9 +171,9 @@ class NodeLifecycle:
             await self._try(node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate)))
 
     async def _remove_taint(self, node: ReadOnlyTree) -> None:
-        spared = taints.driving_out(node, "True", self._clock.now())
-        if spared is not None:
-            await self._set_taints(node, spared)
+        remaining_taints = taints.driving_out(node, "True", self._clock.now())
+        if remaining_taints is not None:
+            await self._set_taints(node, remaining_taints)
 
     async def _taint(self, node: ReadOnlyTree, rate: float) -> None:
         ready, now = conditions.get(node, CONDITION_READY), self._clock.now()

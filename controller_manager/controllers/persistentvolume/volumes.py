@@ -49,8 +49,8 @@ def _without_claim(volume: ReadOnlyTree, ref: ReadOnlyTree) -> tuple[Action, ...
     return (confirmed, *binding.phase(volume, "Released"))
 
 
-def _is_gone(uid: str, found: Sequence[Any]) -> bool:
-    return not any(meta.uid(claim) == uid for claim in found)
+def _is_gone(uid: str, claims: Sequence[Any]) -> bool:
+    return not any(meta.uid(claim) == uid for claim in claims)
 
 
 def _phase(volume: ReadOnlyTree) -> str:

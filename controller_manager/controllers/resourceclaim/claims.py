@@ -35,11 +35,13 @@ def reconcile_claim(deleted_pods: Collection[str], caches: Caches, key: Key) -> 
     if claim is None:
         return EMPTY_PLAN
     reserved = reserved_for(claim)
-    unknown = [one for one in reserved if _is_unknown(deleted_pods, caches, key.namespace, one)]
-    remaining = [one for one in reserved if _is_kept(deleted_pods, caches, key.namespace, one)]
+    unknown = [
+        consumer for consumer in reserved if _is_unknown(deleted_pods, caches, key.namespace, consumer)
+    ]
+    remaining = [consumer for consumer in reserved if _is_kept(deleted_pods, caches, key.namespace, consumer)]
     deletion = () if remaining else _deletion(caches, claim)
     if len(remaining) < len(reserved):
-        confirmations = [_confirmation(key.namespace, one) for one in unknown]
+        confirmations = [_confirmation(key.namespace, consumer) for consumer in unknown]
         changed = _with_consumers(claim, remaining)
         return Plan(actions=(*confirmations, _status(changed)), then=partial(_without_finalizer, deletion))
     if FINALIZER in meta.finalizers(claim) and meta.is_deleting(claim) and not remaining:
@@ -74,8 +76,8 @@ def _is_unknown(
 
 
 def _confirmation(namespace: str, consumer: ReadOnlyTree) -> Confirm:
-    def holds(found: Sequence[PodView]) -> bool:
-        return all(pod.uid != consumer["uid"] for pod in found)
+    def holds(pods: Sequence[PodView]) -> bool:
+        return all(pod.uid != consumer["uid"] for pod in pods)
 
     return Confirm(resource=PODS, namespace=namespace, name=consumer["name"], holds=holds)
 

@@ -101,7 +101,7 @@ def _waiting(caches: Caches, index: str, of: ReadOnlyTree) -> Iterator[Key]:
 
 
 def _templates_of(pod: PodView) -> Iterator[str]:
-    names = [one.get("resourceClaimTemplateName") for one in pod_claims(pod)]
+    names = [pod_claim.get("resourceClaimTemplateName") for pod_claim in pod_claims(pod)]
     return (f"{pod.key.namespace}/{name}" for name in dict.fromkeys(names) if name)
 
 

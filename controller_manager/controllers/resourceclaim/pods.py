@@ -50,23 +50,23 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
     if pod is None or pod.deleting or not needs_work(caches, pod):
         return EMPTY_PLAN
     actions: list[Action] = []
-    found: dict[str, str] = {}
+    claim_names: dict[str, str] = {}
     for pod_claim in pod_claims(pod):
         if not _is_to_be_made(caches, pod, pod_claim):
             continue
         present = _find_claim(caches, pod, pod_claim)
         template_name = pod_claim["resourceClaimTemplateName"]
         if present is not None:
-            found[pod_claim["name"]] = meta.name(present)
+            claim_names[pod_claim["name"]] = meta.name(present)
         elif (template := caches.of(RESOURCE_CLAIM_TEMPLATES).get(key.namespace, template_name)) is None:
             problem = _missing_template(template_name)
             actions.append(_failure(pod, pod_claim, problem))
             return Plan(actions=tuple(actions), then=_raising(problem))
         else:
             actions.append(_creation(pod, pod_claim, template))
-    if not actions and not found:
+    if not actions and not claim_names:
         return _reservations(caches, pod)
-    return Plan(actions=tuple(actions), then=partial(_naming, pod, found))
+    return Plan(actions=tuple(actions), then=partial(_naming, pod, claim_names))
 
 
 def needs_work(caches: Caches, pod: PodView) -> bool:
@@ -134,10 +134,10 @@ def _claim(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> dic
 
 def generate_name(pod: str, claim: str) -> str:
     """Where it is too long, both names lose as large a share."""
-    whole = f"{pod}-{claim}-"
-    if len(whole) <= _LONGEST_BASE:
-        return whole
-    parts = [name[: len(name) * _LONGEST_BASE // len(whole)] for name in (pod, claim)]
+    base_name = f"{pod}-{claim}-"
+    if len(base_name) <= _LONGEST_BASE:
+        return base_name
+    parts = [name[: len(name) * _LONGEST_BASE // len(base_name)] for name in (pod, claim)]
     return "-".join(parts)
 
 
@@ -159,7 +159,7 @@ def _raising(problem: str) -> Callable[[Outcome], None]:
     return raise_
 
 
-def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
+def _naming(pod: PodView, claim_names: Names, outcome: Outcome) -> Plan | None:
     """Write the names of the claims into the pod's status, unless a creation failed."""
     if outcome.error is not None:
         return None
@@ -168,7 +168,7 @@ def _naming(pod: PodView, found: Names, outcome: Outcome) -> Plan | None:
         for write in outcome.of(Create)
         if write.answer is not None
     }
-    names = {**found, **created}
+    names = {**claim_names, **created}
     if not names:
         return None
     statuses = [{"name": name, "resourceClaimName": claim} for name, claim in names.items()]

@@ -68,7 +68,7 @@ class Quotas:
 
     async def _discover(self, _: Key) -> timedelta:
         """Watch all that can be counted, once there is a quota."""
-        known = len(self._watched)
+        previous_count = len(self._watched)
         for resource in (await discover(self._client)).with_verbs("create", "list", "watch", "delete"):
             name = resource.group_resource
             if name not in self._watched and name not in IGNORED:
@@ -76,7 +76,7 @@ class Quotas:
                 self._informers.of(row).add_handler(partial(self._on_object_change, row))
                 if row is CUSTOM_RESOURCE_DEFINITIONS:
                     self._informers.of(row).add_handler(self._on_definition)
-        for quota in self._quotas.lister.all() if len(self._watched) > known else ():
+        for quota in self._quotas.lister.all() if len(self._watched) > previous_count else ():
             self._loop.add(Key.of(quota))
         return REFRESH
 
@@ -117,7 +117,7 @@ class Quotas:
         if quota is None or not self._watched:
             return self._period
         counted = [*self._counted_resources(quota)]
-        used = count(quota, (one for one in counted if one is not None), self._clock.now())
+        used = count(quota, (resource for resource in counted if resource is not None), self._clock.now())
         changed = with_status(quota, used)
         quiet_at = self._charged.get(key, self._clock.now()) + QUIET
         if changed is not None and is_lower(quota, used) and self._clock.now() < quiet_at:
@@ -145,7 +145,10 @@ class Quotas:
         if DEVICE_CLASSES.group_resource not in self._watched:
             return {}
         classes = self._informers.of(DEVICE_CLASSES).lister.all()
-        return {meta.name(one): (one.get("spec") or {}).get("extendedResourceName") or "" for one in classes}
+        return {
+            meta.name(device_class): (device_class.get("spec") or {}).get("extendedResourceName") or ""
+            for device_class in classes
+        }
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
         view = self._informers.of(PODS).lister.get(namespace, name)

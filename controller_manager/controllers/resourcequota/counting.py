@@ -53,5 +53,5 @@ def is_to_count(quota: ReadOnlyTree, before: ReadOnlyTree | None) -> bool:
     """Whether a quota is new, or limits something else than before."""
     if before is None or meta.uid(before) != meta.uid(quota):
         return True
-    hard = [read((one.get("spec") or {}).get("hard")) for one in (quota, before)]
+    hard = [read((version.get("spec") or {}).get("hard")) for version in (quota, before)]
     return hard[0] != hard[1]

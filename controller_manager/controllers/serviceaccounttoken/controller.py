@@ -85,8 +85,8 @@ def _is_meant(secret: ReadOnlyTree, account: ReadOnlyTree) -> bool:
     return meta.annotations(secret).get(ACCOUNT_UID) in (None, "", meta.uid(account))
 
 
-def _is_no_one(secret: ReadOnlyTree, found: Sequence[ReadOnlyTree]) -> bool:
-    return not any(_is_meant(secret, account) for account in found)
+def _is_no_one(secret: ReadOnlyTree, accounts: Sequence[ReadOnlyTree]) -> bool:
+    return not any(_is_meant(secret, account) for account in accounts)
 
 
 def _without_references(caches: Caches, secret: Key) -> Plan:
@@ -96,8 +96,8 @@ def _without_references(caches: Caches, secret: Key) -> Plan:
 
 
 def _remove_secret(account: ReadOnlyTree, name: str) -> Update:
-    left = [one for one in account["secrets"] if one.get("name") != name]
-    return Update(resource=SERVICE_ACCOUNTS, body={**account, "secrets": left})
+    remaining = [reference for reference in account["secrets"] if reference.get("name") != name]
+    return Update(resource=SERVICE_ACCOUNTS, body={**account, "secrets": remaining})
 
 
 def _accounts_of(secret: Any) -> Iterator[str]:
@@ -106,7 +106,9 @@ def _accounts_of(secret: Any) -> Iterator[str]:
 
 
 def _secrets_of(account: Any) -> Iterator[str]:
-    return (f"{meta.namespace(account)}/{one.get('name', '')}" for one in account.get("secrets") or ())
+    return (
+        f"{meta.namespace(account)}/{reference.get('name', '')}" for reference in account.get("secrets") or ()
+    )
 
 
 def _of_secret(_: Caches, change: Change) -> Iterable[Key]:

@@ -112,7 +112,12 @@ def can_be_deleted(caches: Caches, cidr: ReadOnlyTree) -> bool:
         address = _managed_address(tree)
         if address is None or address.version not in families:
             continue
-        holders = [one for one in ranges.all() for network in networks(one) if contains(network, address)]
+        holders = [
+            candidate
+            for candidate in ranges.all()
+            for network in networks(candidate)
+            if contains(network, address)
+        ]
         if len(holders) == 1 and meta.name(holders[0]) == meta.name(cidr):
             return False
     return True
@@ -120,9 +125,9 @@ def can_be_deleted(caches: Caches, cidr: ReadOnlyTree) -> bool:
 
 def _has_parent(ranges: Lister[ReadOnlyTree], cidr: ReadOnlyTree, network: Network) -> bool:
     containing = [
-        meta.name(one)
-        for one in ranges.all()
-        for other in networks(one)
+        meta.name(candidate)
+        for candidate in ranges.all()
+        for other in networks(candidate)
         if other.version == network.version
         and other.overlaps(network)
         and other.prefixlen <= network.prefixlen
@@ -173,9 +178,9 @@ def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
     if change.old is None:
         own = [*networks(change.last_known)]
         names |= {
-            meta.name(one)
-            for one in caches.of(SERVICE_CIDRS).all()
-            for other in networks(one)
+            meta.name(candidate)
+            for candidate in caches.of(SERVICE_CIDRS).all()
+            for other in networks(candidate)
             if any(other.version == network.version and other.overlaps(network) for network in own)
         }
     return [Key("", name) for name in sorted(names)]
@@ -188,9 +193,9 @@ def _of_address(caches: Caches, change: Change) -> Iterable[Key]:
         return ()
     ranges = caches.of(SERVICE_CIDRS).all()
     return [
-        Key("", meta.name(one))
-        for one in ranges
-        if any(contains(network, address) for network in networks(one))
+        Key("", meta.name(cidr))
+        for cidr in ranges
+        if any(contains(network, address) for network in networks(cidr))
     ]
 
 

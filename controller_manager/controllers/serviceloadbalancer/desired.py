@@ -52,7 +52,7 @@ def _relevant_fields(service: ReadOnlyTree) -> tuple[object, ...]:
 def addresses(service: ReadOnlyTree) -> list[str]:
     """The addresses in its status."""
     ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return [one["ip"] for one in ingress if one.get("ip")]
+    return [entry["ip"] for entry in ingress if entry.get("ip")]
 
 
 def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:

@@ -43,19 +43,19 @@ def reconcile_claim(caches: Caches, key: Key, _: datetime) -> Plan:
 
 def _plan(
     resource: Resource[Any],
-    found: ReadOnlyTree,
+    obj: ReadOnlyTree,
     finalizer: str,
     is_unused: Callable[[], bool],
     *confirmations: Action,
 ) -> Plan:
     """Add the finalizer to an object that stays, and remove it from a deleted one that is not used."""
-    is_protected = finalizer in meta.finalizers(found)
-    if not meta.is_deleting(found):
-        added = Update(resource=resource, body=meta.with_finalizer(found, finalizer))
+    is_protected = finalizer in meta.finalizers(obj)
+    if not meta.is_deleting(obj):
+        added = Update(resource=resource, body=meta.with_finalizer(obj, finalizer))
         return EMPTY_PLAN if is_protected else Plan(actions=(added,))
     if not is_protected or not is_unused():
         return EMPTY_PLAN
-    removed = Update(resource=resource, body=meta.without_finalizer(found, finalizer))
+    removed = Update(resource=resource, body=meta.without_finalizer(obj, finalizer))
     return Plan(actions=(*confirmations, removed))
 
 
@@ -125,15 +125,15 @@ VOLUME_PROTECTION: Final = Controller(
 
 
 def reconcile_class(caches: Caches, key: Key, _: datetime) -> Plan:
-    found = caches.of(VOLUME_ATTRIBUTES_CLASSES).get(*key)
-    if found is None:
+    attributes_class = caches.of(VOLUME_ATTRIBUTES_CLASSES).get(*key)
+    if attributes_class is None:
         return EMPTY_PLAN
 
     def is_unused() -> bool:
         named_by = (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS)
         return not any(caches.of(resource).by_index(_BY_CLASS, key.name) for resource in named_by)
 
-    return _plan(VOLUME_ATTRIBUTES_CLASSES, found, FINALIZER_VAC_PROTECTION, is_unused)
+    return _plan(VOLUME_ATTRIBUTES_CLASSES, attributes_class, FINALIZER_VAC_PROTECTION, is_unused)
 
 
 def _classes_of_volume(volume: ReadOnlyTree) -> Iterable[str]:

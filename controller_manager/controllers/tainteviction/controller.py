@@ -120,8 +120,8 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 def no_execute_taints(node: ReadOnlyTree) -> list[ReadOnlyTree]:
-    found = (node.get("spec") or {}).get("taints") or ()
-    return [taint for taint in found if taint["effect"] == NO_EXECUTE]
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return [taint for taint in taints if taint["effect"] == NO_EXECUTE]
 
 
 def tolerated_time(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnlyTree]) -> timedelta | None:
@@ -129,11 +129,15 @@ def tolerated_time(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnl
     used: list[ReadOnlyTree] = []
     for taint in taints:
         # The first toleration that fits is the one that counts.
-        fitting = next((one for one in tolerations if tolerates(one, taint)), None)
+        fitting = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
         if fitting is None:
             return AT_ONCE
         used.append(fitting)
-    spans = [one["tolerationSeconds"] for one in used if one.get("tolerationSeconds") is not None]
+    spans = [
+        toleration["tolerationSeconds"]
+        for toleration in used
+        if toleration.get("tolerationSeconds") is not None
+    ]
     return span_of(max(min(spans), 0)) if spans else None
 
 

@@ -39,15 +39,17 @@ def _expiry(job: ReadOnlyTree) -> datetime | None:
     """When it is to be deleted; None if it is not."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     ended = [
-        found for found in conditions.of(job) if found["type"] in _FINISHED and found["status"] == "True"
+        condition
+        for condition in conditions.of(job)
+        if condition["type"] in _FINISHED and condition["status"] == "True"
     ]
     if seconds is None or meta.is_deleting(job) or not ended or not ended[0].get("lastTransitionTime"):
         return None
     return after(parse_time(ended[0]["lastTransitionTime"]), span_of(seconds))
 
 
-def _is_over(now: datetime, found: Sequence[ReadOnlyTree]) -> bool:
-    expiries = [_expiry(job) for job in found]
+def _is_over(now: datetime, jobs: Sequence[ReadOnlyTree]) -> bool:
+    expiries = [_expiry(job) for job in jobs]
     return all(expiry is not None and expiry <= now for expiry in expiries)
 
 

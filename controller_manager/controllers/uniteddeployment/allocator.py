@@ -65,14 +65,14 @@ def allocate_specified(total: int | None, subsets: Sequence[SubsetInfo]) -> Mapp
 
 def _specified_replicas(total: int, subsets: Sequence[SubsetInfo]) -> list[tuple[str, int]]:
     """Invalid numbers are ignored."""
-    found = []
+    named_replicas = []
     for subset in subsets:
         try:
             if subset.replicas is not None:
-                found.append((subset.name, parse_subset_replicas(total, subset.replicas)))
+                named_replicas.append((subset.name, parse_subset_replicas(total, subset.replicas)))
         except SubsetReplicasError:
             continue
-    return found
+    return named_replicas
 
 
 def _check(total: int | None, specified: Mapping[str, int], subsets: Sequence[SubsetInfo]) -> None:

@@ -27,11 +27,11 @@ _REVISION_UPDATING: Final = ("UnitedDeploymentRevisionUpdating", "updating to re
 
 
 def find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
-    return next((one for one in conditions if one.get("type") == condition_type), None)
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
 def without(conditions: Conditions, condition_type: str) -> Conditions:
-    return [one for one in conditions if one.get("type") != condition_type]
+    return [condition for condition in conditions if condition.get("type") != condition_type]
 
 
 def transition(condition: ReadOnlyTree) -> datetime:

@@ -52,16 +52,16 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     view = _view(caches, key)
     if view is None:
         return EMPTY_PLAN
-    found = state.owned_by(caches, view)
+    belongings = state.owned_by(caches, view)
     # Adoption and release are a reconciliation of their own: workloads are counted after the caches show them.
-    if first := state.ownership_actions(view, found):
+    if first := state.ownership_actions(view, belongings):
         return Plan(actions=first)
-    workloads = found.of(view.adapter)
+    workloads = belongings.of(view.adapter)
     if problem := state.unlabelled_problem(workloads):
         return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
     if surplus := state.duplicates(workloads):
         return _without_duplicates(view, surplus)
-    return _plan(_state_of(caches, view, found, now))
+    return _plan(_state_of(caches, view, belongings, now))
 
 
 def _view(caches: Caches, key: Key) -> UnitedView | None:
@@ -108,9 +108,11 @@ def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
 # --- what is decided
 
 
-def _state_of(caches: Caches, view: UnitedView, found: Belongings, now: datetime) -> UnitedDeploymentState:
-    history = revision.settle(caches, view, found.revisions.owned)
-    subsets = [state.subset_of(caches, view.adapter, workload) for workload in found.of(view.adapter)]
+def _state_of(
+    caches: Caches, view: UnitedView, belongings: Belongings, now: datetime
+) -> UnitedDeploymentState:
+    history = revision.settle(caches, view, belongings.revisions.owned)
+    subsets = [state.subset_of(caches, view.adapter, workload) for workload in belongings.of(view.adapter)]
     # The first of a name stays; the others are on their way out already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
     present = conditions.updated_condition(
@@ -120,7 +122,7 @@ def _state_of(caches: Caches, view: UnitedView, found: Belongings, now: datetime
         view=view,
         history=history,
         subsets=by_name,
-        foreign=[(other, found.of(other)) for other in ADAPTERS if other is not view.adapter],
+        foreign=[(other, belongings.of(other)) for other in ADAPTERS if other is not view.adapter],
         conditions=present,
         subset_conditions=subset_conditions(view, by_name, present, history.expected, now),
         now=now,
@@ -172,7 +174,7 @@ UNITED_DEPLOYMENT: Final = Controller(
     metrics_name="uniteddeployment-controller",
     needs=tuple(
         resource
-        for resource in (UNITED_DEPLOYMENTS, *(one.resource for one in ADAPTERS))
+        for resource in (UNITED_DEPLOYMENTS, *(adapter.resource for adapter in ADAPTERS))
         if resource.group == UNITED_DEPLOYMENTS.group
     ),
     watches=(
@@ -180,12 +182,12 @@ UNITED_DEPLOYMENT: Final = Controller(
         Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
         *(
             Watch(
-                resource=one.resource,
-                keys=keys.of_owned(one.resource),
+                resource=adapter.resource,
+                keys=keys.of_owned(adapter.resource),
                 patience=_PATIENCE,
                 max_delay=_MAX_DELAY,
             )
-            for one in ADAPTERS
+            for adapter in ADAPTERS
         ),
         Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE, max_delay=_MAX_DELAY),
         Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE, max_delay=_MAX_DELAY),
@@ -194,7 +196,7 @@ UNITED_DEPLOYMENT: Final = Controller(
         PODS: {BY_OWNER: owner_of_pod},
         REPLICA_SETS: {BY_OWNER: owner_of},
         CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
-        **{one.resource: {BY_OWNER: owner_of} for one in ADAPTERS},
+        **{adapter.resource: {BY_OWNER: owner_of} for adapter in ADAPTERS},
     },
     reconcile=reconcile,
     workers=3,

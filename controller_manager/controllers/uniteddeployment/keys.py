@@ -29,7 +29,7 @@ of_revision: Final = of_owned(CONTROLLER_REVISIONS)
 
 _BETWEEN: Final[Mapping[GroupKind, Resource[Any]]] = {
     resource.group_kind: resource
-    for resource in (REPLICA_SETS, UNITED_DEPLOYMENTS, *(one.resource for one in ADAPTERS))
+    for resource in (REPLICA_SETS, UNITED_DEPLOYMENTS, *(adapter.resource for adapter in ADAPTERS))
 }
 """The workloads that may own a pod, and are owned by a UnitedDeployment."""
 
@@ -46,11 +46,11 @@ def of_replica_set(caches: Caches, change: Change) -> Iterable[Key]:
 def _top_owner(caches: Caches, obj: ReadOnlyTree) -> Iterable[Key]:
     """The UnitedDeployment at the end of the chain of owners, if it ends with one."""
     resource: Resource[Any] | None = None
-    found: ReadOnlyTree | None = obj
-    while found is not None and resource is not UNITED_DEPLOYMENTS:
-        obj = found
-        resource, found = _owner(caches, obj)
-    return (Key.of(found),) if found is not None else ()
+    owner: ReadOnlyTree | None = obj
+    while owner is not None and resource is not UNITED_DEPLOYMENTS:
+        obj = owner
+        resource, owner = _owner(caches, obj)
+    return (Key.of(owner),) if owner is not None else ()
 
 
 def _owner(caches: Caches, obj: ReadOnlyTree) -> tuple[Resource[Any] | None, ReadOnlyTree | None]:

@@ -72,8 +72,8 @@ def _remaining_waits(subset: Subset, schedule: Schedule, now: datetime) -> list[
     """What remains to each pod that looks for a node."""
     if subset.ready_replicas >= subset.replicas:
         return []
-    found = (time_to_find_node(pod, schedule.critical, now) for pod in subset.pods)
-    return [wait for wait in found if wait is not None]
+    waits = (time_to_find_node(pod, schedule.critical, now) for pod in subset.pods)
+    return [wait for wait in waits if wait is not None]
 
 
 def soonest(waits: Iterable[timedelta | None]) -> timedelta | None:
@@ -185,20 +185,25 @@ def subset_conditions(
     view: UnitedView, subsets: Mapping[str, Subset], present: Conditions, expected: str, now: datetime
 ) -> Mapping[str, SubsetCondition]:
     """Of all subsets that have a place in the status, and of those that get one."""
-    known = _known_conditions(view, now)
+    conditions_by_subset = _known_conditions(view, now)
     updated = conditions_of.find(present, CONDITION_UPDATED)
     assert updated is not None  # it is set before
     rollout = Rollout(expected=expected, since=conditions_of.transition(updated))
     return {
-        name: _look(view, subsets.get(name), rollout, conditions, now) for name, conditions in known.items()
+        name: _look(view, subsets.get(name), rollout, conditions, now)
+        for name, conditions in conditions_by_subset.items()
     }
 
 
 def _known_conditions(view: UnitedView, now: datetime) -> Mapping[str, Conditions]:
     """The conditions of each, in the order of the status. Subsets that were taken out keep their places there."""
-    known = {one["name"]: one.get("conditions") or () for one in view.status.get("subsetStatuses") or ()}
-    begin = _of_newcomer(now) if known and view.schedule.reserves else ()
-    return known | {subset.name: begin for subset in view.subsets if subset.name not in known}
+    conditions_by_subset = {
+        entry["name"]: entry.get("conditions") or () for entry in view.status.get("subsetStatuses") or ()
+    }
+    begin = _of_newcomer(now) if conditions_by_subset and view.schedule.reserves else ()
+    return conditions_by_subset | {
+        subset.name: begin for subset in view.subsets if subset.name not in conditions_by_subset
+    }
 
 
 def _of_newcomer(now: datetime) -> Conditions:

@@ -92,7 +92,7 @@ class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
         spec = tree["spec"]
         topology = spec.get("topology") or {}
         templates = spec.get("template") or {}
-        adapter = next((one for one in ADAPTERS if templates.get(one.template)), None)
+        adapter = next((candidate for candidate in ADAPTERS if templates.get(candidate.template)), None)
         if adapter is None:
             raise UnknownTemplate
         limit = spec.get("revisionHistoryLimit")

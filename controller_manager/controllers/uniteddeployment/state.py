@@ -53,21 +53,26 @@ def owned_by(caches: Caches, view: UnitedView) -> Belongings:
     recorded = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
     return Belongings(
         workloads={
-            one.type: owned_objects(caches, one.resource, view.object, view.selector) for one in ADAPTERS
+            adapter.type: owned_objects(caches, adapter.resource, view.object, view.selector)
+            for adapter in ADAPTERS
         },
         # What it recorded stays its own, whatever its labels are: a template may have other ones than the selector's.
         revisions=replace(recorded, owned=(*recorded.owned, *recorded.strays), strays=()),
     )
 
 
-def ownership_actions(view: UnitedView, found: Belongings) -> tuple[Action, ...]:
+def ownership_actions(view: UnitedView, belongings: Belongings) -> tuple[Action, ...]:
     """Adopt and release workloads and revisions."""
     owner = view.object
     by_adapter = (
-        adoption_and_release_actions(found.workloads[one.type], one.resource, owner, UNITED_DEPLOYMENTS)
-        for one in ADAPTERS
+        adoption_and_release_actions(
+            belongings.workloads[adapter.type], adapter.resource, owner, UNITED_DEPLOYMENTS
+        )
+        for adapter in ADAPTERS
     )
-    history = adoption_and_release_actions(found.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS)
+    history = adoption_and_release_actions(
+        belongings.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS
+    )
     return (*history, *(action for actions in by_adapter for action in actions))
 
 

@@ -61,7 +61,7 @@ def _status(
 
 def _counts(state: UnitedDeploymentState) -> dict[str, int]:
     subsets = state.subsets.values()
-    updated = [pod for one in subsets for pod in one.pods_of_revision(state.history.expected)]
+    updated = [pod for subset in subsets for pod in subset.pods_of_revision(state.history.expected)]
     reserved = sum(
         state.subset_conditions[name].reserved
         for name in state.subsets.keys() & state.subset_conditions.keys()
@@ -90,7 +90,7 @@ def _update_status(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> R
 def _of_subsets(
     state: UnitedDeploymentState, goals: Mapping[str, Goal], subset_conditions: Mapping[str, SubsetCondition]
 ) -> Sequence[ReadOnlyTree]:
-    before = {one["name"]: one for one in state.view.status.get("subsetStatuses") or ()}
+    before = {entry["name"]: entry for entry in state.view.status.get("subsetStatuses") or ()}
     return [
         _of_subset(state, before.get(name) or {"name": name}, goals.get(name), subset_condition)
         for name, subset_condition in subset_conditions.items()

@@ -71,8 +71,8 @@ def _creation(state: UnitedDeploymentState, goal: Goal) -> Create:
 def _delete_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:
     adapter = state.view.adapter
     names = sorted(state.subsets.keys() - goals.keys())
-    found = [(name, state.subsets[name].workload) for name in names]
-    going = [(name, tree) for name, tree in found if not meta.is_deleting(tree)]
+    workloads = [(name, state.subsets[name].workload) for name in names]
+    going = [(name, tree) for name, tree in workloads if not meta.is_deleting(tree)]
     for name, tree in going:
         failed = (
             f"fail to delete Subset ({adapter.type}) {meta.namespace(tree)}/{{name}} for {name}: {{error}}"
@@ -85,19 +85,19 @@ def _delete_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -
 def _delete_foreign(state: UnitedDeploymentState) -> Iterable[Action]:
     """The workloads of another kind, of an earlier template."""
     owner = str(state.view.key)
-    for adapter, found in state.foreign:
-        going = [tree for tree in found if not meta.is_deleting(tree)]
+    for adapter, workloads in state.foreign:
+        going = [tree for tree in workloads if not meta.is_deleting(tree)]
         failed = f"fail to delete Subset {{name}} of other type {adapter.type} for UnitedDeployment {owner}: {{error}}"
         if going:
             yield _deletion(state, adapter, going, failed)
 
 
 def _deletion(
-    state: UnitedDeploymentState, adapter: Adapter, found: Sequence[ReadOnlyTree], failed: str
+    state: UnitedDeploymentState, adapter: Adapter, workloads: Sequence[ReadOnlyTree], failed: str
 ) -> Delete:
     return Delete(
         resource=adapter.resource,
-        objects=tuple(object_ref(adapter.resource, tree) for tree in found),
+        objects=tuple(object_ref(adapter.resource, tree) for tree in workloads),
         propagation="Background",
         event=_event_template(state, f"fail to manage Subset provision: {failed}"),
     )

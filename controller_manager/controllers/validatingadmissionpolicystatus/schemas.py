@@ -33,7 +33,7 @@ async def kinds_of(client: Client) -> KindsByName:
 
 def read_kinds(documents: Sequence[ReadOnlyTree]) -> KindsByName:
     """Return what documents of aggregated discovery list."""
-    found: defaultdict[tuple[str, str], list[GroupVersionKind]] = defaultdict(list)
+    kinds: defaultdict[tuple[str, str], list[GroupVersionKind]] = defaultdict(list)
     for document in documents:
         for group in document.get("items") or ():
             name = group["metadata"].get("name", "")
@@ -41,8 +41,8 @@ def read_kinds(documents: Sequence[ReadOnlyTree]) -> KindsByName:
                 for resource in version.get("resources") or ():
                     kind = GroupVersionKind(name, version["version"], resource["responseKind"]["kind"])
                     for called in {resource["resource"], resource.get("singularResource", "")}:
-                        found[version["version"], called].append(kind)
-    return found
+                        kinds[version["version"], called].append(kind)
+    return kinds
 
 
 class Schemas:
@@ -72,8 +72,8 @@ class Schemas:
 
 def find_schema(schemas: Mapping[str, Any], kind: GroupVersionKind) -> ReadOnlyTree | None:
     for name, schema in schemas.items():
-        for one in schema.get(_KINDS) or ():
-            if (one.get("group", ""), one.get("version"), one.get("kind")) == kind:
+        for entry in schema.get(_KINDS) or ():
+            if (entry.get("group", ""), entry.get("version"), entry.get("kind")) == kind:
                 return _resolve(schema, schemas, (name,))
     return None
 

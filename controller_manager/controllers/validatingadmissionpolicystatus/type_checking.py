@@ -20,26 +20,26 @@ MOST_KINDS: Final = 10
 
 def kinds_to_check(policy: ReadOnlyTree, kinds: KindsByName) -> list[GroupVersionKind]:
     """Return the kinds that the rules of a policy name without wildcards, in their order; the first ten that are found."""
-    found: set[GroupVersionKind] = set()
+    checked_kinds: set[GroupVersionKind] = set()
     for rule in policy["spec"]["matchConstraints"]["resourceRules"]:
         for count, kind in enumerate(_kinds_of_rule(rule, kinds), 1):
-            found.add(kind)
+            checked_kinds.add(kind)
             if count == MOST_KINDS:
-                return sorted(found)
-    return sorted(found)
+                return sorted(checked_kinds)
+    return sorted(checked_kinds)
 
 
 def _kinds_of_rule(rule: ReadOnlyTree, kinds: KindsByName) -> Iterator[GroupVersionKind]:
     groups, versions = sorted(rule.get("apiGroups") or ()), sorted(rule.get("apiVersions") or ())
     if any("*" in name for name in (*groups, *versions)):
         return
-    names = sorted(one for one in rule.get("resources") or () if "*" not in one and "/" not in one)
+    names = sorted(name for name in rule.get("resources") or () if "*" not in name and "/" not in name)
     for group in groups:
         for version in versions:
             for name in names:
                 # The empty group means any group, as in a RESTMapper.
-                listed = kinds.get((version, name.lower()), ())
-                yield from dict.fromkeys(kind for kind in listed if group in ("", kind.group))
+                candidates = kinds.get((version, name.lower()), ())
+                yield from dict.fromkeys(kind for kind in candidates if group in ("", kind.group))
 
 
 def param_kind(policy: ReadOnlyTree) -> GroupVersionKind | None:
@@ -62,7 +62,7 @@ class TypeChecks:
         self._has_params = False
         self._params: Type | None = None
         self._structs: dict[str, Mapping[str, Type]] = {}
-        self._found: defaultdict[str, list[str]] = defaultdict(list)
+        self._issues: defaultdict[str, list[str]] = defaultdict(list)
 
     def add_params(self, kind: GroupVersionKind, schema: ReadOnlyTree | None) -> None:
         self._has_params = True
@@ -79,7 +79,7 @@ class TypeChecks:
             try:
                 checker.check(text)
             except Issues as issues:
-                self._found[field].append(f"{kind}: {issues}\n")
+                self._issues[field].append(f"{kind}: {issues}\n")
 
     def _declare(
         self, kind: GroupVersionKind, schema: ReadOnlyTree, structs: dict[str, Mapping[str, Type]]
@@ -89,9 +89,9 @@ class TypeChecks:
     def warnings(self) -> list[dict[str, str]]:
         """Return what was found, in the order of the expressions."""
         return [
-            {"fieldRef": field, "warning": "\n".join(self._found[field])}
+            {"fieldRef": field, "warning": "\n".join(self._issues[field])}
             for field, _ in self._expressions
-            if field in self._found
+            if field in self._issues
         ]
 
 

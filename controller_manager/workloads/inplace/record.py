@@ -37,7 +37,11 @@ def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Chang
     pairs = zip(old_spec.get("containers") or (), new_spec.get("containers") or (), strict=True)
     return Change(
         revision=revision,
-        images={two["name"]: two["image"] for one, two in pairs if one.get("image") != two.get("image")},
+        images={
+            new_container["name"]: new_container["image"]
+            for old_container, new_container in pairs
+            if old_container.get("image") != new_container.get("image")
+        },
         labels=merge.diff(meta.labels(old), meta.labels(new)),
         annotations=merge.diff(meta.annotations(old), meta.annotations(new)),
     )
@@ -52,8 +56,12 @@ def _without_images(spec: ReadOnlyTree) -> dict[str, Any]:
 
 
 def _other_metadata(template: ReadOnlyTree) -> dict[str, Any]:
-    known = ("labels", "annotations")
-    return {field: value for field, value in meta.metadata(template).items() if field not in known and value}
+    handled_fields = ("labels", "annotations")
+    return {
+        field: value
+        for field, value in meta.metadata(template).items()
+        if field not in handled_fields and value
+    }
 
 
 ANNOTATION_STATE: Final = "apps.kruise.io/inplace-update-state"

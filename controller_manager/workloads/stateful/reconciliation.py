@@ -97,7 +97,7 @@ def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Pla
         # A revision that the garbage collector has deleted is not created anew.
         return Plan(last=partial(_final_actions, kind, snapshot, synced, account))
     steps = [snapshot.customs.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
-    patches = tuple(patch for one in steps for patch in one.patches)
+    patches = tuple(patch for step in steps for patch in step.patches)
     scaling = scale(snapshot)
     # Pods that change their lifecycle state are reconciled again afterwards.
     is_moving = any(not patch.subresource for patch in patches)
@@ -182,5 +182,5 @@ def _next_check(snapshot: StatefulSetState, steps: Sequence[Step]) -> timedelta 
         for pod in snapshot.pods
         if pod.ready_since is not None and not snapshot.is_available(pod) and not pod.deleting
     ]
-    due = [one.again_after for one in steps if one.again_after is not None]
+    due = [step.again_after for step in steps if step.again_after is not None]
     return min((delay for delay in (*waiting, *due) if delay > timedelta()), default=None)

@@ -83,12 +83,12 @@ def by_ordinal(owner: SetView, pods: Iterable[PodView]) -> tuple[tuple[Slot, ...
 
 def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:
     """A pod belongs to the set only if it has one of its names, too."""
-    found = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
-    misnamed = tuple(pod for pod in found.owned if not _is_named_by(owner, pod))
+    owned_pods = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
+    misnamed = tuple(pod for pod in owned_pods.owned if not _is_named_by(owner, pod))
     return OwnedObjects(
-        owned=tuple(pod for pod in found.owned if pod not in misnamed),
-        orphans=tuple(pod for pod in found.orphans if _is_named_by(owner, pod)),
-        strays=found.strays if owner.deleting else (*found.strays, *misnamed),
+        owned=tuple(pod for pod in owned_pods.owned if pod not in misnamed),
+        orphans=tuple(pod for pod in owned_pods.orphans if _is_named_by(owner, pod)),
+        strays=owned_pods.strays if owner.deleting else (*owned_pods.strays, *misnamed),
     )
 
 
@@ -98,12 +98,12 @@ def _is_named_by(owner: SetView, pod: PodView) -> bool:
 
 def revisions(caches: Caches, owner: SetView) -> OwnedObjects[ReadOnlyTree]:
     """What it recorded stays its own, whatever its labels are now."""
-    found = owned_objects(caches, kinds.CONTROLLER_REVISIONS, owner.object, owner.selector)
-    return replace(found, owned=(*found.owned, *found.strays), strays=())
+    owned_revisions = owned_objects(caches, kinds.CONTROLLER_REVISIONS, owner.object, owner.selector)
+    return replace(owned_revisions, owned=(*owned_revisions.owned, *owned_revisions.strays), strays=())
 
 
 def claims(caches: Caches, owner: SetView, ordinals: Iterable[int]) -> storage.Claims:
     lister = caches.of(kinds.PERSISTENT_VOLUME_CLAIMS)
     names = (name for ordinal in ordinals for name in storage.claim_names(owner, ordinal))
-    found = ((name, lister.get(owner.key.namespace, name)) for name in names)
-    return {name: claim for name, claim in found if claim is not None}
+    named_claims = ((name, lister.get(owner.key.namespace, name)) for name in names)
+    return {name: claim for name, claim in named_claims if claim is not None}

@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.resource.selectors import check_expression
 
 
 @pytest.mark.parametrize(
-    ("text", "has"),
+    ("text", "optional_variables"),
     [
         ("object.metadata.name == request.name && oldObject == null", OptionalVariables()),
         ("namespaceObject.metadata.labels['a'] == 'b'", OptionalVariables()),
@@ -31,7 +31,7 @@ def test_match_condition_must_be_boolean(text: str, optional_variables: Optional
 
 
 @pytest.mark.parametrize(
-    ("text", "returns", "has", "problem"),
+    ("text", "returns", "optional_variables", "problem"),
     [
         ("1", BOOL, OptionalVariables(), "must evaluate to bool but got int"),
         ("1", TEXT_OR_NULL, OptionalVariables(), "must evaluate to one of [string null_type] but got int"),
