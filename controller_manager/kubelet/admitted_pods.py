@@ -139,29 +139,29 @@ class AdmittedPods:
         if not shortage:
             return None
         others = {
-            one.uid: one
-            for one in self._pods.by_index(BY_NODE, pod.node)
-            if one.uid in node_pods.pods and is_preemptable(pod.object, one.object)
+            other.uid: other
+            for other in self._pods.by_index(BY_NODE, pod.node)
+            if other.uid in node_pods.pods and is_preemptable(pod.object, other.object)
         }
         candidates = [
             Candidate(
-                uid, (one.object.get("status") or {}).get("qosClass") or "", node_pods.pods[uid].requested
+                uid, (other.object.get("status") or {}).get("qosClass") or "", node_pods.pods[uid].requested
             )
-            for uid, one in others.items()
+            for uid, other in others.items()
         ]
         try:
-            chosen = [others[one.uid] for one in pods_to_preempt(candidates, shortage)]
+            chosen = [others[candidate.uid] for candidate in pods_to_preempt(candidates, shortage)]
         except NothingToPreempt as error:
             problem = f"preemption: error finding a set of pods to preempt: {error}"
             message = f"Unexpected error while attempting to recover from admission failure: {problem}"
             return Rejection("UnexpectedAdmissionError", message)
-        for one in chosen:
-            node_pods.remove(one.uid)
-            node_pods.victims[one.uid] = now
-            self._preempt(one)
-        seconds = sum(kill_timeout(one.object) for one in chosen)
+        for victim in chosen:
+            node_pods.remove(victim.uid)
+            node_pods.victims[victim.uid] = now
+            self._preempt(victim)
+        seconds = sum(kill_timeout(victim.object) for victim in chosen)
         until = now + timedelta(seconds=seconds)
-        node_pods.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(one.uid for one in chosen), until)
+        node_pods.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(victim.uid for victim in chosen), until)
         return None
 
     def preempted_since(self, pod: PodView) -> datetime | None:
@@ -182,9 +182,9 @@ class AdmittedPods:
             self._remove(node_pods, new.uid)
         elif new.uid in node_pods.victims:
             return
-        elif (known := node_pods.pods.get(new.uid)) is not None:
-            if known.generation != meta.generation(new.object):
-                node_pods.add(new.uid, _admitted_pod(new.object, known.generation))
+        elif (admitted_pod := node_pods.pods.get(new.uid)) is not None:
+            if admitted_pod.generation != meta.generation(new.object):
+                node_pods.add(new.uid, _admitted_pod(new.object, admitted_pod.generation))
         elif is_admitted(new.object):
             node_pods.add(new.uid, _admitted_pod(new.object))
 
@@ -247,7 +247,10 @@ def _with_allocated_resources(pod: ReadOnlyTree) -> ReadOnlyTree:
     return {
         **spec,
         **{
-            name: [allocate(one) if one["name"] in requests else one for one in spec.get(name) or ()]
+            name: [
+                allocate(container) if container["name"] in requests else container
+                for container in spec.get(name) or ()
+            ]
             for name in ("containers", "initContainers")
         },
     }

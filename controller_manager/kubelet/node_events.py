@@ -69,8 +69,8 @@ def _boot_id(node: ReadOnlyTree) -> str:
 
 def _statuses(node: ReadOnlyTree) -> dict[str, str]:
     """The status of each condition; an absent one counts as False."""
-    found = {condition.get("type"): condition.get("status") for condition in conditions.of(node)}
-    return {kind: found.get(kind) or "False" for kind, _ in _REASONS}
+    statuses = {condition.get("type"): condition.get("status") for condition in conditions.of(node)}
+    return {kind: statuses.get(kind) or "False" for kind, _ in _REASONS}
 
 
 def _is_unschedulable(node: ReadOnlyTree) -> bool:

@@ -79,7 +79,7 @@ class SimulatedNodes:
         """Find the nodes to register, and queue those to delete."""
         desired = desired_nodes(self._config_maps.lister.get(*RESIZING), self._options)
         version = (await self._client.raw("GET", "/version")).get("gitVersion") or ""
-        registered = {meta.name(one) for one in (await self._client.list(CSI_NODES)).items}
+        registered = {meta.name(csi_node) for csi_node in (await self._client.list(CSI_NODES)).items}
         capacity = dict(self._options.simulate_node_capacity)
         self._absent = {
             name: node(number, desired, capacity=capacity, version=version, now=self._clock.now())
@@ -87,7 +87,10 @@ class SimulatedNodes:
             if self._is_absent(name := node_name(number), registered)
         }
         self._desired = desired
-        for name in [*self._absent, *(meta.name(one) for one in self._nodes.lister.all())]:
+        for name in [
+            *self._absent,
+            *(meta.name(registered_node) for registered_node in self._nodes.lister.all()),
+        ]:
             self._statuses.add(Key("", name))
 
     def _is_absent(self, name: str, registered: Container[str]) -> bool:

@@ -190,7 +190,7 @@ class SimulatedPods:
 
 
 def _has_stdin(pod: ReadOnlyTree) -> bool:
-    return any(one.get("stdin") for one in every_container(pod["spec"]))
+    return any(container.get("stdin") for container in every_container(pod["spec"]))
 
 
 def _is_at_work(node: ReadOnlyTree | None) -> bool:

@@ -39,8 +39,8 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
 
 def number_in(name: str) -> int | None:
     """Of a node of ours, by its name."""
-    found = _NUMBERED.fullmatch(name)
-    return int(found[1]) if found and int(found[1]) <= MOST_NODES else None
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match and int(match[1]) <= MOST_NODES else None
 
 
 def desired_nodes(resizing: ReadOnlyTree | None, flags: Simulation) -> DesiredNodes:

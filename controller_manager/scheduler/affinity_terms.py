@@ -62,12 +62,12 @@ def terms_of(pod: PodView) -> Terms:
 
 def _required_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
     terms: Iterable[ReadOnlyTree] = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-    return tuple(_term(one, namespace) for one in terms)
+    return tuple(_term(term, namespace) for term in terms)
 
 
 def _preferred_terms(affinity: ReadOnlyTree, namespace: str) -> tuple[Term, ...]:
     terms: Iterable[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
-    return tuple(_term(one["podAffinityTerm"], namespace, one["weight"]) for one in terms)
+    return tuple(_term(term["podAffinityTerm"], namespace, term["weight"]) for term in terms)
 
 
 def _term(term: ReadOnlyTree, namespace: str, weight: int = 0) -> Term:

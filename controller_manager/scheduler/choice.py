@@ -32,8 +32,8 @@ class FeasibleNodes(Struct, frozen=True):
 def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot, *, only: NodeInfo | None = None) -> FeasibleNodes:
     """Of all nodes, or to see about a single one."""
     checks: list[Check] = []
-    for one in FILTERS:
-        check = one(pod, snapshot)
+    for make_check in FILTERS:
+        check = make_check(pod, snapshot)
         if isinstance(check, Refusal):
             return FeasibleNodes((), {node.name: check for node in snapshot.nodes}, check)
         checks += [] if check is None else [check]
@@ -42,7 +42,7 @@ def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot, *, only: NodeInfo | N
         node.name: refusal for node in nodes if (refusal := _refusal(checks, pod, node, snapshot)) is not None
     }
     if snapshot.devices is not None:
-        error = next((one for one in refusals.values() if one.is_error), None)
+        error = next((refusal for refusal in refusals.values() if refusal.is_error), None)
         if error is not None:
             return FeasibleNodes((), refusals, error)
     return FeasibleNodes([node for node in nodes if node.name not in refusals], refusals)
@@ -51,15 +51,15 @@ def find_feasible(pod: PodInfo, snapshot: ClusterSnapshot, *, only: NodeInfo | N
 def _with_nominees(pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot) -> NodeInfo:
     """The room that is being made for others of the same priority or more is theirs."""
     others = [
-        one
-        for one in snapshot.nominees(node.name)
-        if one.priority >= pod.priority and one.view.uid != pod.view.uid
+        nominee
+        for nominee in snapshot.nominees(node.name)
+        if nominee.priority >= pod.priority and nominee.view.uid != pod.view.uid
     ]
     if not others:
         return node
     fuller = node.copy()
-    for one in others:
-        fuller.add(one)
+    for nominee in others:
+        fuller.add(nominee)
     return fuller
 
 
@@ -89,7 +89,7 @@ def best_nodes(pod: PodInfo, snapshot: ClusterSnapshot, feasible: Sequence[NodeI
     for score, weight in SCORES:
         points = score(pod, snapshot, feasible)
         if points is not None:
-            totals = [total + weight * int(one) for total, one in zip(totals, points, strict=True)]
+            totals = [total + weight * int(point) for total, point in zip(totals, points, strict=True)]
     highest = max(totals)
     return [node for node, total in zip(feasible, totals, strict=True) if total == highest]
 
@@ -101,11 +101,11 @@ def fit_error_message(refusals: Iterable[Refusal], nodes: int) -> str:
     return f"0/{nodes} nodes are available: {reasons}."
 
 
-def diagnosis(found: FeasibleNodes, nodes: int) -> str:
+def diagnosis(feasible_nodes: FeasibleNodes, nodes: int) -> str:
     if not nodes:
         return "no nodes available to schedule pods"
-    if found.rejection is not None and found.rejection.is_error:
-        return found.rejection.reasons[0]
-    if found.rejection is not None:
-        return f"0/{nodes} nodes are available: {', '.join(found.rejection.reasons)}."
-    return fit_error_message(found.refusals.values(), nodes)
+    if feasible_nodes.rejection is not None and feasible_nodes.rejection.is_error:
+        return feasible_nodes.rejection.reasons[0]
+    if feasible_nodes.rejection is not None:
+        return f"0/{nodes} nodes are available: {', '.join(feasible_nodes.rejection.reasons)}."
+    return fit_error_message(feasible_nodes.refusals.values(), nodes)

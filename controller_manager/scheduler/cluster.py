@@ -42,8 +42,8 @@ class Cluster:
     def see(self, view: PodView, node: str) -> None:
         """A pod on a node, as it looks now."""
         at = self._node_of.get(view.uid)
-        known = None if at is None else self._nodes[at].pods[view.uid]
-        self.place(known.seen_as(view) if known else PodInfo.of(view), node)
+        pod_info = None if at is None else self._nodes[at].pods[view.uid]
+        self.place(pod_info.seen_as(view) if pod_info else PodInfo.of(view), node)
 
     def place(self, pod: PodInfo, node: str) -> None:
         before = self._node_of.get(pod.view.uid)

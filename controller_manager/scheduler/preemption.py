@@ -74,34 +74,34 @@ def _budgets(trees: Iterable[ReadOnlyTree]) -> Iterator[_Budget]:
 
 
 def preempt(
-    pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
+    pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes, budgets: Sequence[ReadOnlyTree]
 ) -> Candidate | str:
     """Where to make room, or why that is no use."""
-    refused = _ineligible(pod, snapshot, found)
+    refused = _ineligible(pod, snapshot, feasible_nodes)
     if refused:
         return refused
     outcomes: dict[str, Candidate | Refusal] = {}
     readable = [*_budgets(budgets)]
     for node in snapshot.nodes:
-        refusal = found.refusals.get(node.name)
-        is_hopeless = found.rejection is not None or (refusal is not None and refusal.is_final)
+        refusal = feasible_nodes.refusals.get(node.name)
+        is_hopeless = feasible_nodes.rejection is not None or (refusal is not None and refusal.is_final)
         outcomes[node.name] = _NO_HELP if is_hopeless else _try(pod, node, snapshot, readable)
-    candidates = [one for one in outcomes.values() if isinstance(one, Candidate)]
+    candidates = [candidate for candidate in outcomes.values() if isinstance(candidate, Candidate)]
     if candidates:
         return min(candidates, key=_cost)
-    refusals = [one for one in outcomes.values() if isinstance(one, Refusal)]
+    refusals = [refusal for refusal in outcomes.values() if isinstance(refusal, Refusal)]
     return fit_error_message(refusals, len(snapshot.nodes))
 
 
-def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes) -> str:
+def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes) -> str:
     if pod.spec.get("preemptionPolicy") == "Never":
         return _NEVER
     name = nominated_node(pod.view.object)
-    refusal = found.refusals.get(name)
-    node = next((one for one in snapshot.nodes if one.name == name), None)
-    if node is None or found.rejection is not None or (refusal is not None and refusal.is_final):
+    refusal = feasible_nodes.refusals.get(name)
+    node = next((candidate for candidate in snapshot.nodes if candidate.name == name), None)
+    if node is None or feasible_nodes.rejection is not None or (refusal is not None and refusal.is_final):
         return ""  # The nominated node does not help any more.
-    is_waiting = any(one.priority < pod.priority and _is_preempted(one) for one in node.pods.values())
+    is_waiting = any(other.priority < pod.priority and _is_preempted(other) for other in node.pods.values())
     return _WAITING if is_waiting else ""
 
 
@@ -117,46 +117,46 @@ def _try(
     pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, budgets: Sequence[_Budget]
 ) -> Candidate | Refusal:
     """Take all lesser pods away, and give back those that need not go, the most important first."""
-    lesser = [one for one in node.pods.values() if one.priority < pod.priority]
+    lesser = [lesser_pod for lesser_pod in node.pods.values() if lesser_pod.priority < pod.priority]
     if not lesser:
         return _NO_VICTIMS
     trial = node.copy()
-    for one in lesser:
-        trial.remove(one.view.uid)
+    for lesser_pod in lesser:
+        trial.remove(lesser_pod.view.uid)
     fits = _fitting(pod, trial, snapshot)
     refusal = fits()
     if refusal is not None:
         return refusal
     protected = _protected_pods(sorted(lesser, key=_importance), budgets)
     victims: list[PodInfo] = []
-    for one in sorted(lesser, key=lambda each: (each.view.uid not in protected, *_importance(each))):
-        trial.add(one)
+    for lesser_pod in sorted(lesser, key=lambda each: (each.view.uid not in protected, *_importance(each))):
+        trial.add(lesser_pod)
         if fits() is not None:
-            trial.remove(one.view.uid)
-            victims.append(one)
+            trial.remove(lesser_pod.view.uid)
+            victims.append(lesser_pod)
     return Candidate(
         node=node.name,
         victims=sorted(victims, key=_importance),
-        violations=sum(one.view.uid in protected for one in victims),
+        violations=sum(victim.view.uid in protected for victim in victims),
     )
 
 
 def _fitting(pod: PodInfo, trial: NodeInfo, snapshot: ClusterSnapshot) -> Callable[[], Refusal | None]:
     """Builds all filters again each time: their counts change with the victims."""
-    nodes = [trial if one.name == trial.name else one for one in snapshot.nodes]
+    nodes = [trial if node.name == trial.name else node for node in snapshot.nodes]
     changed = replace(snapshot, nodes=nodes)
     return lambda: find_feasible(pod, changed, only=trial).refusals.get(trial.name)
 
 
 def _protected_pods(pods: Iterable[PodInfo], budgets: Sequence[_Budget]) -> set[str]:
     """The uids of pods whose eviction violates a disruption budget."""
-    left = [budget.disruptions_allowed for budget in budgets]
+    remaining = [budget.disruptions_allowed for budget in budgets]
     protected = set()
     for pod in pods:
         for number, budget in enumerate(budgets):
             if budget.covers(pod):
-                left[number] -= 1
-                if left[number] < 0:
+                remaining[number] -= 1
+                if remaining[number] < 0:
                     protected.add(pod.view.uid)
     return protected
 
@@ -174,12 +174,12 @@ def _start_time(pod: PodInfo) -> datetime:
 def _cost(candidate: Candidate) -> tuple[int, int, int, int, float]:
     """Fewest violations, then the least priority that goes, the least in sum, the fewest pods, the youngest of them."""
     victims = candidate.victims
-    highest = max((one.priority for one in victims), default=-(2**31))
-    earliest = min((_start_time(one) for one in victims if one.priority == highest), default=_LATEST)
+    highest = max((victim.priority for victim in victims), default=-(2**31))
+    earliest = min((_start_time(victim) for victim in victims if victim.priority == highest), default=_LATEST)
     return (
         candidate.violations,
         highest,
-        sum(one.priority + 2**31 for one in victims),
+        sum(victim.priority + 2**31 for victim in victims),
         len(victims),
         -earliest.timestamp(),
     )

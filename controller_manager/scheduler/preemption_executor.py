@@ -50,7 +50,7 @@ class PreemptionExecutor:
 
     def preempt(self, pod: PodInfo, chosen: Candidate, nominees: Sequence[PodInfo]) -> None:
         """Begin to evict the victims. The nominees, pods of lower priority, lose their node."""
-        victims = [one for one in chosen.victims if not one.view.deleting]
+        victims = [victim for victim in chosen.victims if not victim.view.deleting]
         if not victims:
             return
         self._last_victims[pod.view.key] = None

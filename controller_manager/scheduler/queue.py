@@ -52,7 +52,7 @@ class SchedulingQueue:
     @property
     def is_idle(self) -> bool:
         """Nothing to try now; some may be due later."""
-        return self._in_hand is None and not any(self._is_due(one) for one in self._ready)
+        return self._in_hand is None and not any(self._is_due(entry) for entry in self._ready)
 
     def put(self, key: Key, priority: int) -> None:
         """A pod came or changed: it is tried without delay."""

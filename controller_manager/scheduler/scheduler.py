@@ -213,16 +213,16 @@ class Scheduler:
             self._binding_slots.release()
             return
         pod, snapshot = PodInfo.of(view), self._snapshot()
-        found = find_feasible(pod, snapshot)
-        if not found.feasible:
-            await self._refuse(pod, snapshot, found)
-            if found.is_error:
+        feasible_nodes = find_feasible(pod, snapshot)
+        if not feasible_nodes.feasible:
+            await self._refuse(pod, snapshot, feasible_nodes)
+            if feasible_nodes.is_error:
                 self._queue.retry(key)
             else:
                 self._queue.stick(key, depends_on_pods=_depends_on_pods(pod))
             self._binding_slots.release()
             return
-        node = self._choose(best_nodes(pod, snapshot, found.feasible))
+        node = self._choose(best_nodes(pod, snapshot, feasible_nodes.feasible))
         claims = claims_of(pod, snapshot.storage)
         volumes = [] if isinstance(claims, str) else claims.assign(node.node, snapshot.storage) or []
         devices = self._allocate(pod, node, snapshot)
@@ -242,22 +242,26 @@ class Scheduler:
     def _choose(self, best: Sequence[NodeInfo]) -> NodeInfo:
         return best[int(fraction(self._random) * len(best))]
 
-    async def _refuse(self, pod: PodInfo, snapshot: ClusterSnapshot, found: FeasibleNodes) -> None:
+    async def _refuse(self, pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: FeasibleNodes) -> None:
         """Report why there is no node, and preempt pods of lower priority where that helps."""
         budgets = self._informers[POD_DISRUPTION_BUDGETS].lister.all()
-        outcome = preempt(pod, snapshot, found, budgets) if snapshot.nodes and not found.is_error else ""
-        message, nominee = diagnosis(found, len(snapshot.nodes)), ""
+        outcome = (
+            preempt(pod, snapshot, feasible_nodes, budgets)
+            if snapshot.nodes and not feasible_nodes.is_error
+            else ""
+        )
+        message, nominee = diagnosis(feasible_nodes, len(snapshot.nodes)), ""
         if isinstance(outcome, Candidate):
             nominee = outcome.node
             self._preempt(pod, outcome)
         else:
             self._nominees.pop(pod.view.uid, None)
-            has_claims = pod.spec.get("resourceClaims") and found.rejection is None
+            has_claims = pod.spec.get("resourceClaims") and feasible_nodes.rejection is None
             of_claims = _STILL_NONE if has_claims else _NO_CLAIMS
             message += f" {of_claims}, preemption: {outcome}" if outcome else ""
         about = pod.view.object
         self._events.record(about, "Warning", "FailedScheduling", message, action="Scheduling")
-        reason = "SchedulerError" if found.is_error else "Unschedulable"
+        reason = "SchedulerError" if feasible_nodes.is_error else "Unschedulable"
         patch = unschedulable_patch(about, message, self._clock.now(), nominee, reason)
         try:
             if patch is not None:
@@ -330,7 +334,7 @@ def _is_relevant(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
 
 def _depends_on_pods(pod: PodInfo) -> bool:
     constraints = pod.spec.get("topologySpreadConstraints") or ()
-    is_spread = any(one.get("whenUnsatisfiable") == "DoNotSchedule" for one in constraints)
+    is_spread = any(constraint.get("whenUnsatisfiable") == "DoNotSchedule" for constraint in constraints)
     return is_spread or bool(pod.terms.affinity)
 
 

@@ -50,7 +50,11 @@ class Constraint(Struct, frozen=True, kw_only=True):
 
 def constraints_of(pod: PodInfo, action: str) -> Sequence[Constraint]:
     constraints: Sequence[ReadOnlyTree] = pod.spec.get("topologySpreadConstraints") or ()
-    return [_constraint(pod, one) for one in constraints if one["whenUnsatisfiable"] == action]
+    return [
+        _constraint(pod, constraint)
+        for constraint in constraints
+        if constraint["whenUnsatisfiable"] == action
+    ]
 
 
 def _constraint(pod: PodInfo, constraint: ReadOnlyTree) -> Constraint:

@@ -51,11 +51,11 @@ class PodVolumeClaims(Struct):
         """Assign volumes; None if a claim cannot be bound on this node."""
         bindings: list[Binding] = []
         for claim in self.waiting:
-            assigned = {meta.name(one.volume) for one in bindings if one.volume is not None}
+            assigned = {meta.name(binding.volume) for binding in bindings if binding.volume is not None}
             near = (
-                one
-                for one in storage.volumes.all()
-                if meta.name(one) not in assigned and is_reachable(one, node)
+                candidate
+                for candidate in storage.volumes.all()
+                if meta.name(candidate) not in assigned and is_reachable(candidate, node)
             )
             volume = best_match(near, claim)
             if volume is None and not _can_provision(claim, node, storage):
@@ -125,13 +125,13 @@ def is_reachable(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
 
 
 def _can_provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> bool:
-    found = _class_of(claim, storage)
-    if found is None or found.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
+    storage_class = _class_of(claim, storage)
+    if storage_class is None or storage_class.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
         return False
-    topologies: Sequence[ReadOnlyTree] = found.get("allowedTopologies") or ()
-    return not topologies or any(term_holds(_as_term(one), node) for one in topologies)
+    topologies: Sequence[ReadOnlyTree] = storage_class.get("allowedTopologies") or ()
+    return not topologies or any(term_holds(_as_term(topology), node) for topology in topologies)
 
 
 def _as_term(topology: ReadOnlyTree) -> ReadOnlyTree:
     expressions = topology.get("matchLabelExpressions") or ()
-    return {"matchExpressions": [{**one, "operator": "In"} for one in expressions]}
+    return {"matchExpressions": [{**expression, "operator": "In"} for expression in expressions]}

@@ -34,9 +34,9 @@ def cgroup_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[s
 def _actual_resources(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
     status = pod.get("status") or {}
     for field in _STATUSES:
-        for one in status.get(field) or ():
-            if one.get("name") == name:
-                resources: ReadOnlyTree | None = one.get("resources")
+        for container_status in status.get(field) or ():
+            if container_status.get("name") == name:
+                resources: ReadOnlyTree | None = container_status.get("resources")
                 return resources
     return None
 

@@ -43,17 +43,17 @@ def environment_of(
     image: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the variables in the order in which a kubelet sets them: those of the image, services, envFrom, env."""
-    found = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
-    found |= _service_links(pod, references.services)
+    variables = {"PATH": PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root", **(image or {})}
+    variables |= _service_links(pod, references.services)
     for source in container.get("envFrom") or ():
-        found |= _whole_source(source, references)
+        variables |= _whole_source(source, references)
     for entry in container.get("env") or ():
         source = entry.get("valueFrom")
         if source is None:
-            found[entry["name"]] = expand_references([entry.get("value") or ""], found)[0]
+            variables[entry["name"]] = expand_references([entry.get("value") or ""], variables)[0]
         elif (value := _referenced_value(source, pod, container, references)) is not None:
-            found[entry["name"]] = value
-    return found
+            variables[entry["name"]] = value
+    return variables
 
 
 def known_environment(pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
@@ -81,11 +81,11 @@ def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[int, int]:
 
 def decoded_data(secret: ReadOnlyTree) -> dict[str, bytes]:
     """The values of a Secret; one that is not base64 is left out."""
-    found = {}
+    values = {}
     for name, text in (secret.get("data") or {}).items():
         with suppress(ValueError):
-            found[name] = b64decode(text or "")
-    return found
+            values[name] = b64decode(text or "")
+    return values
 
 
 def hostname_of(pod: ReadOnlyTree) -> str:
@@ -127,12 +127,12 @@ def field_value(pod: ReadOnlyTree, path: str) -> str:
     """A field of the pod, as the downward API shows it."""
     entry = _MAP_ENTRY.fullmatch(path)
     if entry:
-        found = meta.labels(pod) if entry[1] == "labels" else meta.annotations(pod)
-        return found.get(entry[2], "")
+        entries = meta.labels(pod) if entry[1] == "labels" else meta.annotations(pod)
+        return entries.get(entry[2], "")
     status = pod.get("status") or {}
     lists: Mapping[str, Sequence[Any]] = {
-        "status.podIPs": [one["ip"] for one in status.get("podIPs") or ()],
-        "status.hostIPs": [one["ip"] for one in status.get("hostIPs") or ()],
+        "status.podIPs": [address["ip"] for address in status.get("podIPs") or ()],
+        "status.hostIPs": [address["ip"] for address in status.get("hostIPs") or ()],
     }
     if path in lists:
         return ",".join(lists[path])
@@ -157,7 +157,7 @@ def resource_value(
     name = chosen.get("containerName")
     if name:
         everybody = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ())]
-        container = next((one for one in everybody if one["name"] == name), container)
+        container = next((other for other in everybody if other["name"] == name), container)
     kind, _, resource = str(chosen["resource"]).partition(".")
     amounts = (container.get("resources") or {}).get(kind) or {}
     default = allocatable.get(resource, "0") if kind == "limits" else "0"
@@ -171,13 +171,13 @@ def resource_value(
 
 def _service_links(pod: ReadOnlyTree, services: Sequence[ReadOnlyTree]) -> Mapping[str, str]:
     links = pod["spec"].get("enableServiceLinks")
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for service in services:
         is_server = meta.name(service) == "kubernetes" and meta.namespace(service) == "default"
         address = service["spec"].get("clusterIP") or "None"
         if address != "None" and (is_server or links is not False):
-            found |= dict(_service_variables(service, address))
-    return found
+            variables |= dict(_service_variables(service, address))
+    return variables
 
 
 def _service_variables(service: ReadOnlyTree, address: str) -> Iterator[tuple[str, str]]:

@@ -34,10 +34,10 @@ def _missing_key(kind: str, chosen: ReadOnlyTree, namespace: str, references: Re
     if chosen.get("optional"):
         return
     name, key = chosen.get("name"), chosen["key"]
-    found = _find_keys(kind, name, references)
-    if found is None:
+    keys = _find_keys(kind, name, references)
+    if keys is None:
         yield f'{kind} "{name}" not found'
-    elif key not in found:
+    elif key not in keys:
         title = "ConfigMap" if kind == "configmap" else "Secret"
         yield f"couldn't find key {key} in {title} {namespace}/{name}"
 
@@ -60,11 +60,11 @@ def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: Refere
             if not chosen or chosen.get("optional"):
                 continue
             name = chosen.get(named) or chosen.get("name")
-            found = _find_keys(kind, name, references)
-            if found is None:
+            keys = _find_keys(kind, name, references)
+            if keys is None:
                 yield f'{kind} "{name}" not found'
             else:
-                yield from _missing_items(kind, chosen, found)
+                yield from _missing_items(kind, chosen, keys)
         token = source.get("serviceAccountToken")
         if (
             token
@@ -74,18 +74,18 @@ def _missing_sources(volume: ReadOnlyTree, pod: ReadOnlyTree, references: Refere
             yield f"failed to fetch token: no token for the service account {account}"
 
 
-def _missing_items(kind: str, chosen: ReadOnlyTree, found: dict[str, Any]) -> Iterator[str]:
+def _missing_items(kind: str, chosen: ReadOnlyTree, keys: dict[str, Any]) -> Iterator[str]:
     for item in chosen.get("items") or ():
-        if item["key"] not in found:
+        if item["key"] not in keys:
             yield f"references non-existent {'config' if kind == 'configmap' else 'secret'} key: {item['key']}"
 
 
 def _find_keys(kind: str, name: Any, references: References) -> dict[str, Any] | None:
     """The keys of a ConfigMap or Secret; None if there is no such object."""
     objects = references.config_maps if kind == "configmap" else references.secrets
-    found = objects.get(name or "")
-    if found is None:
+    obj = objects.get(name or "")
+    if obj is None:
         return None
     if kind == "secret":
-        return dict(decoded_data(found))
-    return {**(found.get("data") or {}), **(found.get("binaryData") or {})}
+        return dict(decoded_data(obj))
+    return {**(obj.get("data") or {}), **(obj.get("binaryData") or {})}

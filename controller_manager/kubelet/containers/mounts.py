@@ -37,13 +37,13 @@ Content = Mapping[str, File]
 
 def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, Entry]:
     """Every file and directory by its path."""
-    found = dict(_system_files(pod, container))
+    files = dict(_system_files(pod, container))
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
         if volume is not None:
-            found |= _mounted_files(mount, volume, pod, container, references)
-    return found
+            files |= _mounted_files(mount, volume, pod, container, references)
+    return files
 
 
 def volume_kind(volume: ReadOnlyTree) -> str:
@@ -108,8 +108,8 @@ def _system_files(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[tuple[
     yield cgroup_files.PATH, Entry(mode=0o555, read_only=True)
     for name, data in cgroup_files.cgroup_files(pod, container):
         yield f"{cgroup_files.PATH}/{name}", Entry(data=data, read_only=True)
-    for one in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
-        yield sysctl_path(one["name"]), Entry(data=f"{one['value']}\n".encode(), read_only=True)
+    for sysctl in (pod["spec"].get("securityContext") or {}).get("sysctls") or ():
+        yield sysctl_path(sysctl["name"]), Entry(data=f"{sysctl['value']}\n".encode(), read_only=True)
     for name in PROGRAMS:
         yield f"/bin/{name}", Entry(data=b"", mode=0o755)
 
@@ -135,11 +135,11 @@ def _mounted_files(
 
     if inner in content:
         return {place: file(content[inner])}
-    found = {place: _directory(kind, source, group, read_only=read_only)}
-    for name, one in content.items():
+    files = {place: _directory(kind, source, group, read_only=read_only)}
+    for name, data_file in content.items():
         if not inner or name.startswith(f"{inner}/"):
-            found[join(place, name.removeprefix(f"{inner}/") if inner else name)] = file(one)
-    return found
+            files[join(place, name.removeprefix(f"{inner}/") if inner else name)] = file(data_file)
+    return files
 
 
 def _directory(kind: str, source: ReadOnlyTree, group: int | None, *, read_only: bool) -> Entry:
@@ -159,7 +159,7 @@ def sub_path(mount: ReadOnlyTree, environment: Mapping[str, str]) -> str:
 
 def config_error(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     """Return why a container cannot be created, in a kubelet's words; "" if the pod has no such error."""
-    mounts = [one for one in container.get("volumeMounts") or () if one.get("subPathExpr")]
+    mounts = [mount for mount in container.get("volumeMounts") or () if mount.get("subPathExpr")]
     unknown = unknown_variables(container) if mounts else None
     if unknown is None:
         return ""
@@ -200,7 +200,7 @@ class SharedMount(NamedTuple):
 def shared_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> list[SharedMount]:
     if not container.get("volumeMounts"):
         return []
-    volumes = {one["name"]: one for one in pod["spec"].get("volumes") or ()}
+    volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     environment = environment_of(pod, container, references)
     return [
         SharedMount(
@@ -257,19 +257,19 @@ def _content(
             token = references.tokens.get(_token_key(source))
             return {} if token is None else {source["path"]: File(token.encode(), mode)}
         case "projected":
-            found: dict[str, File] = {}
+            files: dict[str, File] = {}
             for part in source.get("sources") or ():
                 for name, inner in part.items():
-                    found |= _content(name, inner or {}, pod, container, references, mode)
-            return found
+                    files |= _content(name, inner or {}, pod, container, references, mode)
+            return files
         case _:
             return {}
 
 
 def _map_data(config_map: ReadOnlyTree | None) -> Mapping[str, bytes]:
-    found = config_map or {}
-    data = {name: text.encode() for name, text in (found.get("data") or {}).items()}
-    return data | decoded_data({"data": found.get("binaryData") or {}})
+    tree = config_map or {}
+    data = {name: text.encode() for name, text in (tree.get("data") or {}).items()}
+    return data | decoded_data({"data": tree.get("binaryData") or {}})
 
 
 def _select_items(data: Mapping[str, bytes], items: Sequence[Mapping[str, Any]] | None, mode: int) -> Content:

@@ -22,7 +22,7 @@ fe00::2\tip6-allrouters
 
 def hosts_file(pod: ReadOnlyTree) -> str:
     spec, status = pod["spec"], pod.get("status") or {}
-    addresses = [one["ip"] for one in status.get("podIPs") or ()] or [status.get("podIP") or "127.0.0.1"]
+    addresses = [entry["ip"] for entry in status.get("podIPs") or ()] or [status.get("podIP") or "127.0.0.1"]
     head = "# Kubernetes-managed hosts file.\n"
     if spec.get("hostNetwork"):
         head = "# Kubernetes-managed hosts file (host network).\n"
@@ -56,7 +56,9 @@ def resolver_file(pod: ReadOnlyTree) -> str:
         servers, searches = ["127.0.0.1"], ["."]
     servers = [*dict.fromkeys((*servers, *(own.get("nameservers") or ())))][:_MAX_NAMESERVERS]
     searches = [*dict.fromkeys((*searches, *(own.get("searches") or ())))][:_MAX_SEARCHES]
-    options |= {one["name"]: one.get("value") or "" for one in own.get("options") or () if one.get("name")}
+    options |= {
+        option["name"]: option.get("value") or "" for option in own.get("options") or () if option.get("name")
+    }
     options_text = " ".join(f"{name}:{value}" if value else name for name, value in options.items())
     lines = (
         f"search {' '.join(searches)}" if searches else "",

@@ -47,11 +47,16 @@ class ContainerRun(Struct, frozen=True, kw_only=True):
 
 
 def container_spec(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    return next((one for one in _items_of(pod.get("spec") or {}, _SPECS) if one["name"] == name), None)
+    return next(
+        (container for container in _items_of(pod.get("spec") or {}, _SPECS) if container["name"] == name),
+        None,
+    )
 
 
 def container_status(pod: ReadOnlyTree, name: str) -> ReadOnlyTree | None:
-    return next((one for one in _items_of(pod.get("status") or {}, _STATUSES) if one["name"] == name), None)
+    return next(
+        (status for status in _items_of(pod.get("status") or {}, _STATUSES) if status["name"] == name), None
+    )
 
 
 def _items_of(tree: ReadOnlyTree, fields: tuple[str, ...]) -> Iterator[ReadOnlyTree]:

@@ -29,29 +29,31 @@ class ContainerFiles:
         self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._volumes: dict[str, Volumes] = {}
 
-    def knows(self, key: RunKey) -> bool:
+    def has_run(self, key: RunKey) -> bool:
         return key in self._file_systems
 
     def of(self, key: RunKey, files: Mapping[str, Entry], mounts: Sequence[SharedMount] = ()) -> FileSystem:
         """The files of a run; those that are mounted are as they are now."""
-        found = self._file_systems.pop(key, None)
-        if found is None:
+        file_system = self._file_systems.pop(key, None)
+        if file_system is None:
             shared = mounts_of(mounts, self._volumes.setdefault(key.uid, {})) if mounts else None
-            found = FileSystem(files, mounts=shared)
+            file_system = FileSystem(files, mounts=shared)
         else:
-            found.mount({path: entry for path, entry in files.items() if entry.read_only})
-        self._file_systems[key] = found
+            file_system.mount({path: entry for path, entry in files.items() if entry.read_only})
+        self._file_systems[key] = file_system
         while len(self._file_systems) > 1 and (
             len(self._file_systems) > MAX_CONTAINERS or self._size() > MAX_BYTES
         ):
             evicted, _ = self._file_systems.popitem(last=False)
             if all(other.uid != evicted.uid for other in self._file_systems):
                 self._volumes.pop(evicted.uid, None)
-        return found
+        return file_system
 
     def _size(self) -> int:
-        volumes = (one for found in self._volumes.values() for one in found.values())
-        return sum(one.size for one in (*self._file_systems.values(), *volumes))
+        volumes = (
+            file_system for pod_volumes in self._volumes.values() for file_system in pod_volumes.values()
+        )
+        return sum(file_system.size for file_system in (*self._file_systems.values(), *volumes))
 
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
@@ -62,10 +64,10 @@ class ContainerFiles:
 
 def mounts_of(mounts: Sequence[SharedMount], volumes: Volumes) -> dict[str, Mount]:
     """Volumes as a container has them; those that are not there yet are empty."""
-    found = {}
+    mounts_by_path = {}
     for mount in mounts:
         files = volumes.setdefault(mount.volume, FileSystem())
         if mount.inner:
             files.make_directory(mount.inner, parents=True)
-        found[mount.place] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
-    return found
+        mounts_by_path[mount.place] = Mount(files=files, inner=mount.inner, read_only=mount.read_only)
+    return mounts_by_path

@@ -162,12 +162,12 @@ def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree, script: Scri
     others = pod["spec"].get("initContainers")
     if not others or not container.get("volumeMounts"):
         return ()
-    found = (
-        invocation_of(one, _context(pod, one, script, places))
-        for one in takewhile(lambda one: one is not container, others)
-        if (places := shared_places(pod, one))
+    invocations = (
+        invocation_of(other, _context(pod, other, script, places))
+        for other in takewhile(lambda other: other is not container, others)
+        if (places := shared_places(pod, other))
     )
-    return tuple(one for one in found if one is not None)
+    return tuple(invocation for invocation in invocations if invocation is not None)
 
 
 def _ends(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:
@@ -263,14 +263,16 @@ class ProcessStop(Struct, frozen=True, kw_only=True):
 def processes_to_stop(members: Members) -> ProcessStop:
     """All main containers together; sidecars after them, the last one first."""
     init, others = (
-        [one for one, _ in group] for group in (members.init, (*members.main, *members.ephemeral))
+        [member for member, _ in group] for group in (members.init, (*members.main, *members.ephemeral))
     )
-    alive = [one for one in others if _is_alive(one)] or [one for one in init if _is_alive(one)][-1:]
-    stopped = [one for one in alive if one.process is not None and not one.process.is_stopping]
+    alive = [member for member in others if _is_alive(member)] or [
+        member for member in init if _is_alive(member)
+    ][-1:]
+    stopped = [member for member in alive if member.process is not None and not member.process.is_stopping]
     return ProcessStop(
         alive=len(alive),
-        events=tuple(_killing(one) for one in stopped),
-        actions=tuple(StopContainer(one.name) for one in stopped),
+        events=tuple(_killing(member) for member in stopped),
+        actions=tuple(StopContainer(member.name) for member in stopped),
     )
 
 

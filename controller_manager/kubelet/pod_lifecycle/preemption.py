@@ -49,14 +49,14 @@ def is_critical(pod: ReadOnlyTree) -> bool:
 def is_preemptable(preemptor: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
     if is_critical(preemptor) and not is_critical(pod):
         return True
-    own, other = (one["spec"].get("priority") for one in (preemptor, pod))
+    own, other = (tree["spec"].get("priority") for tree in (preemptor, pod))
     return own is not None and other is not None and own > other
 
 
 def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list[Candidate]:
     """Return the fewest pods that cover a shortage, by QoS class: BestEffort pods first."""
     best_effort, burstable, guaranteed = (
-        [one for one in candidates if one.qos_class == qos_class]
+        [candidate for candidate in candidates if candidate.qos_class == qos_class]
         for qos_class in ("BestEffort", "Burstable", "Guaranteed")
     )
     lacking = _reduce_shortage(shortage, [*best_effort, *burstable, *guaranteed])
@@ -72,11 +72,18 @@ def pods_to_preempt(candidates: Sequence[Candidate], shortage: Shortage) -> list
 
 def _choose_nearest(candidates: list[Candidate], shortage: Shortage) -> list[Candidate]:
     """Choose the pod that leaves least of the shortage, again and again until it is covered."""
-    left, chosen = list(candidates), []
+    remaining, chosen = list(candidates), []
     while shortage:
-        best = min(left, key=lambda one: (_distance(one, shortage), one.amount(MEMORY), one.amount(CPU)))
+        best = min(
+            remaining,
+            key=lambda candidate: (
+                _distance(candidate, shortage),
+                candidate.amount(MEMORY),
+                candidate.amount(CPU),
+            ),
+        )
         chosen.append(best)
-        left.remove(best)
+        remaining.remove(best)
         shortage = _reduce_shortage(shortage, [best])
     return chosen
 
@@ -87,8 +94,10 @@ def _distance(candidate: Candidate, shortage: Shortage) -> float:
 
 
 def _reduce_shortage(shortage: Shortage, freed: Sequence[Candidate]) -> Shortage:
-    left = {name: amount - sum(one.amount(name) for one in freed) for name, amount in shortage.items()}
-    return {name: amount for name, amount in left.items() if amount > 0}
+    remaining = {
+        name: amount - sum(candidate.amount(name) for candidate in freed) for name, amount in shortage.items()
+    }
+    return {name: amount for name, amount in remaining.items() if amount > 0}
 
 
 def _shortage_message(lacking: Shortage) -> str:

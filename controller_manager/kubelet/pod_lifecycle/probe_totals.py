@@ -38,7 +38,7 @@ def simulated_totals(container: ReadOnlyTree, script: Script, seconds: float) ->
     run = probed_run(container, script)
     started, killed = (0.0, inf) if run is None else (run.started, run.killed)
     end = min(seconds, killed)
-    found: dict[Probe, ProbeTotals] = {}
+    totals: dict[Probe, ProbeTotals] = {}
     for probe in Probe:
         handler = container.get(probe.value)
         if not handler:
@@ -55,8 +55,8 @@ def simulated_totals(container: ReadOnlyTree, script: Script, seconds: float) ->
             tries = _tries(times, first, end)
         failed_first = _at_most_before(tries, times, first, passes)
         successful = max(_at_most_before(tries, times, first, fails) - failed_first, 0)
-        found[probe] = ProbeTotals(successful, tries - successful, 0.0, [successful] * len(BUCKETS))
-    return found
+        totals[probe] = ProbeTotals(successful, tries - successful, 0.0, [successful] * len(BUCKETS))
+    return totals
 
 
 def _tries(times: ProbeTimes, first: float, until: float) -> int:

@@ -173,14 +173,18 @@ def _interpret(invocation: Invocation, restarts: int) -> Program | None:
 def _first_files(invocation: Invocation) -> FileSystem:
     """What a command finds in its volumes: what those before it have left there, one after the other."""
     content: dict[str, dict[str, Entry]] = {}
-    for one in invocation.before:
-        files = FileSystem(_in_places(content, one.places), is_partial=True, volumes=one.volumes)
-        _run_once(one, files)
-        for volume, place in one.places:
+    for earlier_invocation in invocation.before:
+        files = FileSystem(
+            _in_places(content, earlier_invocation.places),
+            is_partial=True,
+            volumes=earlier_invocation.volumes,
+        )
+        _run_once(earlier_invocation, files)
+        for volume, place in earlier_invocation.places:
             paths = files.walk(place) if files.exists(place) else ()
             content[volume] = {path[len(place) :]: files.entry(path) for path in paths}
-    found = _in_places(content, invocation.places)
-    return FileSystem(found, is_partial=True, volumes=invocation.volumes)
+    entries = _in_places(content, invocation.places)
+    return FileSystem(entries, is_partial=True, volumes=invocation.volumes)
 
 
 def _in_places(content: Mapping[str, Mapping[str, Entry]], places: Places) -> dict[str, Entry]:

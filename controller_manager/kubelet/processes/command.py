@@ -57,9 +57,9 @@ class LocalPlaces(Struct, frozen=True, kw_only=True):
 def local_ports(container: ReadOnlyTree, image: LocalImage) -> dict[int, int]:
     """Where each port of a container is on this machine; 0 is a free one that is still to be found."""
     declared = [
-        one["containerPort"]
-        for one in container.get("ports") or ()
-        if (one.get("protocol") or "TCP") == "TCP"
+        port["containerPort"]
+        for port in container.get("ports") or ()
+        if (port.get("protocol") or "TCP") == "TCP"
     ]
     return {port: port for port in declared} | dict(image.ports)
 
@@ -103,7 +103,7 @@ def _with_server(references: References, server: str) -> References:
         "metadata": {"name": "kubernetes", "namespace": "default"},
         "spec": {"clusterIP": url.hostname, "ports": [port]},
     }
-    others = [one for one in references.services if not _is_server(one)]
+    others = [other for other in references.services if not _is_server(other)]
     return replace(references, services=[service, *others])
 
 
@@ -127,12 +127,12 @@ def _resolve(argv: Sequence[str], environment: Mapping[str, str], folder: Path) 
 
 def find_program(name: str, environment: Mapping[str, str], folder: Path) -> str:
     path = str(folder / name) if "/" in name else name
-    found = shutil.which(path, path=environment.get("PATH"))
-    if found is None:
+    program = shutil.which(path, path=environment.get("PATH"))
+    if program is None:
         missing = "stat" if "/" in name else "exec"
         reason = "no such file or directory" if "/" in name else "executable file not found in $PATH"
         raise StartError(f'error during container init: {missing}: "{name}": {reason}')
-    return found
+    return program
 
 
 def _identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
@@ -167,5 +167,5 @@ def numbered_port(value: Any, container: ReadOnlyTree) -> int:
     if isinstance(value, int):
         return value
     ports: Iterable[ReadOnlyTree] = container.get("ports") or ()
-    named = next((one["containerPort"] for one in ports if one.get("name") == value), None)
+    named = next((port["containerPort"] for port in ports if port.get("name") == value), None)
     return named if named is not None else int(value) if str(value).isdecimal() else 0

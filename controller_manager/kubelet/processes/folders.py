@@ -51,7 +51,7 @@ def make_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references
         (root / folder).mkdir(parents=True, exist_ok=True)
     write_volumes(base, pod, container, references)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
-    mounts = sorted(container.get("volumeMounts") or (), key=lambda one: len(one["mountPath"]))
+    mounts = sorted(container.get("volumeMounts") or (), key=lambda mount: len(mount["mountPath"]))
     for mount in mounts:
         volume = volumes.get(mount["name"])
         if volume is not None:
@@ -99,16 +99,16 @@ def write_volumes(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, refere
 def replace_content(folder: Path, content: Content) -> None:
     """Put these files into a folder all at once, as a kubelet does: names lead through one link."""
     link, present = folder / "..data", _read_files(folder / "..data")
-    if present == {name: one.data for name, one in content.items()} and link.exists():
+    if present == {name: file.data for name, file in content.items()} and link.exists():
         return
     old = link.resolve() if link.exists() else None
-    number = 1 + max((int(one.name[2:]) for one in folder.glob("..[0-9]*")), default=0)
+    number = 1 + max((int(version_folder.name[2:]) for version_folder in folder.glob("..[0-9]*")), default=0)
     new = folder / f"..{number}"
-    for name, one in content.items():
+    for name, file in content.items():
         path = new / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(one.data)
-        path.chmod(one.mode & 0o777)
+        path.write_bytes(file.data)
+        path.chmod(file.mode & 0o777)
     new.mkdir(exist_ok=True)
     _replace_link(link, new.name)
     tops = {name.split("/")[0] for name in content}

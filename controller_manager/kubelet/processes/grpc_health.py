@@ -89,8 +89,8 @@ def _text(text: str) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    found = bytearray()
+    data = bytearray()
     while number > 127:
-        found.append(number & 127 | 128)
+        data.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*data, number])

@@ -50,10 +50,12 @@ class ImageMap(Struct, frozen=True):
 
     def find(self, image: str) -> LocalImage | None:
         """The image of that name, or else the first whose pattern matches."""
-        found = self.exact.get(image)
-        if found is not None:
-            return found
-        return next((one for pattern, one in self.patterns if fnmatchcase(image, pattern)), None)
+        local_image = self.exact.get(image)
+        if local_image is not None:
+            return local_image
+        return next(
+            (local_image for pattern, local_image in self.patterns if fnmatchcase(image, pattern)), None
+        )
 
 
 def load_images(path: Path) -> ImageMap:
@@ -90,9 +92,9 @@ def _images_and_folder(tree: Any) -> tuple[Any, str]:
 def image_map(images: Any, folder: Path) -> ImageMap:
     if not isinstance(images, Mapping) or not images:
         raise ImageMapError("no images: add at least one, with its command")
-    read = {str(name): _image(str(name), one, folder) for name, one in images.items()}
-    patterns = [(_literal(name), one) for name, one in read.items() if "*" in name]
-    return ImageMap({name: one for name, one in read.items() if "*" not in name}, patterns)
+    read = {str(name): _image(str(name), tree, folder) for name, tree in images.items()}
+    patterns = [(_literal(name), local_image) for name, local_image in read.items() if "*" in name]
+    return ImageMap({name: local_image for name, local_image in read.items() if "*" not in name}, patterns)
 
 
 def _literal(name: str) -> str:
@@ -105,7 +107,7 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
         tree = {}
     if not isinstance(tree, Mapping):
         raise ImageMapError(f"{name}: a map of command, args, env, ports, ready and directory")
-    unknown = sorted(str(one) for one in tree.keys() - _FIELDS)
+    unknown = sorted(str(key) for key in tree.keys() - _FIELDS)
     if unknown:
         raise ImageMapError(f"{name}: unknown {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
     directory = tree.get("directory")
@@ -125,19 +127,19 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
 def _parse_words(name: str, field: str, value: Any) -> Sequence[str]:
     if value is None:
         return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str | int | float) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str | int | float) for word in value):
         raise ImageMapError(f"{name}: {field} is a list of words, and no line for a shell")
-    return tuple(str(one) for one in value)
+    return tuple(str(word) for word in value)
 
 
 def _variables(name: str, value: Any) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(
-        isinstance(one, str | int | float) for one in value.values()
+        isinstance(item, str | int | float) for item in value.values()
     ):
         raise ImageMapError(f"{name}: env is a map of names to values")
-    return {str(variable): str(one) for variable, one in value.items()}
+    return {str(variable): str(item) for variable, item in value.items()}
 
 
 def _ports(name: str, value: Any) -> Mapping[int, int]:

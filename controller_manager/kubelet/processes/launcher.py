@@ -25,7 +25,7 @@ def run_command(
     command: Sequence[str], *, user: int | None = None, group: int | None = None, terminal: bool = False
 ) -> list[str]:
     """The command that becomes this one, to be started by this process; one with a terminal in a session of its own."""
-    identity = ["-" if one is None else str(one) for one in (user, group)]
+    identity = ["-" if number is None else str(number) for number in (user, group)]
     return [*_SELF, "run", str(os.getpid()), *identity, "1" if terminal else "0", *command]
 
 

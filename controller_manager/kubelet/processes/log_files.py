@@ -113,12 +113,12 @@ class LogFile:
             self._open(self._path)
         if self._file is None:
             return 0
-        left = self._unread_bytes()
-        if left == 0 and not self._is_current():
+        remaining = self._unread_bytes()
+        if remaining == 0 and not self._is_current():
             self._file.close()
             self._file = self._path.open("rb", buffering=0)
-            left = self._unread_bytes()
-        return left
+            remaining = self._unread_bytes()
+        return remaining
 
     def _unread_bytes(self) -> int:
         assert self._file is not None

@@ -22,8 +22,8 @@ class PodReferences:
     async def load(self, container: ReadOnlyTree) -> References:
         now = self._clock.monotonic()
         valid = {key: token for key, (token, until) in self._tokens.items() if now < until}
-        found = await self._loader.load(self.pod, container, valid)
-        for key, token in found.tokens.items():
+        references = await self._loader.load(self.pod, container, valid)
+        for key, token in references.tokens.items():
             if key not in valid:
                 self._tokens[key] = token, now + _RENEWED_AFTER * key[1]
-        return found
+        return references

@@ -115,7 +115,7 @@ async def _get(action: ReadOnlyTree, target: Target) -> Attempt:
     scheme = str(action.get("scheme") or "HTTP").lower()
     host = action.get("host") or LOOPBACK
     url = f"{scheme}://{host}:{target.local_port(action['port'])}{_with_slash(action.get('path') or '/')}"
-    headers = {one["name"]: one.get("value") or "" for one in action.get("httpHeaders") or ()}
+    headers = {header["name"]: header.get("value") or "" for header in action.get("httpHeaders") or ()}
     first = url
     for _ in range(MAX_REDIRECTS):
         try:
@@ -164,8 +164,10 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
         except asyncio.LimitOverrunError as error:
             raise ValueError("the response's head is too long") from error
         first, *fields = head.decode("latin-1").split("\r\n")
-        found = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in fields)}
-        return int(first.split(" ")[1]), found.get("location", "")
+        response_headers = {
+            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in fields)
+        }
+        return int(first.split(" ")[1]), response_headers.get("location", "")
     except IndexError as error:
         raise ValueError("malformed HTTP response") from error
     finally:

@@ -333,9 +333,9 @@ class ProcessRun:
         least = await checks.run_pre_stop_hook(self._deadline - clock.monotonic())
         self._deadline = max(self._deadline, clock.monotonic() + least)
         process.send(signal.SIGTERM)
-        while (left := self._deadline - clock.monotonic()) > 0:
+        while (remaining := self._deadline - clock.monotonic()) > 0:
             self._stop_requested.clear()  # a shorter grace period may follow
-            await self._wait_for_stop(left)
+            await self._wait_for_stop(remaining)
         process.kill()
 
     async def _wait_for_stop(self, seconds: float) -> None:
@@ -349,9 +349,9 @@ class ProcessRun:
         path = root / str(self.container.get("terminationMessagePath") or "/dev/termination-log").lstrip("/")
         if path.is_file():
             with path.open("rb") as file:
-                left = file.read(MAX_MESSAGE).decode("utf-8", "replace")
+                message = file.read(MAX_MESSAGE).decode("utf-8", "replace")
             path.unlink()
-            return left
+            return message
         if code and self.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             return log_tail(self.log, MAX_LOG_MESSAGE)
         return ""

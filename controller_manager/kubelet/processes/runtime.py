@@ -96,44 +96,44 @@ class ProcessRuntime:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """The containers of a pod that are processes."""
-        known = self._pods.get(meta.uid(pod))
+        record = self._pods.get(meta.uid(pod))
         script = script_of(meta.annotations(pod))
-        found: dict[str, ProcessState] = {}
+        states: dict[str, ProcessState] = {}
         for _, container in _containers(pod):
             name = container["name"]
-            run = known.runs.get(name) if known else None
+            run = record.runs.get(name) if record else None
             if run is not None:
-                found[name] = run.state
+                states[name] = run.state
             elif script.command(name) is None and self._images.find(container.get("image") or ""):
-                found[name] = NEVER_RAN
-        return found
+                states[name] = NEVER_RAN
+        return states
 
     def carry_out(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
-        known = self._pods.get(meta.uid(pod))
-        if known is not None:
-            known.references.pod = pod
+        record = self._pods.get(meta.uid(pod))
+        if record is not None:
+            record.references.pod = pod
         for action in actions:
             match action:
                 case StartContainer(container=name, restarts=restarts):
                     self._start(pod, name, restarts)
                 case StopContainer(container=name):
-                    run = known.runs.get(name) if known else None
+                    run = record.runs.get(name) if record else None
                     if run is not None:
                         run.stop(grace_seconds(pod))
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> ProcessRun | None:
         """The latest run of a container; None of one that is simulated, or has not run yet."""
-        known = self._pods.get(meta.uid(pod))
-        return known.runs.get(name) if known else None
+        record = self._pods.get(meta.uid(pod))
+        return record.runs.get(name) if record else None
 
     def runs_of(self, uid: str) -> Iterable[ProcessRun]:
-        known = self._pods.get(uid)
-        return known.runs.values() if known else ()
+        record = self._pods.get(uid)
+        return record.runs.values() if record else ()
 
     def probe_totals(self, pod: ReadOnlyTree) -> Mapping[tuple[str, Probe], ProbeTotals] | None:
         """What was counted of the probes of a pod's processes."""
-        known = self._pods.get(meta.uid(pod))
-        return known.probed if known else None
+        record = self._pods.get(meta.uid(pod))
+        return record.probed if record else None
 
     def is_process(self, pod: ReadOnlyTree, name: str) -> bool:
         return name in self.states(pod)
@@ -146,9 +146,9 @@ class ProcessRuntime:
 
     def forget(self, uid: str) -> None:
         """Remove the processes and files of a deleted pod."""
-        known = self._pods.pop(uid, None)
-        if known is not None:
-            task = start("the end of a pod", self._clean_up(uid, known))
+        record = self._pods.pop(uid, None)
+        if record is not None:
+            task = start("the end of a pod", self._clean_up(uid, record))
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
@@ -156,67 +156,69 @@ class ProcessRuntime:
 
     def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
         uid = meta.uid(pod)
-        known = self._pods.get(uid)
-        if known is None:
-            known = self._pods[uid] = _Pod(PodReferences(self._loader, self._clock, pod))
-        before = known.runs.get(name)
+        record = self._pods.get(uid)
+        if record is None:
+            record = self._pods[uid] = _Pod(PodReferences(self._loader, self._clock, pod))
+        before = record.runs.get(name)
         if self._context is None or (before is not None and before.state.restarts >= restarts):
             return
-        field, container = next((field, one) for field, one in _containers(pod) if one["name"] == name)
+        field, container = next(
+            (field, candidate) for field, candidate in _containers(pod) if candidate["name"] == name
+        )
         image = self._images.find(container["image"])
         if image is None:
             return
         run = ProcessRun(
             self._context,
-            known.references,
+            record.references,
             container,
             field=f"spec.{field}{{{name}}}",
             image=image,
             restarts=restarts,
         )
-        run.probed = known.probed
+        run.probed = record.probed
         if before is not None:
             _forget_log(before.log, restarts - RUNS_KEPT)
-        known.runs[name] = run
+        record.runs[name] = run
         task = start(f"container {name} of {Key.of(pod)}", run.run())
-        known.tasks.add(task)
-        task.add_done_callback(known.tasks.discard)
-        if known.refreshing is None:
-            known.refreshing = start(f"volumes of {Key.of(pod)}", self._keep_fresh(known))
+        record.tasks.add(task)
+        task.add_done_callback(record.tasks.discard)
+        if record.refreshing is None:
+            record.refreshing = start(f"volumes of {Key.of(pod)}", self._keep_fresh(record))
 
-    async def _keep_fresh(self, known: _Pod) -> None:
+    async def _keep_fresh(self, record: _Pod) -> None:
         """Update the pod's volumes from the API periodically."""
         while True:
             await self._clock.sleep(REFRESH_SECONDS)
-            for run in [*known.runs.values()]:
+            for run in [*record.runs.values()]:
                 if run.spec is not None and run.state.exit is None:
-                    await self._refresh(run, known.references)
+                    await self._refresh(run, record.references)
 
     async def _refresh(self, run: ProcessRun, references: PodReferences) -> None:
         assert self._context is not None
         try:
-            found = await references.load(run.container)
+            fresh_references = await references.load(run.container)
         except (ApiError, NoAnswer):
             return
-        if not missing_volume(references.pod, run.container, found)[1]:
-            write_volumes(self._context.folder, references.pod, run.container, found)
+        if not missing_volume(references.pod, run.container, fresh_references)[1]:
+            write_volumes(self._context.folder, references.pod, run.container, fresh_references)
 
-    async def _clean_up(self, uid: str, known: _Pod) -> None:
-        await _end_runs(known, FORCED_GRACE)
+    async def _clean_up(self, uid: str, record: _Pod) -> None:
+        await _end_runs(record, FORCED_GRACE)
         assert self._context is not None
         shutil.rmtree(self._context.folder / uid, ignore_errors=True)
 
     async def _end_all(self) -> None:
         pods, self._pods = [*self._pods.values()], {}
-        await asyncio.gather(*(_end_runs(known, LAST_GRACE) for known in pods), *self._ending)
+        await asyncio.gather(*(_end_runs(record, LAST_GRACE) for record in pods), *self._ending)
 
 
-async def _end_runs(known: _Pod, grace: float) -> None:
-    if known.refreshing is not None:
-        await all_ended([known.refreshing])
-    for run in known.runs.values():
+async def _end_runs(record: _Pod, grace: float) -> None:
+    if record.refreshing is not None:
+        await all_ended([record.refreshing])
+    for run in record.runs.values():
         run.stop(grace)
-    await asyncio.gather(*known.tasks)
+    await asyncio.gather(*record.tasks)
 
 
 def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
@@ -229,15 +231,15 @@ def _containers(pod: ReadOnlyTree) -> Iterator[tuple[str, ReadOnlyTree]]:
 def _forget_log(latest: Path, restarts: int) -> None:
     name = latest.name.rsplit(".", 2)[0]
     path = latest.with_name(f"{name}.{restarts}.log")
-    for one in (path, rotated_path(path)):
-        one.unlink(missing_ok=True)
+    for log_file in (path, rotated_path(path)):
+        log_file.unlink(missing_ok=True)
 
 
 def process_runtime(context: Context) -> ProcessRuntime:
     """Return the manager's runtime; the first call creates it."""
-    found: ProcessRuntime | None = context.shared.get(ProcessRuntime)
-    if found is None:
+    runtime: ProcessRuntime | None = context.shared.get(ProcessRuntime)
+    if runtime is None:
         path = context.options.simulation.images
         assert path is not None
-        found = context.shared[ProcessRuntime] = ProcessRuntime(context, load_images(path))
-    return found
+        runtime = context.shared[ProcessRuntime] = ProcessRuntime(context, load_images(path))
+    return runtime

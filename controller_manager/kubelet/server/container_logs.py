@@ -80,18 +80,18 @@ def _flag(query: Mapping[str, str], name: str) -> bool:
 
 
 class _Budget(Struct):
-    left: int | None
+    remaining: int | None
 
     def take(self, data: bytes) -> bytes:
-        if self.left is None:
+        if self.remaining is None:
             return data
-        allowed = data[: self.left]
-        self.left -= len(allowed)
+        allowed = data[: self.remaining]
+        self.remaining -= len(allowed)
         return allowed
 
     @property
     def is_spent(self) -> bool:
-        return self.left == 0
+        return self.remaining == 0
 
 
 class LogSource(Protocol):

@@ -273,8 +273,8 @@ class KubeletEndpoints:
         """Where the port of a process is on this machine; None of a pod without one."""
         runs = self.processes.runs_of(meta.uid(pod)) if self.processes is not None else ()
         alive = [run for run in runs if run.state.is_alive]
-        found = next((run.ports[port] for run in alive if port in run.ports), None)
-        return found or (port if alive else None)
+        local_port = next((run.ports[port] for run in alive if port in run.ports), None)
+        return local_port or (port if alive else None)
 
     async def _port_forward(self, request: web.BaseRequest, pod: PodView) -> web.StreamResponse:
         async def connect(port: int, stream: ByteStream) -> str:
@@ -306,17 +306,17 @@ class KubeletEndpoints:
         """A connection to a port of a pod of the node, by the pod's address."""
         number = int_or_none(port) or 0
         pods = [pod for pod in self._pods.by_index(BY_NODE, node) if not pod.is_terminal]
-        found = next(
+        target_pod = next(
             (pod.object for pod in pods if (pod.object.get("status") or {}).get("podIP") == address), None
         )
-        local = self._local_port(found, number) if found is not None else None
+        local = self._local_port(target_pod, number) if target_pod is not None else None
         is_simulated = local is None and request.query.get("only") != "processes"
-        if found is None or (local is None and not (is_simulated and is_open(found, number))):
+        if target_pod is None or (local is None and not (is_simulated and is_open(target_pod, number))):
             raise HttpError(502, "connection refused")
         connection = upgrade(request, {"Upgrade": "tcp"})
         try:
             if local is None:
-                await serve_port(found, number, connection)
+                await serve_port(target_pod, number, connection)
             else:
                 await _streams().connect_port(local, connection)
         except ConnectionError:

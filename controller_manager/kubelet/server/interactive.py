@@ -64,8 +64,8 @@ class RunLog:
         self._parts = {1: b"", 2: b""}
 
     def write(self, at: datetime, stream: int, data: bytes) -> None:
-        *whole, self._parts[stream] = (self._parts[stream] + data).split(b"\n")
-        for line in whole:
+        *complete_lines, self._parts[stream] = (self._parts[stream] + data).split(b"\n")
+        for line in complete_lines:
             self._add(LogLine(at, stream, line + b"\n"))
         if len(self._parts[stream]) >= READ:
             self.flush(at)
@@ -99,9 +99,9 @@ class RunLogReader:
 
     def advance(self, _: datetime) -> Iterator[LogLine]:
         first = max(self._position, self._log.dropped) - self._log.dropped
-        found = [*islice(self._log.lines, first, first + LINES)]
-        self._position = self._log.dropped + first + len(found)
-        return iter(found)
+        lines = [*islice(self._log.lines, first, first + LINES)]
+        self._position = self._log.dropped + first + len(lines)
+        return iter(lines)
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -200,12 +200,12 @@ class InteractiveContainers:
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """The containers of a pod that are interactive."""
-        found: dict[str, ProcessState] = {}
+        states: dict[str, ProcessState] = {}
         for container in every_container(pod["spec"]):
             if container.get("stdin") and interactive_command(pod, container):
                 run = self.run_of(pod, container["name"])
-                found[container["name"]] = NEVER_RAN if run is None else run.state
-        return found
+                states[container["name"]] = NEVER_RAN if run is None else run.state
+        return states
 
     def carry_out(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
         for action in actions:
@@ -236,7 +236,7 @@ class InteractiveContainers:
                 run.stop()
 
     def _start(self, pod: ReadOnlyTree, name: str, restarts: int) -> None:
-        container = next(one for one in every_container(pod["spec"]) if one["name"] == name)
+        container = next(candidate for candidate in every_container(pod["spec"]) if candidate["name"] == name)
         key = Key.of(pod)
         run = InteractiveRun(container, restarts, self._clock, lambda: self.wrote(key))
         runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
@@ -278,7 +278,7 @@ class InteractiveContainers:
 
 def interactive_containers(context: Context) -> InteractiveContainers:
     """Return the manager's sessions; the first call creates them."""
-    found: InteractiveContainers | None = context.shared.get(InteractiveContainers)
-    if found is None:
-        found = context.shared[InteractiveContainers] = InteractiveContainers(context)
-    return found
+    containers: InteractiveContainers | None = context.shared.get(InteractiveContainers)
+    if containers is None:
+        containers = context.shared[InteractiveContainers] = InteractiveContainers(context)
+    return containers

@@ -20,7 +20,9 @@ SHARES_OF_CORE: Final = 1024
 def resource_metrics(measured: Measurement) -> Iterator[Family]:
     """`/metrics/resource`."""
     of: Mapping[str, Sequence[tuple[Labels, ReadOnlyTree, str]]] = {
-        "container": [(_of_container(pod, one), pod, one["name"]) for pod, one in measured.running()],
+        "container": [
+            (_of_container(pod, container), pod, container["name"]) for pod, container in measured.running()
+        ],
         "node": [([], measured.node, "")],
         "pod": [(_of_pod(pod), pod, "") for pod in measured.pods],
     }
@@ -57,7 +59,7 @@ def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
     """`/metrics/cadvisor`: the simulated metrics of the node, of each pod and of each container."""
     yield from _machine_metrics(measured)
     containers = list(measured.running())
-    of_containers = [(_of_group(_container_group(*one), *one), *one) for one in containers]
+    of_containers = [(_of_group(_container_group(*pair), *pair), *pair) for pair in containers]
     groups: list[tuple[Labels, ReadOnlyTree, str]] = [(_of_group("/"), measured.node, "")]
     groups += [(_of_group(_pod_group(pod), pod), pod, "") for pod in measured.pods]
     groups += [(labels, pod, container["name"]) for labels, pod, container in of_containers]
@@ -74,11 +76,13 @@ def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
     seen = [(labels, now) for labels, _, _ in groups]
     yield family_of("container_last_seen", "gauge", "Last time a container was seen by the exporter", seen)
     for name, text in _MEMORY:
-        samples = [(labels, measured.usage_of(of, "memory", one)) for labels, of, one in groups]
+        samples = [
+            (labels, measured.usage_of(of, "memory", container_name)) for labels, of, container_name in groups
+        ]
         yield family_of(name, "gauge", text, samples)
     for name, text, limit in _LIMITS:
-        found = [(labels, limit(container)) for labels, _, container in of_containers]
-        yield family_of(name, "gauge", text, [(labels, of) for labels, of in found if of is not None])
+        values = [(labels, limit(container)) for labels, _, container in of_containers]
+        yield family_of(name, "gauge", text, [(labels, of) for labels, of in values if of is not None])
     text = "Start time of the container since unix epoch in seconds."
     starts = _starts((labels, pod, container["name"]) for labels, pod, container in of_containers)
     yield family_of("container_start_time_seconds", "gauge", text, list(starts))
@@ -114,7 +118,7 @@ def kubelet_metrics(measured: Measurement) -> Iterator[Family]:
     major, _, rest = version.removeprefix("v").partition(".")
     pods = float(len(measured.pods))
     sources = [([("static", "")], pods), ([("static", "true")], 0.0)]
-    running = [one for one in measured.pods if (one.get("status") or {}).get("phase") == "Running"]
+    running = [pod for pod in measured.pods if (pod.get("status") or {}).get("phase") == "Running"]
     samples: Mapping[str, Sequence[tuple[Labels, float]]] = {
         "kubelet_active_pods": sources,
         "kubelet_desired_pods": sources,
@@ -191,8 +195,8 @@ def _pod_group(pod: ReadOnlyTree) -> str:
 
 def _container_group(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     status = container_status(pod, container["name"]) or {}
-    found = (status.get("containerID") or "").partition("://")[2]
-    return f"{_pod_group(pod)}/{found or container['name']}"
+    container_id = (status.get("containerID") or "").partition("://")[2]
+    return f"{_pod_group(pod)}/{container_id or container['name']}"
 
 
 def amount_of(text: Any) -> float | None:

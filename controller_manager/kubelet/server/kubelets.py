@@ -145,8 +145,8 @@ class SimulatedKubelets:
             self._loop.add(ENDPOINT)
 
     async def _publish(self, key: Key) -> timedelta | None:
-        found = self._config_maps.lister.get(*key)
-        if found is not None and found.get("data") == self._data:
+        config_map = self._config_maps.lister.get(*key)
+        if config_map is not None and config_map.get("data") == self._data:
             return None
         client = self._context.client
         try:

@@ -59,15 +59,15 @@ class KwokObjects:
         """Return the entry of a container or a port, or None. Without the flag an entry is refused."""
         served = await self._kinds()
         for source in await self._objects(kind, pod, served):
-            found = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)
-            if found is not None:
+            entry = choose_entry((source.get("spec") or {}).get(kind.entries) or (), container_or_port)
+            if entry is not None:
                 if not self._allowed:
                     name = f"{source.get('kind') or kind.value} {meta.name(source)!r}"
                     raise HttpError(
                         403,
                         f"{name} uses files, commands or ports of the kubelet's machine, which needs {FLAG}",
                     )
-                return found
+                return entry
         return None
 
     async def list(self, plural: str) -> Sequence[ReadOnlyTree]:
@@ -79,21 +79,21 @@ class KwokObjects:
     async def _objects(
         self, kind: KwokKind, pod: ReadOnlyTree, served: frozenset[str]
     ) -> Sequence[ReadOnlyTree]:
-        found: list[ReadOnlyTree] = []
+        objects: list[ReadOnlyTree] = []
         if kind.value in served:
             path = f"namespaces/{meta.namespace(pod)}/{kind.value}/{meta.name(pod)}"
             own = await self._get(path)
-            found += [own] if own is not None else []
+            objects += [own] if own is not None else []
         if f"cluster{kind.value}" in served:
-            listed = (await self._get(f"cluster{kind.value}") or {}).get("items") or ()
-            found += sorted((one for one in listed if selects(one, pod)), key=meta.name)
-        return found
+            cluster_objects = (await self._get(f"cluster{kind.value}") or {}).get("items") or ()
+            objects += sorted((obj for obj in cluster_objects if selects(obj, pod)), key=meta.name)
+        return objects
 
     async def _kinds(self) -> frozenset[str]:
         now = self._clock.monotonic()
         if now >= self._asked_until:
             document = await self._get("") or {}
-            self._served = frozenset(one["name"] for one in document.get("resources") or ())
+            self._served = frozenset(resource["name"] for resource in document.get("resources") or ())
             self._asked_until = now + DISCOVERY_SECONDS
         return self._served
 
@@ -118,13 +118,13 @@ def selects(cluster_object: ReadOnlyTree, pod: ReadOnlyTree) -> bool:
 def choose_entry(entries: Sequence[ReadOnlyTree], container_or_port: str | int) -> ReadOnlyTree | None:
     """The first entry that names a container or a port, else the first that names none."""
     field = "ports" if isinstance(container_or_port, int) else "containers"
-    named = next((one for one in entries if container_or_port in (one.get(field) or ())), None)
-    return named or next((one for one in entries if not one.get(field)), None)
+    named = next((entry for entry in entries if container_or_port in (entry.get(field) or ())), None)
+    return named or next((entry for entry in entries if not entry.get(field)), None)
 
 
 def exec_variables(entry: ReadOnlyTree, base: Mapping[str, str]) -> dict[str, str]:
     local: Mapping[str, Any] = entry.get("local") or {}
-    return {**base, **{one["name"]: one.get("value") or "" for one in local.get("envs") or ()}}
+    return {**base, **{variable["name"]: variable.get("value") or "" for variable in local.get("envs") or ()}}
 
 
 class HostLog:

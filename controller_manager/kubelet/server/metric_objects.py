@@ -41,7 +41,7 @@ def metric_family(metric: ReadOnlyTree, usage: NodeUsage, measured: Measurement)
     for pod, container in _subjects(metric.get("dimension") or "node", measured):
         value = partial(usage.value, measured=measured, pod=pod, container=container)
         with suppress(UsageError, KeyError, TypeError, ValueError):
-            labels = {one["name"]: str(value(one["value"])) for one in metric.get("labels") or ()}
+            labels = {label["name"]: str(value(label["value"])) for label in metric.get("labels") or ()}
             samples += sample(metric, labels, value)
     return Family(metric.get("name") or "", kind, metric.get("help") or "", samples)
 
@@ -53,8 +53,8 @@ def _value(metric: ReadOnlyTree, labels: Mapping[str, str], value: Callable[[str
 def _histogram(metric: ReadOnlyTree, labels: Mapping[str, str], value: Callable[[str], Any]) -> list[Sample]:
     """Each bucket has the number of observations up to its bound; a hidden one is only counted."""
     counts = sorted(
-        (float(one["le"]), math.floor(_number(value(one["value"]))), bool(one.get("hidden")))
-        for one in metric.get("buckets") or ()
+        (float(bucket["le"]), math.floor(_number(value(bucket["value"]))), bool(bucket.get("hidden")))
+        for bucket in metric.get("buckets") or ()
     )
     name, count, sum_, buckets = metric["name"], 0, 0.0, []
     for bound, observed, hidden in counts:
@@ -86,5 +86,5 @@ def _subjects(dimension: str, measured: Measurement) -> Iterator[tuple[ReadOnlyT
 
 
 def _number(value: Any) -> float:
-    found = getattr(value, "quantity", value)
-    return float(getattr(found, "number", found))
+    amount = getattr(value, "quantity", value)
+    return float(getattr(amount, "number", amount))

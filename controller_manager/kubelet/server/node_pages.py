@@ -64,7 +64,7 @@ class NodePages:
         families: Iterable[Family | None]
         if metrics is not None:
             measured = await self._usage.measure(node)
-            families = (metric_family(one, self._usage, measured) for one in metrics)
+            families = (metric_family(metric, self._usage, measured) for metric in metrics)
         elif path == "/metrics/probes":
             families = probe_metrics(self._running(node), self._clock.now(), self._counted)
         elif own is not None:
@@ -83,8 +83,8 @@ class NodePages:
         return (pod.object for pod in pods if not pod.is_terminal)
 
     async def _of_objects(self, path: str, node: str) -> list[ReadOnlyTree] | None:
-        for one in await self._kwok.list("metrics"):
-            spec = one.get("spec") or {}
+        for metric_object in await self._kwok.list("metrics"):
+            spec = metric_object.get("spec") or {}
             if (spec.get("path") or "").replace("{nodeName}", node) == path:
                 return list(spec.get("metrics") or ())
         return None
@@ -92,9 +92,9 @@ class NodePages:
 
 def configuration(node: ReadOnlyTree) -> dict[str, Any]:
     """The KubeletConfiguration of a node: the defaults, with values from its status."""
-    found: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
+    settings: dict[str, Any] = orjson.loads(_CONFIGURATION.read_bytes())
     pods = ((node.get("status") or {}).get("capacity") or {}).get("pods")
-    return {**found, "maxPods": _to_int(pods)} if pods is not None else found
+    return {**settings, "maxPods": _to_int(pods)} if pods is not None else settings
 
 
 def summary(measured: Measurement, *, with_file_systems: bool = True) -> dict[str, Any]:

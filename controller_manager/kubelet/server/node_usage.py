@@ -39,7 +39,7 @@ class _Usages:
     """kwok's objects as they are now."""
 
     def __init__(self, own: Sequence[ReadOnlyTree], cluster: Sequence[ReadOnlyTree]) -> None:
-        self._own = {(meta.namespace(one), meta.name(one)): one for one in own}
+        self._own = {(meta.namespace(tree), meta.name(tree)): tree for tree in own}
         self._cluster = cluster
 
     def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
@@ -77,15 +77,15 @@ class Measurement:
 
     def usage_of(self, obj: Any, resource: str, container: str = "") -> float:
         """How much a pod, or a node with all its pods, uses now."""
-        amounts = [self._total(one, container) for one in self._select(self.usage, obj)]
-        return sum(float(one[resource].number) for one in amounts if resource in one)
+        amounts = [self._total(usage, container) for usage in self._select(self.usage, obj)]
+        return sum(float(amount[resource].number) for amount in amounts if resource in amount)
 
     def used_so_far(self, obj: Any, resource: str, container: str = "") -> float:
-        found = self._select(self.totals, obj)
+        totals = self._select(self.totals, obj)
         return sum(
             float(amounts.get(resource, 0.0))
-            for one in found
-            for name, amounts in one.items()
+            for by_container in totals
+            for name, amounts in by_container.items()
             if container in ("", name)
         )
 
@@ -94,14 +94,14 @@ class Measurement:
         return usage.get(container, {}) if container else total(usage.values())
 
     @staticmethod
-    def _select(known: Mapping[tuple[str, str], Any], obj: Any) -> list[Any]:
+    def _select(by_pod: Mapping[tuple[str, str], Any], obj: Any) -> list[Any]:
         """That of a pod, or of all on the node."""
         try:
             metadata = obj["metadata"]
             namespace = metadata.get("namespace")
             if not namespace:
-                return [*known.values()]
-            return [known[namespace, metadata["name"]]] if (namespace, metadata["name"]) in known else []
+                return [*by_pod.values()]
+            return [by_pod[namespace, metadata["name"]]] if (namespace, metadata["name"]) in by_pod else []
         except (KeyError, TypeError, AttributeError) as error:
             raise CelError("no such overload") from error
 
@@ -126,7 +126,7 @@ class NodeUsage:
         usages = _Usages(
             await self._kwok.list("resourceusages"), await self._kwok.list("clusterresourceusages")
         )
-        pods = [one.object for one in self._pods.by_index(BY_NODE, meta.name(node)) if not one.is_terminal]
+        pods = [view.object for view in self._pods.by_index(BY_NODE, meta.name(node)) if not view.is_terminal]
         now = self._clock.now()
         measured = Measurement(node, pods, now)
         before, after = self._totals.get(meta.name(node), {}), _Totals()
@@ -139,7 +139,7 @@ class NodeUsage:
                 name: dict(_totals(pod, name, amounts, before, after, now)) for name, amounts in usage.items()
             }
             statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-            measured.started += sum((one.get("restartCount") or 0) + 1 for one in statuses)
+            measured.started += sum((run_status.get("restartCount") or 0) + 1 for run_status in statuses)
         self._totals[meta.name(node)] = after
         return measured
 
@@ -175,7 +175,7 @@ def _totals(
     started = started_at(pod, name) or now
     for resource, amount in amounts.items():
         key = (meta.uid(pod), name, resource)
-        known = before.get(key, _UsageTotal(0.0, started))
-        sum_ = known.amount + float(amount.number) * max((now - known.at).total_seconds(), 0.0)
+        previous = before.get(key, _UsageTotal(0.0, started))
+        sum_ = previous.amount + float(amount.number) * max((now - previous.at).total_seconds(), 0.0)
         after[key] = _UsageTotal(sum_, now)
         yield resource, sum_

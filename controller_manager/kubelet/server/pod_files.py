@@ -50,24 +50,28 @@ class PodFiles:
     ) -> FileSystem:
         """The present files of a running container; `restarts` is its run, if the pod's status does not have it yet."""
         shared = shared_volumes(pod, container)
-        for one in every_container(pod["spec"]):
-            if one is not container and shared & shared_volumes(pod, one):
-                await self._bring_up(pod, one)
+        for other in every_container(pod["spec"]):
+            if other is not container and shared & shared_volumes(pod, other):
+                await self._bring_up(pod, other)
         return await self._bring_up(pod, container, restarts)
 
     async def left_by_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """What a container of the pod found in its volumes when it began for the first time."""
         volumes: Volumes = {}
         shared = shared_volumes(pod, container)
-        for one in pod["spec"].get("initContainers") or () if shared else ():
-            if one["name"] == container["name"]:
+        for init_container in pod["spec"].get("initContainers") or () if shared else ():
+            if init_container["name"] == container["name"]:
                 break
-            if shared & shared_volumes(pod, one) and _may_write(pod, one) and (run := _run(pod, one)):
-                references = await self._references.load_shared(pod, one)
-                mounts = mounts_of(shared_mounts(pod, one, references), volumes)
-                files = FileSystem(files_of(pod, one, references), mounts=mounts, is_partial=True)
-                host = host_of(pod, one, references, run.started, files=files)
-                replay = LogReplay(main_process(pod, one, references, host), host, run.started)
+            if (
+                shared & shared_volumes(pod, init_container)
+                and _may_write(pod, init_container)
+                and (run := _run(pod, init_container))
+            ):
+                references = await self._references.load_shared(pod, init_container)
+                mounts = mounts_of(shared_mounts(pod, init_container, references), volumes)
+                files = FileSystem(files_of(pod, init_container, references), mounts=mounts, is_partial=True)
+                host = host_of(pod, init_container, references, run.started, files=files)
+                replay = LogReplay(main_process(pod, init_container, references, host), host, run.started)
                 await _catch_up(replay, files, run.finished or self._clock.now())
         return volumes
 
@@ -85,7 +89,7 @@ class PodFiles:
         if restarts is None:
             restarts = run.restarts if run else 0
         key = RunKey(meta.uid(pod), container["name"], restarts)
-        is_new = not self._container_files.knows(key)
+        is_new = not self._container_files.has_run(key)
         mounts = shared_mounts(pod, container, references)
         files = self._container_files.of(key, files_of(pod, container, references), mounts)
         if is_new:
@@ -100,7 +104,7 @@ class PodFiles:
         return files
 
     def _drop_replays(self) -> None:
-        for key in [key for key in self._replays if not self._container_files.knows(key)]:
+        for key in [key for key in self._replays if not self._container_files.has_run(key)]:
             self._replays.pop(key).close()
 
 

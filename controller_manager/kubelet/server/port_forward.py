@@ -180,9 +180,9 @@ async def _listen(socket: web.WebSocketResponse, channels: Sequence[_Channel]) -
 
 
 def _ports(texts: Sequence[str]) -> Sequence[int]:
-    found = [int_or_none(part) for text in texts for part in text.split(",")]
-    ports = [port for port in found if port is not None and 0 < port < 65536]
-    if not ports or len(ports) != len(found) or len(ports) > MAX_PORTS:
+    numbers = [int_or_none(part) for text in texts for part in text.split(",")]
+    ports = [port for port in numbers if port is not None and 0 < port < 65536]
+    if not ports or len(ports) != len(numbers) or len(ports) > MAX_PORTS:
         raise HttpError(400, 'query parameter "port" is required')
     return ports
 

@@ -71,12 +71,12 @@ async def _skip_body(stream: ByteStream, buffer: bytearray, headers: dict[str, s
         buffer.clear()
         return
     length = headers.get("content-length", "")
-    left = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
-    while left > 0:
-        skipped = min(left, len(buffer))
+    remaining = int(length) if length.isascii() and length.isdecimal() and len(length) < 16 else 0
+    while remaining > 0:
+        skipped = min(remaining, len(buffer))
         del buffer[:skipped]
-        left -= skipped
-        if left:
+        remaining -= skipped
+        if remaining:
             data = await stream.read(READ)
             if not data:
                 return

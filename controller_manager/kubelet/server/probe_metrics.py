@@ -32,33 +32,37 @@ def probe_metrics(
     pods: Iterable[ReadOnlyTree], now: datetime, counted: Callable[[ReadOnlyTree], Counted | None]
 ) -> Iterator[Family]:
     """`counted` returns what was counted of the processes of a pod; of other containers it is worked out."""
-    found = sorted(
+    entries = sorted(
         (_labels(pod, container, probe), meta.uid(pod), totals)
         for pod in pods
         for (container, probe), totals in _totals(pod, now, counted(pod) or {}).items()
     )
-    durations = [sample for labels, _, totals in found for sample in _histogram(dict(labels), totals)]
+    durations = [sample for labels, _, totals in entries for sample in _histogram(dict(labels), totals)]
     yield Family(_DURATION, "histogram", "[ALPHA] Duration in seconds for a probe response.", durations)
-    results = [value for labels, uid, totals in found for value in _results(labels, uid, totals)]
+    results = [value for labels, uid, totals in entries for value in _results(labels, uid, totals)]
     yield family_of("prober_probe_total", "counter", f"[BETA] {TOTAL}", results)
 
 
 def _totals(pod: ReadOnlyTree, now: datetime, counted: Counted) -> Counted:
     script = script_of(meta.annotations(pod))
-    known = {container for container, _ in counted}
-    found = dict(counted)
+    counted_names = {container for container, _ in counted}
+    all_totals = dict(counted)
     for container in _probed_containers(pod["spec"]):
         name = container["name"]
-        since = None if name in known else started_at(pod, name)
+        since = None if name in counted_names else started_at(pod, name)
         if since is not None:
             totals = simulated_totals(container, script, (now - since).total_seconds())
-            found |= {(name, probe): one for probe, one in totals.items()}
-    return found
+            all_totals |= {(name, probe): total for probe, total in totals.items()}
+    return all_totals
 
 
 def _probed_containers(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     yield from spec["containers"]
-    yield from (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
+    yield from (
+        container
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    )
 
 
 def _labels(pod: ReadOnlyTree, container: str, probe: Probe) -> tuple[tuple[str, str], ...]:

@@ -57,20 +57,20 @@ class ReferenceLoader:
         )
 
     async def _load(self, resource: AnyResource, namespace: str, names: set[str]) -> dict[str, ReadOnlyTree]:
-        found: dict[str, ReadOnlyTree] = {}
+        objects: dict[str, ReadOnlyTree] = {}
         for name in sorted(names):
             with suppress(NotFound):
-                found[name] = await self._client.get(resource, Key(namespace, name))
-        return found
+                objects[name] = await self._client.get(resource, Key(namespace, name))
+        return objects
 
     async def _services(self, namespace: str, *, links: bool) -> list[ReadOnlyTree]:
-        found: list[ReadOnlyTree] = []
+        services: list[ReadOnlyTree] = []
         with suppress(NotFound):
-            found.append(await self._client.get(SERVICES, Key("default", "kubernetes")))
+            services.append(await self._client.get(SERVICES, Key("default", "kubernetes")))
         if links:
-            listed = await self._client.list(SERVICES, namespace, limit=MAX_SERVICES)
-            found += [one for one in listed.items if meta.name(one) != "kubernetes"]
-        return found
+            service_list = await self._client.list(SERVICES, namespace, limit=MAX_SERVICES)
+            services += [service for service in service_list.items if meta.name(service) != "kubernetes"]
+        return services
 
     async def _token(self, pod: ReadOnlyTree, audience: str, seconds: int) -> str | None:
         account = Key(meta.namespace(pod), pod["spec"].get("serviceAccountName") or "default")

@@ -58,9 +58,9 @@ class SpdyStreams:
             self.complete.set()
 
     async def write(self, stream: int, data: bytes) -> None:
-        found = self._streams.get(stream)
-        if found is not None:
-            await found.write(data)
+        spdy_stream = self._streams.get(stream)
+        if spdy_stream is not None:
+            await spdy_stream.write(data)
 
     async def finish(self, status: bytes) -> None:
         with suppress(StreamsClosed):

@@ -42,17 +42,17 @@ def agnhost(process: Process) -> Run:
 
 def _options(process: Process, short: Mapping[str, str]) -> dict[str, str]:
     """`--name=value`, `--name value` and their short forms; a name without a value is true."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     name = ""
     for argument in process.arguments[1:]:
         if argument.startswith("-"):
             option, separator, value = argument.lstrip("-").partition("=")
             name = short.get(option, option)
-            found[name] = value if separator else "true"
+            options[name] = value if separator else "true"
             name = "" if separator else name
         elif name:
-            found[name], name = argument, ""
-    return found
+            options[name], name = argument, ""
+    return options
 
 
 def _print_arguments(process: Process) -> Run:

@@ -76,9 +76,11 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
             if not files.exists(path):
                 errors.append(f"{name}: No such file or directory")
                 continue
-            for one in files.walk(path):
-                entry = files.entry(one)
-                member = tarfile.TarInfo((name.lstrip("/").rstrip("/") + one.removeprefix(path)) or ".")
+            for member_path in files.walk(path):
+                entry = files.entry(member_path)
+                member = tarfile.TarInfo(
+                    (name.lstrip("/").rstrip("/") + member_path.removeprefix(path)) or "."
+                )
                 member.mode, member.mtime, member.size = (
                     entry.mode,
                     int(entry.modified),

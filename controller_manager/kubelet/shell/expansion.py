@@ -103,8 +103,8 @@ def _matching_files(process: Process, field: Sequence[tuple[str, bool]]) -> Sequ
     except FileError:
         return [text]
     pattern = text.rpartition("/")[2]
-    found = [name for name in names if fnmatchcase(name, pattern) and not name.startswith(".")]
-    return [join(folder, name) for name in found] or [text]
+    matches = [name for name in names if fnmatchcase(name, pattern) and not name.startswith(".")]
+    return [join(folder, name) for name in matches] or [text]
 
 
 def _value(shell: ShellState, part: Part) -> Expansion:

@@ -53,10 +53,14 @@ def ls(process: Process) -> Run:
         if len(names) > 1 and is_listed:
             yield write_text(f"{name}:\n")
         entries = [
-            one for one in children if not (is_listed and one.startswith(".")) or {"a", "A"} & options.keys()
+            child
+            for child in children
+            if not (is_listed and child.startswith(".")) or {"a", "A"} & options.keys()
         ]
         yield write_text(
-            "".join(_line(files, join(path, one) if is_listed else path, one, options) for one in entries)
+            "".join(
+                _line(files, join(path, child) if is_listed else path, child, options) for child in entries
+            )
         )
     return code
 
@@ -205,8 +209,8 @@ def find(process: Process) -> Run:
         if not process.host.files.exists(path):
             yield process.error(f"{name}: No such file or directory")
             return 1
-        for one in process.host.files.walk(path):
-            yield write_text(name + one.removeprefix(path) + "\n")
+        for child_path in process.host.files.walk(path):
+            yield write_text(name + child_path.removeprefix(path) + "\n")
     return 0
 
 

@@ -87,9 +87,9 @@ class FileSystem:
         return None
 
     def _mounted_for_change(self, path: str) -> "tuple[FileSystem, str] | None":
-        if not self._mounts or (found := self._find_mount(path)) is None:
+        if not self._mounts or (mount_and_path := self._find_mount(path)) is None:
             return None
-        mount, inner = found
+        mount, inner = mount_and_path
         if mount.read_only:
             raise FileError("Read-only file system")
         return mount.files, inner
@@ -117,14 +117,14 @@ class FileSystem:
     def entry(self, path: str) -> Entry:
         if self._mounts and (mounted := self._find_mount(path)) is not None:
             return mounted[0].files.entry(mounted[1])
-        found = self._entries.get(path)
-        if found is None:
+        entry = self._entries.get(path)
+        if entry is None:
             if self._is_below_file(path):
                 raise FileError("Not a directory")
             if self.may_exist(path):
                 return Entry(data=b"")
             raise NoSuchFile
-        return found
+        return entry
 
     def may_exist(self, path: str) -> bool:
         """Whether a path that has no entry may be in the image."""
@@ -181,12 +181,12 @@ class FileSystem:
             raise NoSuchFile
         if entry.is_directory and not recursive:
             raise FileError("Is a directory")
-        if any(self._entries[one].read_only for one in self.walk(path)) or path == "/":
+        if any(self._entries[entry_path].read_only for entry_path in self.walk(path)) or path == "/":
             raise FileError("Read-only file system")
-        for one in sorted(self.walk(path), key=len, reverse=True):
-            self._bytes -= len(self._entries.pop(one).data or b"")
-            self._children.pop(one, None)
-            self._children[dirname(one)].discard(basename(one))
+        for entry_path in sorted(self.walk(path), key=len, reverse=True):
+            self._bytes -= len(self._entries.pop(entry_path).data or b"")
+            self._children.pop(entry_path, None)
+            self._children[dirname(entry_path)].discard(basename(entry_path))
 
     def change_mode(self, path: str, mode: int) -> None:
         if (mounted := self._mounted_for_change(path)) is not None:
@@ -223,9 +223,9 @@ class FileSystem:
         """The path, and all that is below it, each directory before what it contains."""
         waiting = [path]
         while waiting:
-            one = waiting.pop()
-            yield one
-            waiting += [join(one, name) for name in sorted(self._names(one), reverse=True)]
+            current = waiting.pop()
+            yield current
+            waiting += [join(current, name) for name in sorted(self._names(current), reverse=True)]
 
     def _is_below_file(self, path: str) -> bool:
         above = dirname(path)
@@ -244,8 +244,8 @@ class FileSystem:
             above = dirname(above)
         if missing and read_only:
             self._check_writable(missing[-1], None)
-        for one in reversed(missing):
-            self._set(one, Entry(mode=0o755))
+        for folder in reversed(missing):
+            self._set(folder, Entry(mode=0o755))
 
     def _check_writable(self, path: str, old: Entry | None) -> None:
         parent = self._entries.get(dirname(path))

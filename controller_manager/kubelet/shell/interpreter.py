@@ -103,8 +103,8 @@ class Shell:
                 return self._variable(name)
 
     def _variable(self, name: str) -> str | None:
-        found = self._variables.get(name)
-        return self._exported.get(name) if found is None else found
+        value = self._variables.get(name)
+        return self._exported.get(name) if value is None else value
 
     def arguments(self) -> Sequence[str]:
         return self._arguments[1:]

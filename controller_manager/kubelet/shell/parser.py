@@ -241,10 +241,10 @@ class _Parser:
         return Simple(tuple(assignments), tuple(words), tuple(redirects))
 
     def _redirects(self) -> Sequence[Redirect]:
-        found = []
+        redirects = []
         while (redirect := self._redirect()) is not None:
-            found.append(redirect)
-        return tuple(found)
+            redirects.append(redirect)
+        return tuple(redirects)
 
     def _redirect(self) -> Redirect | None:
         self._skip_blanks()
@@ -296,9 +296,9 @@ class _Parser:
         end = self._text.find(mark, self.at + 1)
         if end < 0:
             raise ShellSyntaxError("unterminated quoted string")
-        found = self._text[self.at + 1 : end]
+        content = self._text[self.at + 1 : end]
         self.at = end + 1
-        return found
+        return content
 
     def _double_quoted(self) -> Sequence[Part]:
         self.at += 1

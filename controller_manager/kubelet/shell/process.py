@@ -107,8 +107,8 @@ class Process(Struct, kw_only=True):
 
     def path(self, text: str) -> str:
         """Return a path from the root."""
-        found = normpath(join(self.directory, text))
-        return found.replace("//", "/", 1) if found.startswith("//") else found
+        full_path = normpath(join(self.directory, text))
+        return full_path.replace("//", "/", 1) if full_path.startswith("//") else full_path
 
     def error(self, text: str) -> Output:
         return Output(2, f"{self.name}: {text}\n".encode("utf-8", "surrogateescape"))

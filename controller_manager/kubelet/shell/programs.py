@@ -84,22 +84,27 @@ def date(process: Process) -> Run:
 
 
 def _format(now: datetime, form: str) -> str:
-    known = {"s": f"{int(now.timestamp())}", "N": f"{now.microsecond * 1000:09}", "Z": "UTC", "z": "+0000"}
-    known |= {
+    directives = {
+        "s": f"{int(now.timestamp())}",
+        "N": f"{now.microsecond * 1000:09}",
+        "Z": "UTC",
+        "z": "+0000",
+    }
+    directives |= {
         "F": f"{now:%Y-%m-%d}",
         "T": f"{now:%H:%M:%S}",
         "n": "\n",
         "%": "%",
         "3N": f"{now.microsecond // 1000:03}",
     }
-    known |= {letter: now.strftime(f"%{letter}") for letter in "aAbBdeHIjmMpSuwyYDRc"}
+    directives |= {letter: now.strftime(f"%{letter}") for letter in "aAbBdeHIjmMpSuwyYDRc"}
     text, rest = "", form
     while rest:
         before, sign, rest = rest.partition("%")
         text += before
         if sign:
-            name = next((key for key in (rest[:2], rest[:1]) if key in known), "")
-            text += known.get(name, "%")
+            name = next((key for key in (rest[:2], rest[:1]) if key in directives), "")
+            text += directives.get(name, "%")
             rest = rest[len(name) :]
     return text
 
@@ -120,9 +125,9 @@ def env(process: Process) -> Run:
 def printenv(process: Process) -> Run:
     if not process.arguments:
         return (yield from env(process))
-    found = [process.environment[name] for name in process.arguments if name in process.environment]
-    yield write_text("".join(f"{value}\n" for value in found))
-    return int(len(found) < len(process.arguments))
+    values = [process.environment[name] for name in process.arguments if name in process.environment]
+    yield write_text("".join(f"{value}\n" for value in values))
+    return int(len(values) < len(process.arguments))
 
 
 def hostname(process: Process) -> Run:
@@ -175,9 +180,9 @@ def uname(process: Process) -> Run:
 
 
 def program_paths(process: Process) -> Run:
-    known = [name for name in process.arguments if name in process.host.programs]
-    yield write_text("".join(f"/bin/{name}\n" for name in known))
-    return int(len(known) < len(process.arguments))
+    names = [name for name in process.arguments if name in process.host.programs]
+    yield write_text("".join(f"/bin/{name}\n" for name in names))
+    return int(len(names) < len(process.arguments))
 
 
 def sequence(process: Process) -> Run:
@@ -193,8 +198,8 @@ def sequence(process: Process) -> Run:
     number = first
     while number <= last if step > 0 else number >= last:
         until = range(number, number + 100 * step, step)
-        block = [one for one in until if (one <= last if step > 0 else one >= last)]
-        yield write_text("".join(f"{one}\n" for one in block))
+        block = [item for item in until if (item <= last if step > 0 else item >= last)]
+        yield write_text("".join(f"{item}\n" for item in block))
         number += 100 * step
     return 0
 

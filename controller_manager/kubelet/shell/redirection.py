@@ -82,8 +82,8 @@ class RedirectedFiles:
             return
         path = self._process.path(target)
         place: int | str = _DESCRIPTORS.get(path, path)
-        for one in (1, 2) if operator == "&>" else (descriptor,):
-            self._targets[one] = place
+        for target_descriptor in (1, 2) if operator == "&>" else (descriptor,):
+            self._targets[target_descriptor] = place
         if isinstance(place, str) and place != _NOWHERE:
             self.changes += 1
             self._write(place, b"", append=operator == ">>")

@@ -136,9 +136,9 @@ def printf(process: Process) -> Run:
         return f"%{flags}{width}{point}{'d' if kind in 'diu' else kind}" % (number or 0)
 
     while True:
-        left = len(values)
+        previous_count = len(values)
         yield write_text(_DIRECTIVE.sub(replace, form))
-        if not values or len(values) == left:
+        if not values or len(values) == previous_count:
             return code
 
 
@@ -216,9 +216,9 @@ def cut(process: Process) -> Run:
     for line in data.decode("utf-8", "replace").splitlines():
         parts = list(line) if "c" in options else line.split(mark)
         chosen = [
-            one
+            part
             for first, dash, last in ranges
-            for one in parts[
+            for part in parts[
                 (int_or_none(first or "1") or 1) - 1 : (
                     int_or_none(last) if last else None if dash else int_or_none(first)
                 )
@@ -294,9 +294,11 @@ def base64_text(process: Process) -> Run:
             yield process.error("invalid input")
             return 1
         return 0
-    whole = base64.b64encode(data)
-    width = int_or_none(options.get("w", "76")) or len(whole) or 1
-    yield Output(1, b"".join(whole[at : at + width] + b"\n" for at in range(0, len(whole), width)))
+    encoded_data = base64.b64encode(data)
+    width = int_or_none(options.get("w", "76")) or len(encoded_data) or 1
+    yield Output(
+        1, b"".join(encoded_data[at : at + width] + b"\n" for at in range(0, len(encoded_data), width))
+    )
     return 0
 
 

@@ -79,17 +79,17 @@ class _Fields:
         if not isinstance(tree, Mapping):
             raise StageError(f"{path}: must be an object")
         self._path = path
-        self._left = dict(tree)
+        self._remaining = dict(tree)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if self._left and failed is None:
-            raise StageError(f"{self._path}.{next(iter(self._left))}: is not supported")
+        if self._remaining and failed is None:
+            raise StageError(f"{self._path}.{next(iter(self._remaining))}: is not supported")
 
     def take(self, name: str, default: Any = None) -> Any:
-        value = self._left.pop(name, None)
+        value = self._remaining.pop(name, None)
         return default if value is None else value
 
     def path(self, name: str) -> str:
@@ -105,7 +105,7 @@ class _Fields:
         """An object of strings, such as labels."""
         value = self.take(name, {})
         if not isinstance(value, dict) or not all(
-            isinstance(one, str) for pair in value.items() for one in pair
+            isinstance(text, str) for pair in value.items() for text in pair
         ):
             raise StageError(f"{self.path(name)}: must be an object of strings")
         return value
@@ -189,8 +189,8 @@ def _selector(
         labels, annotations = fields.texts("matchLabels"), fields.texts("matchAnnotations")
         path = fields.path("matchExpressions")
         expressions = fields.items("matchExpressions")
-    found = [_requirement(f"{path}[{at}]", expression) for at, expression in enumerate(expressions)]
-    return labels, annotations, tuple(found)
+    requirements = [_requirement(f"{path}[{at}]", expression) for at, expression in enumerate(expressions)]
+    return labels, annotations, tuple(requirements)
 
 
 def _requirement(field_path: str, tree: Any) -> Requirement:
@@ -215,8 +215,8 @@ def _steps(spec: _Fields) -> tuple[StageStep, ...]:
         other_steps = [step for step in steps if not isinstance(step, DeleteStep)]
         patches = fields.items("patches")
         for at, patch in enumerate(patches):
-            with _Fields(fields.path(f"patches[{at}]"), patch) as one:
-                other_steps.append(_patch(one))
+            with _Fields(fields.path(f"patches[{at}]"), patch) as entry:
+                other_steps.append(_patch(entry))
         template = fields.text("statusTemplate")
         subresource = fields.text("statusSubresource", "status")
         _refuse(fields, "statusPatchAs")
@@ -226,15 +226,15 @@ def _steps(spec: _Fields) -> tuple[StageStep, ...]:
             other_steps.append(
                 PatchStep(template=parsed, root="status", subresource=subresource, kind="strategic")
             )
-    listed: list[StageStep] = [*other_steps, *(step for step in steps if isinstance(step, DeleteStep))]
+    all_steps: list[StageStep] = [*other_steps, *(step for step in steps if isinstance(step, DeleteStep))]
     path = spec.path("steps")
     for at, tree in enumerate(spec.items("steps")):
-        with _Fields(f"{path}[{at}]", tree) as one:
-            listed += _step(one)
-            if patch := one.take("patch"):
+        with _Fields(f"{path}[{at}]", tree) as entry:
+            all_steps += _step(entry)
+            if patch := entry.take("patch"):
                 with _Fields(f"{path}[{at}].patch", patch) as fields:
-                    listed.append(_patch(fields))
-    return tuple(listed)
+                    all_steps.append(_patch(fields))
+    return tuple(all_steps)
 
 
 def _step(fields: _Fields) -> list[StageStep]:
@@ -258,8 +258,8 @@ def _step(fields: _Fields) -> list[StageStep]:
 def _values(fields: _Fields, name: str) -> tuple[str, ...]:
     values = []
     for at, item in enumerate(fields.items(name)):
-        with _Fields(fields.path(f"{name}[{at}]"), item) as one:
-            values.append(one.text("value"))
+        with _Fields(fields.path(f"{name}[{at}]"), item) as entry:
+            values.append(entry.text("value"))
     return tuple(values)
 
 

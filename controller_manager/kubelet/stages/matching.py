@@ -68,9 +68,9 @@ def choose(stages: Sequence[Stage], obj: ReadOnlyTree, random: Random) -> Stage 
     A stage whose weight in the object is invalid is left out, unless all are.
     """
     weights = [_weight(stage, obj) for stage in stages]
-    known = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
-    heavy = [(stage, weight) for stage, weight in known if weight > 0]
-    drawn = heavy or [(stage, 1) for stage, _ in known] or [(stage, 1) for stage in stages]
+    weighted = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
+    heavy = [(stage, weight) for stage, weight in weighted if weight > 0]
+    drawn = heavy or [(stage, 1) for stage, _ in weighted] or [(stage, 1) for stage in stages]
     if len(drawn) <= 1:
         return drawn[0][0] if drawn else None
     mark = fraction(random) * sum(weight for _, weight in drawn)

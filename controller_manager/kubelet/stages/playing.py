@@ -48,7 +48,7 @@ def _write(step: PatchStep, obj: ReadOnlyTree, environment: Environment) -> Sequ
     if rendered is None:
         return []
     if step.kind == "json":
-        if not isinstance(rendered, list) or not all(_is_operation(one) for one in rendered):
+        if not isinstance(rendered, list) or not all(_is_operation(operation) for operation in rendered):
             raise TemplateError("the rendered template is not a list of JSON patch operations")
         operations = [
             {**operation, "path": _join_path(step.root, operation["path"])} for operation in rendered

@@ -57,11 +57,11 @@ class _Parser:
         tokens, at = [], 0
         stripped = text.rstrip()
         while at < len(stripped):
-            found = _TOKEN.match(stripped, at)
-            if found is None:
+            match = _TOKEN.match(stripped, at)
+            if match is None:
                 raise self._unsupported_error(stripped[at:].lstrip())
-            tokens.append(found[0].strip())
-            at = found.end()
+            tokens.append(match[0].strip())
+            at = match.end()
         return tokens
 
     def _unsupported_error(self, construct: str) -> StageError:
@@ -223,8 +223,8 @@ def _always(value: Any) -> Filter:
 def _equality(sign: str, left: Filter, right: Filter) -> Filter:
     def run(value: Any) -> Iterator[Any]:
         for other in right(value):
-            for one in left(value):
-                yield (one == other) is (sign == "==")
+            for operand in left(value):
+                yield (operand == other) is (sign == "==")
 
     return run
 
@@ -233,8 +233,8 @@ def _logical(word: str, left: Filter, right: Filter) -> Filter:
     decided = word == "or"
 
     def run(value: Any) -> Iterator[Any]:
-        for one in left(value):
-            if (one not in (None, False)) is decided:
+        for operand in left(value):
+            if (operand not in (None, False)) is decided:
                 yield decided
             else:
                 for other in right(value):

@@ -46,10 +46,10 @@ class StageRunner:
         self._environment = environment
         self._clock = clock
         self._random = random
-        self._chosen: dict[Key, _ChosenStage] = {}
+        self._chosen_stages: dict[Key, _ChosenStage] = {}
 
     def forget(self, key: Key) -> None:
-        self._chosen.pop(key, None)
+        self._chosen_stages.pop(key, None)
 
     async def run(self, key: Key, obj: ReadOnlyTree) -> timedelta | None:
         """Execute what is due; returns when to requeue."""
@@ -60,10 +60,10 @@ class StageRunner:
             wait = chosen.due - self._clock.now()
             if wait > timedelta(0):
                 return wait
-            left = await self._play(key, obj, chosen.stage)
-            if left is None or not chosen.stage.immediate_next_stage:
+            result = await self._play(key, obj, chosen.stage)
+            if result is None or not chosen.stage.immediate_next_stage:
                 return None
-            obj = left
+            obj = result
         LOG.warning(
             "%s: %d consecutive stages have immediateNextStage: the cycle is stopped", key, MOST_IMMEDIATE
         )
@@ -71,14 +71,14 @@ class StageRunner:
 
     def _choose(self, key: Key, obj: ReadOnlyTree) -> _ChosenStage | None:
         possible = stages_at(self._stages, obj)
-        chosen = self._chosen.pop(key, None)
+        chosen = self._chosen_stages.pop(key, None)
         if chosen is None or chosen.uid != meta.uid(obj) or chosen.stage not in possible:
             stage = choose(possible, obj, self._random)
             if stage is None:
                 return None
             now = self._clock.now()
             chosen = _ChosenStage(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
-        self._chosen[key] = chosen
+        self._chosen_stages[key] = chosen
         return chosen
 
     async def _play(self, key: Key, obj: ReadOnlyTree, stage: Stage) -> ReadOnlyTree | None:
@@ -88,6 +88,6 @@ class StageRunner:
             # It would fail again, so the object stays as it is until it changes.
             LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack does not show the template
             return None
-        left = await self._status_writer.execute(key, obj, effects)
-        self._chosen.pop(key, None)
-        return left
+        result = await self._status_writer.execute(key, obj, effects)
+        self._chosen_stages.pop(key, None)
+        return result

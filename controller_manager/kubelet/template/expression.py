@@ -73,22 +73,22 @@ class Tokens:
     """The tokens of one action, each with its sort."""
 
     text: str
-    left: list[tuple[str, str]] = field(init=False)
+    remaining: list[tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left, at, text = [], 0, self.text.rstrip()
+        self.remaining, at, text = [], 0, self.text.rstrip()
         while at < len(text):
-            found = _TOKEN.match(text, at)
-            if found is None or found.lastgroup is None:
+            match = _TOKEN.match(text, at)
+            if match is None or match.lastgroup is None:
                 raise TemplateError(f"{text[at:].strip()!r} is not supported")
-            self.left.append((found.lastgroup, found[found.lastgroup]))
-            at = found.end()
+            self.remaining.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
 
     def peek(self, at: int = 0) -> tuple[str, str]:
-        return self.left[at] if at < len(self.left) else ("end", "")
+        return self.remaining[at] if at < len(self.remaining) else ("end", "")
 
     def take(self) -> tuple[str, str]:
-        return self.left.pop(0) if self.left else ("end", "")
+        return self.remaining.pop(0) if self.remaining else ("end", "")
 
     def skip(self, text: str) -> bool:
         """Take the token if it is this one."""
@@ -98,8 +98,8 @@ class Tokens:
         return True
 
     def finish(self) -> None:
-        if self.left:
-            raise TemplateError(f"unexpected {self.left[0][1]!r} in {self.text.strip()!r}")
+        if self.remaining:
+            raise TemplateError(f"unexpected {self.remaining[0][1]!r} in {self.text.strip()!r}")
 
 
 def parse_pipeline(tokens: Tokens) -> Expression:
@@ -153,7 +153,7 @@ def _number(text: str) -> int | float:
 def _unquote(token: str) -> str:
     if token[0] == "`":
         return token[1:-1]
-    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), token[1:-1])
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), token[1:-1])
 
 
 def _constant(value: Any) -> Expression:
@@ -165,10 +165,10 @@ def _fields(value: Expression, path: Sequence[str]) -> Expression:
         return value
 
     def read(scope: Scope) -> Any:
-        found = value(scope)
+        result = value(scope)
         for name in path:
-            found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+            result = result.get(name) if isinstance(result, Mapping) else None
+        return result
 
     return read
 

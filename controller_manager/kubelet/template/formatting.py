@@ -38,8 +38,8 @@ def go_string(value: Any) -> str:
 def sprintf(template: str, *arguments: Any) -> str:
     remaining = list(arguments)
 
-    def format_value(found: re.Match[str]) -> str:
-        flags, width, precision, verb = found.groups()
+    def format_value(match: re.Match[str]) -> str:
+        flags, width, precision, verb = match.groups()
         if verb == "%":
             return "%"
         if not verb:
@@ -100,7 +100,7 @@ def _hexadecimal(value: str, _: str, __: str | None) -> str:
     return value.encode().hex()
 
 
-def _whole(base: str) -> Callable[[int, str, str | None], str]:
+def _integer_formatter(base: str) -> Callable[[int, str, str | None], str]:
     def format_value(value: int, flags: str, precision: str | None) -> str:
         digits = format(abs(value), base).rjust(int(precision or 0), "0")
         return _sign(value < 0, flags) + digits
@@ -138,12 +138,12 @@ _VERBS: Final[Sequence[tuple[frozenset[type], _Verbs]]] = (
     (
         frozenset({int}),
         {
-            "d": _whole("d"),
-            "v": _whole("d"),
-            "x": _whole("x"),
-            "X": _whole("X"),
-            "o": _whole("o"),
-            "b": _whole("b"),
+            "d": _integer_formatter("d"),
+            "v": _integer_formatter("d"),
+            "x": _integer_formatter("x"),
+            "X": _integer_formatter("X"),
+            "o": _integer_formatter("o"),
+            "b": _integer_formatter("b"),
             "c": _character,
             "U": lambda value, _, __: f"U+{value:04X}",
         },

@@ -136,9 +136,9 @@ class _Parser(Struct):
 
         def run(scope: Scope, out: list[str]) -> None:
             inner = scope.inner(scope.dot)
-            found = value(inner)
-            if found:
-                _run(body, inner.inner(found), out)
+            result = value(inner)
+            if result:
+                _run(body, inner.inner(result), out)
             else:
                 _run(other, inner, out)
 
@@ -168,7 +168,7 @@ class _Parser(Struct):
         if ending.take() == ("word", "end"):
             ending.finish()
             return body, ()
-        if not ending.left:
+        if not ending.remaining:
             other, last = self.block()
             if last is None or last.take() != ("word", "end"):
                 raise TemplateError("an {{ else }} has no {{ end }}")
@@ -187,7 +187,7 @@ class _Parser(Struct):
 
     def _template(self, tokens: Tokens) -> Node:
         name = _name(tokens)
-        value: Expression = parse_pipeline(tokens) if tokens.left else lambda _: None
+        value: Expression = parse_pipeline(tokens) if tokens.remaining else lambda _: None
         tokens.finish()
 
         def run(scope: Scope, out: list[str]) -> None:
@@ -246,12 +246,12 @@ def _parse_binding(tokens: Tokens) -> Expression:
         return value
 
     def bind(scope: Scope) -> Any:
-        found = value(scope)
+        result = value(scope)
         if declares:
-            scope.variables[name] = found
+            scope.variables[name] = result
         else:
-            scope.assign(name, found)
-        return found
+            scope.assign(name, result)
+        return result
 
     return bind
 

@@ -77,7 +77,9 @@ class Search(Struct, eq=False):
             return False
 
     def _check_size(self, claim: int, requests: Sequence[Sequence[Alternative]]) -> None:
-        least = sum(min(self._count(claim, one) for one in alternatives) for alternatives in requests)
+        least = sum(
+            min(self._count(claim, alternative) for alternative in alternatives) for alternatives in requests
+        )
         if least > MOST_DEVICES:
             problem = f"number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
             raise AllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
@@ -92,7 +94,7 @@ class Search(Struct, eq=False):
                 about = f"claim {Key.of(self.claims[claim])}, request {alternative.name}"
                 problem = f"asks for all devices, but resource pool {pool.name} is currently {state}"
                 raise AllocationError(f"{about}: {problem}")
-        return sum(self._is_selectable(claim, alternative, one) for one in self._all_devices())
+        return sum(self._is_selectable(claim, alternative, device) for device in self._all_devices())
 
     def _claim(self, claim: int) -> bool:
         return claim == len(self.claims) or self._request(claim, 0)
@@ -110,13 +112,15 @@ class Search(Struct, eq=False):
             return False
         return self._devices(claim, request, alternative, count, 0)
 
-    def _devices(self, claim: int, request: int, alternative: Alternative, left: int, start: int) -> bool:
+    def _devices(
+        self, claim: int, request: int, alternative: Alternative, remaining: int, start: int
+    ) -> bool:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise _TooManySteps
-        if left == 0:
+        if remaining == 0:
             return self._request(claim, request + 1)
-        if len(self.results[claim]) + left > MOST_DEVICES:
+        if len(self.results[claim]) + remaining > MOST_DEVICES:
             return False
         devices = self._all_devices()
         for place in range(start, len(devices)):
@@ -126,7 +130,7 @@ class Search(Struct, eq=False):
             if not self._is_selectable(claim, alternative, device):
                 continue
             if self._take(claim, alternative, device):
-                if self._devices(claim, request, alternative, left - 1, place + 1):
+                if self._devices(claim, request, alternative, remaining - 1, place + 1):
                     return True
                 self._give_back(claim)
             if alternative.takes_all:
@@ -138,7 +142,7 @@ class Search(Struct, eq=False):
 
     def _is_taken(self, claim: int, alternative: Alternative, device: Device) -> bool:
         if alternative.has_admin_access:
-            return any(one.device.id == device.id for one in self.results[claim])
+            return any(result.device.id == device.id for result in self.results[claim])
         return device.id in self.in_use or device.id in self._allocated
 
     def _is_selectable(self, claim: int, alternative: Alternative, device: Device) -> bool:
@@ -166,12 +170,12 @@ class Search(Struct, eq=False):
 
     def _give_back(self, claim: int) -> None:
         device = self.results[claim].pop().device
-        if not any(one.device.id == device.id for results in self.results for one in results):
+        if not any(result.device.id == device.id for results in self.results for result in results):
             self._allocated.discard(device.id)
 
 
 def _selectors(spec: ReadOnlyTree) -> Iterator[str]:
-    return (one["cel"]["expression"] for one in spec.get("selectors") or ())
+    return (selector["cel"]["expression"] for selector in spec.get("selectors") or ())
 
 
 def _are_held(about: str, expressions: Iterator[str], driver: str, device: ReadOnlyTree) -> bool:
@@ -187,7 +191,7 @@ def _are_held(about: str, expressions: Iterator[str], driver: str, device: ReadO
 def _tolerates(alternative: Alternative, device: Device) -> bool:
     tolerations = alternative.spec.get("tolerations") or ()
     return all(
-        any(tolerates_taint(one, taint) for one in tolerations)
+        any(tolerates_taint(toleration, taint) for toleration in tolerations)
         for taint in device.tree.get("taints") or ()
         if taint.get("effect") in _PREVENTING
     )
@@ -201,8 +205,14 @@ def _holds(constraint: ReadOnlyTree, chosen: _ChosenDevice, others: Sequence[_Ch
     value = _attribute(chosen.device, attribute)
     if value is None:
         return False
-    values = [_attribute(one.device, attribute) for one in others if _is_about(constraint, one.alternative)]
-    return value not in values if "distinctAttribute" in constraint else all(one == value for one in values)
+    values = [
+        _attribute(other.device, attribute) for other in others if _is_about(constraint, other.alternative)
+    ]
+    return (
+        value not in values
+        if "distinctAttribute" in constraint
+        else all(other_value == value for other_value in values)
+    )
 
 
 def _is_about(constraint: ReadOnlyTree, alternative: Alternative) -> bool:
@@ -214,10 +224,10 @@ def _attribute(device: Device, name: str) -> Mapping[str, Any] | None:
     """By its whole name, or by the part behind the domain where that is the driver's."""
     attributes = device.tree.get("attributes") or {}
     domain, _, identifier = name.rpartition("/")
-    found: Mapping[str, Any] | None = attributes.get(name)
-    if found is None and domain == device.id.driver:
-        found = attributes.get(identifier)
-    return found
+    attribute: Mapping[str, Any] | None = attributes.get(name)
+    if attribute is None and domain == device.id.driver:
+        attribute = attributes.get(identifier)
+    return attribute
 
 
 # --- the result, as a claim's status has it
@@ -225,7 +235,7 @@ def _attribute(device: Device, name: str) -> Mapping[str, Any] | None:
 
 def allocation_of(search: Search, claim: int, node: str, now: str) -> dict[str, Any]:
     chosen = search.results[claim]
-    devices: dict[str, Any] = {"results": [_result(one) for one in chosen]}
+    devices: dict[str, Any] = {"results": [_result(chosen_device) for chosen_device in chosen]}
     if config := [*_config(search.claims[claim], chosen)]:
         devices["config"] = config
     selector = _node_selector(chosen, node)
@@ -237,12 +247,12 @@ def allocation_of(search: Search, claim: int, node: str, now: str) -> dict[str, 
 
 
 def _result(chosen: _ChosenDevice) -> dict[str, Any]:
-    spec, found = chosen.alternative.spec, chosen.device.id
+    spec, device_id = chosen.alternative.spec, chosen.device.id
     result = {
         "request": chosen.alternative.name,
-        "driver": found.driver,
-        "pool": found.pool,
-        "device": found.device,
+        "driver": device_id.driver,
+        "pool": device_id.pool,
+        "device": device_id.device,
     }
     more = {"adminAccess": spec.get("adminAccess"), "tolerations": spec.get("tolerations")}
     return {**result, **{name: value for name, value in more.items() if value}}
@@ -250,13 +260,13 @@ def _result(chosen: _ChosenDevice) -> dict[str, Any]:
 
 def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[dict[str, Any]]:
     """The classes' first, each once for all of its requests."""
-    used = {id(one.alternative): one.alternative for one in chosen}.values()
-    classes = {meta.name(one.device_class): one.device_class for one in used}
+    used = {id(chosen_device.alternative): chosen_device.alternative for chosen_device in chosen}.values()
+    classes = {meta.name(alternative.device_class): alternative.device_class for alternative in used}
     for name, device_class in classes.items():
-        requests = [one.name for one in used if meta.name(one.device_class) == name]
+        requests = [alternative.name for alternative in used if meta.name(alternative.device_class) == name]
         for config in device_class["spec"].get("config") or ():
             yield {"source": "FromClass", "requests": requests, **config}
-    names = {name for one in used for name in (one.base, one.name)}
+    names = {name for alternative in used for name in (alternative.base, alternative.name)}
     for config in claim["spec"]["devices"].get("config") or ():
         if not config.get("requests") or names & {*config["requests"]}:
             yield {"source": "FromClaim", **config}
@@ -264,14 +274,18 @@ def _config(claim: ReadOnlyTree, chosen: Sequence[_ChosenDevice]) -> Iterator[di
 
 def _node_selector(chosen: Sequence[_ChosenDevice], node: str) -> dict[str, Any] | None:
     term: dict[str, list[Any]] = {}
-    for one in chosen:
-        place = one.device.place
+    for chosen_device in chosen:
+        place = chosen_device.device.place
         if place.get("nodeName"):
             fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
             return {"nodeSelectorTerms": [{"matchFields": fields}]}
-        for found in (place.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
+        for selector_term in (place.get("nodeSelector") or {}).get("nodeSelectorTerms") or ():
             for name in ("matchFields", "matchExpressions"):
-                listed = term.setdefault(name, [])
-                listed += [one for one in found.get(name) or () if one not in listed]
-    filled = {name: listed for name, listed in term.items() if listed}
+                requirements = term.setdefault(name, [])
+                requirements += [
+                    requirement
+                    for requirement in selector_term.get(name) or ()
+                    if requirement not in requirements
+                ]
+    filled = {name: requirements for name, requirements in term.items() if requirements}
     return {"nodeSelectorTerms": [filled]} if filled else None

@@ -52,9 +52,9 @@ class DeviceSnapshot(Struct, frozen=True, kw_only=True):
 
 def device_ids(allocated: ReadOnlyTree) -> Iterator[DeviceId]:
     """Devices with admin access stay free for others."""
-    for one in (allocated.get("devices") or {}).get("results") or ():
-        if not one.get("adminAccess"):
-            yield DeviceId(one["driver"], one["pool"], one["device"])
+    for result in (allocated.get("devices") or {}).get("results") or ():
+        if not result.get("adminAccess"):
+            yield DeviceId(result["driver"], result["pool"], result["device"])
 
 
 def waits_for_claims(pod: PodView, claims: Lister[ReadOnlyTree]) -> bool:
@@ -67,9 +67,9 @@ def waits_for_claims(pod: PodView, claims: Lister[ReadOnlyTree]) -> bool:
 
 
 def claims_of(pod: PodView, claims: Lister[ReadOnlyTree]) -> Sequence[ReadOnlyTree]:
-    names = (claim_name(pod, one) for one in pod_claims(pod))
-    found = (claims.get(pod.key.namespace, name) for name in dict.fromkeys(names) if name is not None)
-    return [claim for claim in found if claim is not None]
+    names = (claim_name(pod, pod_claim) for pod_claim in pod_claims(pod))
+    candidates = (claims.get(pod.key.namespace, name) for name in dict.fromkeys(names) if name is not None)
+    return [claim for claim in candidates if claim is not None]
 
 
 def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Refusal:
@@ -86,10 +86,10 @@ def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Refusal:
             )
     requests = []
     for claim in waiting:
-        found = _requests(claim, devices.classes)
-        if isinstance(found, Refusal):
-            return found
-        requests.append(found)
+        alternatives = _requests(claim, devices.classes)
+        if isinstance(alternatives, Refusal):
+            return alternatives
+        requests.append(alternatives)
     return _check_of(claims, waiting, requests, devices)
 
 
@@ -122,13 +122,17 @@ def allocate(
     pod: PodView, node: ReadOnlyTree, devices: DeviceSnapshot, now: str
 ) -> Mapping[str, dict[str, Any]]:
     """The allocations of the pod's claims that have none, by the claims' uids, on a node that was found to do."""
-    waiting = [one for one in claims_of(pod, devices.claims) if allocation(one) is None]
-    requests = [found for one in waiting if not isinstance(found := _requests(one, devices.classes), Refusal)]
+    waiting = [claim for claim in claims_of(pod, devices.claims) if allocation(claim) is None]
+    requests = [
+        alternatives
+        for claim in waiting
+        if not isinstance(alternatives := _requests(claim, devices.classes), Refusal)
+    ]
     search = _search(waiting, requests, node, devices)
     if not search.run():
         raise AllocationError("the devices are gone")
     name = meta.name(node)
-    return {meta.uid(one): allocation_of(search, number, name, now) for number, one in enumerate(waiting)}
+    return {meta.uid(claim): allocation_of(search, number, name, now) for number, claim in enumerate(waiting)}
 
 
 def _search(
@@ -144,7 +148,7 @@ def _search(
 def _requests(
     claim: ReadOnlyTree, classes: Lister[ReadOnlyTree]
 ) -> Sequence[Sequence[Alternative]] | Refusal:
-    found = []
+    requests = []
     for request in (claim["spec"].get("devices") or {}).get("requests") or ():
         specs = [("", request["exactly"])] if "exactly" in request else _subrequests(request)
         alternatives = []
@@ -157,9 +161,9 @@ def _requests(
             alternatives.append(
                 Alternative(base=request["name"], sub=sub, spec=spec, device_class=device_class)
             )
-        found.append(alternatives)
-    return found
+        requests.append(alternatives)
+    return requests
 
 
 def _subrequests(request: ReadOnlyTree) -> list[tuple[str, ReadOnlyTree]]:
-    return [(one["name"], one) for one in request.get("firstAvailable") or ()]
+    return [(subrequest["name"], subrequest) for subrequest in request.get("firstAvailable") or ()]

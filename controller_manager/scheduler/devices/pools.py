@@ -47,27 +47,33 @@ class Pool(Struct, frozen=True):
 def gather(slices: Iterable[ReadOnlyTree], node: ReadOnlyTree) -> list[Pool]:
     """By the names of drivers and pools. Slices of older generations count for nothing."""
     by_pool: defaultdict[tuple[str, str], list[ReadOnlyTree]] = defaultdict(list)
-    for one in slices:
-        spec = one["spec"]
-        by_pool[spec["driver"], spec["pool"]["name"]].append(one)
-    pools = [_pool(key, found, node) for key, found in sorted(by_pool.items())]
+    for resource_slice in slices:
+        spec = resource_slice["spec"]
+        by_pool[spec["driver"], spec["pool"]["name"]].append(resource_slice)
+    pools = [_pool(key, pool_slices, node) for key, pool_slices in sorted(by_pool.items())]
     return [pool for pool in pools if pool.devices or not pool.is_usable]
 
 
 def _pool(key: tuple[str, str], slices: list[ReadOnlyTree], node: ReadOnlyTree) -> Pool:
-    newest = max(one["spec"]["pool"].get("generation", 0) for one in slices)
-    current = [one for one in slices if one["spec"]["pool"].get("generation", 0) == newest]
+    newest = max(resource_slice["spec"]["pool"].get("generation", 0) for resource_slice in slices)
+    current = [
+        resource_slice
+        for resource_slice in slices
+        if resource_slice["spec"]["pool"].get("generation", 0) == newest
+    ]
     current.sort(key=meta.name)
-    devices = [device for one in current for device in _devices(key, one, node)]
-    names = [device["name"] for one in current for device in one["spec"].get("devices") or ()]
+    devices = [device for resource_slice in current for device in _devices(key, resource_slice, node)]
+    names = [
+        device["name"] for resource_slice in current for device in resource_slice["spec"].get("devices") or ()
+    ]
     is_whole = len(current) == current[0]["spec"]["pool"].get("resourceSliceCount", 1)
     return Pool("/".join(key), devices, is_complete=is_whole, is_valid=len(names) == len({*names}))
 
 
-def _devices(key: tuple[str, str], found: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[Device]:
+def _devices(key: tuple[str, str], resource_slice: ReadOnlyTree, node: ReadOnlyTree) -> Iterator[Device]:
     """What needs more than to be chosen is left out: shared counters, capacities that are divided, conditions to bind."""
-    for tree in found["spec"].get("devices") or ():
-        device = Device(DeviceId(*key, tree["name"]), tree, found)
+    for tree in resource_slice["spec"].get("devices") or ():
+        device = Device(DeviceId(*key, tree["name"]), tree, resource_slice)
         is_simple = not any(
             tree.get(field) for field in ("consumesCounters", "allowMultipleAllocations", "bindingConditions")
         )

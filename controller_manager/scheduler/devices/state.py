@@ -57,9 +57,9 @@ class DeviceState:
 
     def allocate(self, pod: PodView, node: ReadOnlyTree, now: str) -> dict[str, ReadOnlyTree]:
         """Allocate devices for the pod's claims; from now on they are in use."""
-        found = allocate(pod, node, self.snapshot(), now)
-        self.assume(found)
-        return dict(found)
+        allocations = allocate(pod, node, self.snapshot(), now)
+        self.assume(allocations)
+        return dict(allocations)
 
     def assume(self, allocations: Mapping[str, ReadOnlyTree]) -> None:
         """Count allocations before the cache shows them."""
@@ -88,15 +88,15 @@ class DeviceState:
             self._users[device] -= 1
             if not self._users[device]:
                 del self._users[device]
-        found = tuple(devices)
-        if found:
-            self._device_ids[uid] = found
-            self._users.update(found)
+        ids = tuple(devices)
+        if ids:
+            self._device_ids[uid] = ids
+            self._users.update(ids)
 
     def _slices_for(self, node: str) -> Sequence[ReadOnlyTree]:
         lister = self._slices.lister
         return [*lister.by_index(_BY_PLACE, node), *lister.by_index(_BY_PLACE, _ANYWHERE)]
 
 
-def _node_names(found: ReadOnlyTree) -> Iterable[str]:
-    return (found["spec"].get("nodeName") or _ANYWHERE,)
+def _node_names(resource_slice: ReadOnlyTree) -> Iterable[str]:
+    return (resource_slice["spec"].get("nodeName") or _ANYWHERE,)

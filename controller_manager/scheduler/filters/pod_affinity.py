@@ -29,7 +29,7 @@ def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
     def check(node: NodeInfo) -> Refusal | None:
         if not _is_with(pod.terms.affinity, node, affinity_counts, is_first=is_first):
             return _NOT_WITH
-        if any(_topology_pair(one, node) in anti_affinity_counts for one in pod.terms.anti_affinity):
+        if any(_topology_pair(term, node) in anti_affinity_counts for term in pod.terms.anti_affinity):
             return _NOT_APART
         return _OTHERS_APART if any(item in existing_anti_affinity for item in node.labels.items()) else None
 
@@ -39,12 +39,13 @@ def inter_pod_affinity(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
 def _is_with(terms: Iterable[Term], node: NodeInfo, counts: TopologyCounts, *, is_first: bool) -> bool:
     """The first pod of a group with affinity to itself may run on any node with the topology labels."""
     return all(
-        one.topology_key in node.labels and (is_first or _topology_pair(one, node) in counts) for one in terms
+        term.topology_key in node.labels and (is_first or _topology_pair(term, node) in counts)
+        for term in terms
     )
 
 
 def _matches_itself(pod: PodInfo, snapshot: ClusterSnapshot) -> bool:
-    return all(one.matches(pod.view, snapshot.labels_of_namespace) for one in pod.terms.affinity)
+    return all(term.matches(pod.view, snapshot.labels_of_namespace) for term in pod.terms.affinity)
 
 
 def _affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> TopologyCounts:
@@ -52,7 +53,7 @@ def _affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) -> Topo
     counts: TopologyCounts = Counter()
     for node in snapshot.nodes if terms else ():
         for other in node.pods.values():
-            if all(one.matches(other.view, snapshot.labels_of_namespace) for one in terms):
+            if all(term.matches(other.view, snapshot.labels_of_namespace) for term in terms):
                 counts.update(_topology_pairs(terms, node))
     return counts
 
@@ -61,7 +62,7 @@ def _anti_affinity_counts(terms: tuple[Term, ...], snapshot: ClusterSnapshot) ->
     counts: TopologyCounts = Counter()
     for node in snapshot.nodes if terms else ():
         for other in node.pods.values():
-            matching = [one for one in terms if one.matches(other.view, snapshot.labels_of_namespace)]
+            matching = [term for term in terms if term.matches(other.view, snapshot.labels_of_namespace)]
             counts.update(_topology_pairs(matching, node))
     return counts
 
@@ -71,16 +72,16 @@ def _existing_anti_affinity_counts(pod: PodInfo, snapshot: ClusterSnapshot) -> T
     for node in snapshot.nodes:
         for other in node.with_terms.values():
             matching = [
-                one
-                for one in other.terms.anti_affinity
-                if one.matches(pod.view, snapshot.labels_of_namespace)
+                term
+                for term in other.terms.anti_affinity
+                if term.matches(pod.view, snapshot.labels_of_namespace)
             ]
             counts.update(_topology_pairs(matching, node))
     return counts
 
 
 def _topology_pairs(terms: Iterable[Term], node: NodeInfo) -> list[tuple[str, str]]:
-    return [_topology_pair(one, node) for one in terms if one.topology_key in node.labels]
+    return [_topology_pair(term, node) for term in terms if term.topology_key in node.labels]
 
 
 def _topology_pair(term: Term, node: NodeInfo) -> tuple[str, str]:

@@ -76,7 +76,7 @@ def node_ports(pod: PodInfo, _: ClusterSnapshot) -> Check | None:
         used_ports = [port for other in node.pods.values() for port in other.host_ports]
         return (
             _PORTS_IN_USE
-            if any(host_port.conflicts(one) for host_port in pod.host_ports for one in used_ports)
+            if any(host_port.conflicts(used_port) for host_port in pod.host_ports for used_port in used_ports)
             else None
         )
 

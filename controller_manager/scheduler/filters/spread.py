@@ -20,7 +20,7 @@ def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
     constraints = constraints_of(pod, REQUIRED)
     if not constraints:
         return None
-    counted = [(one, _counts(pod, one, constraints, snapshot)) for one in constraints]
+    counted = [(constraint, _counts(pod, constraint, constraints, snapshot)) for constraint in constraints]
 
     def check(node: NodeInfo) -> Refusal | None:
         for constraint, counts in counted:
@@ -42,6 +42,8 @@ def _counts(
     """Of each domain; nodes that lack a label of any constraint are in none."""
     counts: Counter[str] = Counter()
     for node in snapshot.nodes:
-        if all(one.topology_key in node.labels for one in constraints) and constraint.counts_in(pod, node):
+        if all(other.topology_key in node.labels for other in constraints) and constraint.counts_in(
+            pod, node
+        ):
             counts[node.labels[constraint.topology_key]] += constraint.count(pod, node)
     return counts

@@ -26,7 +26,7 @@ def preferred_affinity(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInf
     preferred: Sequence[ReadOnlyTree] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     if not preferred:
         return None
-    raw = [sum(one["weight"] for one in preferred if _matches_preference(one, node)) for node in nodes]
+    raw = [sum(term["weight"] for term in preferred if _matches_preference(term, node)) for node in nodes]
     return normalize_scores(raw)
 
 
@@ -51,9 +51,9 @@ def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) 
     sizes = [_sizes(node) for node in nodes]
     if not any(sizes):
         return None
-    spread = {image: sum(image in one for one in sizes) / len(nodes) for image in images}
+    spread = {image: sum(image in image_sizes for image_sizes in sizes) / len(nodes) for image in images}
     most = _MOST_IMAGE * len(images)
-    raw = [sum(one.get(image, 0) * spread[image] for image in images) for one in sizes]
+    raw = [sum(image_sizes.get(image, 0) * spread[image] for image in images) for image_sizes in sizes]
     return [
         BEST * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE) for value in raw
     ]

@@ -49,7 +49,7 @@ def preferred_topology_spread(
 def _spread_terms(pod: PodInfo) -> list[_SpreadTerm]:
     constraints = constraints_of(pod, PREFERRED)
     if constraints or pod.spec.get("topologySpreadConstraints"):
-        return [_spread_term(pod, one) for one in constraints]
+        return [_spread_term(pod, constraint) for constraint in constraints]
     owner = pod.view.owner_uid
     if not owner:
         return []
@@ -77,8 +77,8 @@ def _counts(term: _SpreadTerm, snapshot: ClusterSnapshot) -> Counter[str]:
 
 
 def _normalize(raw: Sequence[float], rated: Sequence[bool]) -> list[float]:
-    known = [round(value) for value, is_rated in zip(raw, rated, strict=True) if is_rated]
-    least, most = min(known), max(known)
+    rated_values = [round(value) for value, is_rated in zip(raw, rated, strict=True) if is_rated]
+    least, most = min(rated_values), max(rated_values)
     return [
         0.0 if not is_rated else BEST if most == 0 else BEST * (most + least - round(value)) / most
         for value, is_rated in zip(raw, rated, strict=True)
