@@ -167,7 +167,7 @@ class ApiServer:
         self.authorizers = None
         if settings.authorization is not None:
             self.authorizers = self.rights.configure(settings.authorization, self._remote.authorization)
-        known = authenticators(
+        authentication = authenticators(
             trust,
             self._find_core,
             clock=backend.clock,
@@ -177,17 +177,17 @@ class ApiServer:
             remote=self._remote.authentication,
             counts=self._credentials,
         )
-        self.issuers = known.issuers
-        return known
+        self.issuers = authentication.issuers
+        return authentication
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
         backend, requests = self.backend, RequestMetrics(self._find_row)
         authorization = self.rights.authorization
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
-        known = self._authenticators(trust, settings)
+        authentication = self._authenticators(trust, settings)
         self._health = self._make_health(settings)
         others = {
-            **openid_pages(known.accounts, address=settings.address),
+            **openid_pages(authentication.accounts, address=settings.address),
             "/metrics": metrics_page(
                 self._metrics(requests, access).collect, backend.clock, partial(storage_size, backend.kv)
             ),
@@ -195,7 +195,7 @@ class ApiServer:
             **self._zpages(settings),
             snapshots.PATH: snapshots.page(backend, self.on_restored),
         }
-        reviews = review_verbs(known.bearer, authorization, known.accounts)
+        reviews = review_verbs(authentication.bearer, authorization, authentication.accounts)
         own_verbs = BINDINGS | ComponentStatuses(probe).verbs() | reviews
         groups: Pages = {}
         if settings.simulate_metrics:
@@ -214,7 +214,7 @@ class ApiServer:
             kubelet_addresses=settings.kubelet_addresses,
         )
         config = Config(
-            authentication=known.chain,
+            authentication=authentication.chain,
             authorization=authorization,
             resources=self._find_row,
             access=access,
@@ -353,8 +353,8 @@ class ApiServer:
         return {name: count for name, count in counts.items() if name in rows and "watch" in rows[name].verbs}
 
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
-        found = await self.backend.find(self.stored_row(("", "v1", resource)), namespace, name)
-        return None if found is None else found.tree()
+        stored = await self.backend.find(self.stored_row(("", "v1", resource)), namespace, name)
+        return None if stored is None else stored.tree()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

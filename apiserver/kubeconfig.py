@@ -104,9 +104,9 @@ def read_endpoint(path: Path) -> Endpoint:
 
 
 def _section(path: Path, tree: Mapping[str, Any], part: str, name: str, field: str) -> Mapping[str, Any]:
-    for one in tree.get(part) or ():
-        if isinstance(one, dict) and one.get("name") == name and isinstance(one.get(field) or {}, dict):
-            return one.get(field) or {}
+    for entry in tree.get(part) or ():
+        if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(field) or {}, dict):
+            return entry.get(field) or {}
     raise BadKubeconfig(f"{path}: invalid configuration: {field} {name!r} does not exist")
 
 

@@ -92,8 +92,8 @@ async def yield_between_batches(
         if results:
             await yield_to_loop()
         for item in batch:
-            one = size(item)
-            results.append(make(item) if one < LARGE else await worker.run(one, make, item))
+            item_size = size(item)
+            results.append(make(item) if item_size < LARGE else await worker.run(item_size, make, item))
     return results
 
 
@@ -103,11 +103,11 @@ def batches(
     """Yield the items in order, so many or so many bytes of them at a time; a larger one by itself."""
     start = weight = 0
     for end, item in enumerate(items):
-        one = size(item)
-        if end > start and (end - start == count or weight + one > max_bytes):
+        item_size = size(item)
+        if end > start and (end - start == count or weight + item_size > max_bytes):
             yield items[start:end]
             start, weight = end, 0
-        weight += one
+        weight += item_size
     if start:
         yield items[start:]
     elif items:
@@ -116,13 +116,13 @@ def batches(
 
 async def filter_in_slices(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:
     """The items that pass a test; one that costs more is made on fewer items before others have their turn."""
-    found: list[_T] = []
+    selected_items: list[_T] = []
     slice_ = max(1, QUICK_SLICE // cost)
     for start in range(0, len(items), slice_):
         if start:
             await yield_to_loop()
-        found += filter(test, items[start : start + slice_])
-    return found
+        selected_items += filter(test, items[start : start + slice_])
+    return selected_items
 
 
 @coroutine

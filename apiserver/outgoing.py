@@ -100,7 +100,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
             began = self.clock.monotonic()
             try:
                 answer = await self._post(body)
-                found = _status_of(answer, self.kind)
+                review_status = _status_of(answer, self.kind)
             except ReviewFailed as error:
                 self.observe("timeout" if error.is_timeout else "error", self.clock.monotonic() - began)
                 raise
@@ -110,7 +110,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
                     raise ReviewFailed(str(error), code=error.code) from error
             else:
                 self.observe("success", self.clock.monotonic() - began)
-                return found
+                return review_status
             await self.clock.sleep(delay)
             delay *= RETRY_FACTOR
         raise AssertionError
@@ -162,8 +162,8 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     answer_kind = f"{str(tree.get('apiVersion')).rpartition('/')[2]}.{tree.get('kind')}"
     if kind and tree.get("kind") and answer_kind != kind:
         raise ReviewFailed(f"converting ({answer_kind}) to ({kind}): unknown conversion")
-    found: Mapping[str, Any] = tree.get("status") or {}
-    return found
+    review_status: Mapping[str, Any] = tree.get("status") or {}
+    return review_status
 
 
 class Outbound(NamedTuple):

@@ -106,8 +106,8 @@ def _advertised_address(serving: Serving) -> str:
         except OSError as error:
             LOG.warning("This machine has no usable address: set --advertise-address: %s", error)
             return ""
-        found: str = probe.getsockname()[0]
-    return found
+        local_address: str = probe.getsockname()[0]
+    return local_address
 
 
 def _announce(serving: Serving, listeners: list[Listener], credentials: Credentials) -> str:

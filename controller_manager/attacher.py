@@ -28,20 +28,22 @@ def finalizer(driver: str) -> str:
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
-    found = caches.of(VOLUME_ATTACHMENTS).get(*key)
-    if found is None or found["spec"].get("attacher") not in ANSWERED:
+    volume_attachment = caches.of(VOLUME_ATTACHMENTS).get(*key)
+    if volume_attachment is None or volume_attachment["spec"].get("attacher") not in ANSWERED:
         return EMPTY_PLAN
-    mine = finalizer(found["spec"]["attacher"])
-    is_protected = mine in meta.finalizers(found)
-    if meta.is_deleting(found):
-        removal = RemoveFinalizer(resource=VOLUME_ATTACHMENTS, objects=(ObjectRef.of(found),), finalizer=mine)
+    mine = finalizer(volume_attachment["spec"]["attacher"])
+    is_protected = mine in meta.finalizers(volume_attachment)
+    if meta.is_deleting(volume_attachment):
+        removal = RemoveFinalizer(
+            resource=VOLUME_ATTACHMENTS, objects=(ObjectRef.of(volume_attachment),), finalizer=mine
+        )
         return Plan(actions=(removal,)) if is_protected else EMPTY_PLAN
-    version = {"uid": meta.uid(found)}
-    protection = {"metadata": {**version, "finalizers": [*meta.finalizers(found), mine]}}
+    version = {"uid": meta.uid(volume_attachment)}
+    protection = {"metadata": {**version, "finalizers": [*meta.finalizers(volume_attachment), mine]}}
     attached = {"metadata": version, "status": {"attached": True}}
     protect = Patch(resource=VOLUME_ATTACHMENTS, key=key, body=protection)
     attach = Patch(resource=VOLUME_ATTACHMENTS, key=key, body=attached, subresource="status")
-    is_attached = (found.get("status") or {}).get("attached")
+    is_attached = (volume_attachment.get("status") or {}).get("attached")
     return Plan(actions=(*(() if is_protected else (protect,)), *(() if is_attached else (attach,))))
 
 

@@ -164,7 +164,9 @@ WORKERS: Final[Mapping[str, str]] = {
 }
 """The flag that sets each controller's number of workers."""
 
-NAMES: Final = frozenset([*(one.name for one in CONTROLLERS), *(one.name for one in RUNNABLES)])
+NAMES: Final = frozenset(
+    [*(controller.name for controller in CONTROLLERS), *(runnable.name for runnable in RUNNABLES)]
+)
 
 
 def runs_by_default(name: str, *, simulates: bool) -> bool:

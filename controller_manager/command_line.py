@@ -26,8 +26,10 @@ JITTER = 1.2
 """How much longer than its period a wait for the next try may be, which the deadline has to leave room for."""
 
 
-def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Collection[str]) -> Config:
-    """`known` are the names of the controllers that there are."""
+def parse(
+    arguments: Sequence[str], environment: Mapping[str, str], controller_names: Collection[str]
+) -> Config:
+    """`controller_names` are the names of the controllers that there are."""
     sections = Sections(
         SECTIONS,
         ignored=IGNORED,
@@ -41,7 +43,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str], known: Colle
     if config.server.kubeconfig is None and not config.server.master and environment.get("KUBECONFIG"):
         server = replace(config.server, kubeconfig=Path(environment["KUBECONFIG"]))
         config = replace(config, server=server)
-    problem = _version_problem(config.features.version) or _problem(config, known)
+    problem = _version_problem(config.features.version) or _problem(config, controller_names)
     if problem:
         sections.parser.error(problem)
     return config
@@ -57,10 +59,10 @@ def _version_problem(flag: str) -> str:
     return version_problem(flag)
 
 
-def _problem(config: Config, known: Collection[str]) -> str:
+def _problem(config: Config, controller_names: Collection[str]) -> str:
     """What is wrong with flags that are each right on its own; "" if nothing is."""
     leading, serving = config.leading, config.serving
-    named = _names_problem(config.controllers.controllers, known)
+    named = _names_problem(config.controllers.controllers, controller_names)
     if problem := named or _simulation_problem(config.simulation) or _joint_problem(config):
         return problem
     if config.server.kubeconfig is None and not config.server.master:
@@ -76,8 +78,8 @@ def _problem(config: Config, known: Collection[str]) -> str:
     return ""
 
 
-def _names_problem(selection: Sequence[str], known: Collection[str]) -> str:
-    if strangers := unknown_names(selection, known):
+def _names_problem(selection: Sequence[str], controller_names: Collection[str]) -> str:
+    if strangers := unknown_names(selection, controller_names):
         return f"--controllers: there is no {', '.join(strangers)}"
     if absent := missing_names(selection):
         return f"--controllers: {', '.join(absent)} is not supported"

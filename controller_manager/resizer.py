@@ -113,7 +113,7 @@ def reconcile_node(caches: Caches, key: Key, _: datetime) -> Plan:
     if claim is None or volume is None or _state(claim) not in (_FOR_NODE, _AT_NODE):
         return EMPTY_PLAN
     users = caches.of(PODS).by_index(BY_CLAIM, str(key))
-    pod = next((one for one in users if _is_at_simulated_node(caches, one)), None)
+    pod = next((candidate for candidate in users if _is_at_simulated_node(caches, candidate)), None)
     if pod is None:
         return EMPTY_PLAN
     finish = partial(_finish, pod, volume)
@@ -132,7 +132,10 @@ def _finish(pod: PodView, volume: ReadOnlyTree, claim: ReadOnlyTree) -> Plan:
     message = f'MountVolume.NodeExpandVolume succeeded for volume "{meta.name(volume)}" {pod.node}'
     change = {
         "capacity": {"storage": str(capacity(volume))},
-        "conditions": [one for one in conditions.of(claim) if one["type"] not in _OF_RESIZING] or None,
+        "conditions": [
+            condition for condition in conditions.of(claim) if condition["type"] not in _OF_RESIZING
+        ]
+        or None,
         "allocatedResourceStatuses": None,
     }
     return Plan(
@@ -162,8 +165,10 @@ def _volume(caches: Caches, claim: ReadOnlyTree) -> ReadOnlyTree | None:
 
 
 def _state(claim: ReadOnlyTree) -> str:
-    found: str = ((claim.get("status") or {}).get("allocatedResourceStatuses") or {}).get("storage") or ""
-    return found
+    resize_status: str = ((claim.get("status") or {}).get("allocatedResourceStatuses") or {}).get(
+        "storage"
+    ) or ""
+    return resize_status
 
 
 def _allocated_storage(claim: ReadOnlyTree) -> Quantity:
@@ -179,9 +184,9 @@ def _with_condition(
 ) -> list[ReadOnlyTree]:
     """Replace the condition. `keeps_others` is about other conditions of resizing; unrelated ones always stay."""
     others = [
-        one
-        for one in conditions.of(claim)
-        if one["type"] not in _OF_RESIZING or (keeps_others and one["type"] != condition["type"])
+        other
+        for other in conditions.of(claim)
+        if other["type"] not in _OF_RESIZING or (keeps_others and other["type"] != condition["type"])
     ]
     return [*others, condition]
 
@@ -193,8 +198,8 @@ def _status(claim: ReadOnlyTree, change: Mapping[str, Any]) -> Patch:
 
 def _annotate(volume: ReadOnlyTree, before: str | None, body: Mapping[str, Any] | None = None) -> Patch:
     """`before` is what the claim had, until its file system has grown; None takes it out."""
-    whole = {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: before}}, **(body or {})}
-    return Patch(resource=PERSISTENT_VOLUMES, key=Key("", meta.name(volume)), body=whole)
+    patch_body = {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: before}}, **(body or {})}
+    return Patch(resource=PERSISTENT_VOLUMES, key=Key("", meta.name(volume)), body=patch_body)
 
 
 def _event(about: ReadOnlyTree, reason: str, message: str) -> RecordEvent:

@@ -50,7 +50,9 @@ class ManagerRun:
     ) -> None:
         self._dependencies = dependencies
         controllers, runnables = [*controllers], [*runnables]
-        self._names = frozenset([*(one.name for one in controllers), *(one.name for one in runnables)])
+        self._names = frozenset(
+            [*(controller.name for controller in controllers), *(runnable.name for runnable in runnables)]
+        )
         self.informers = Informers(dependencies.client, dependencies.informer_settings)
         self.events = EventWriter(dependencies.clock, dependencies.random)
         self.supports = {"informers": self.informers.run, "events": self.events.run}
@@ -94,8 +96,8 @@ class ManagerRun:
         """Until cancelled: all are cancelled, and waited for. One that fails ends the others, and its error is raised."""
         await all_of(
             [
-                start(name, one.run(), on_failure=self._fail, endless=True)
-                for name, one in self.running.items()
+                start(name, runner.run(), on_failure=self._fail, endless=True)
+                for name, runner in self.running.items()
             ]
         )
 

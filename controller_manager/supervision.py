@@ -92,7 +92,7 @@ def first_cause(error: BaseException) -> BaseException:
 
 def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+        return [leaf for inner_error in error.exceptions for leaf in _leaves(inner_error)]
     return [error]
 
 

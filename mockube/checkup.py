@@ -73,15 +73,15 @@ def look_around(environment: Mapping[str, str], clock: Clock) -> Iterator[tuple[
 
 
 def _python(_environment: Mapping[str, str], _clock: Clock) -> Finding:
-    found = f"{platform.python_version()} at {sys.executable}"
-    return ok(found) if sys.version_info >= (3, 11) else failed(f"{found}: 3.11 is needed")
+    summary = f"{platform.python_version()} at {sys.executable}"
+    return ok(summary) if sys.version_info >= (3, 11) else failed(f"{summary}: 3.11 is needed")
 
 
 def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
-    found = f"{platform.system()} {platform.release()}, {os.cpu_count()} cores"
+    summary = f"{platform.system()} {platform.release()}, {os.cpu_count()} cores"
     if sys.platform == "linux":
-        return ok(found)
-    return note(f"{found}: if mockube is killed with SIGKILL, its processes may keep running")
+        return ok(summary)
+    return note(f"{summary}: if mockube is killed with SIGKILL, its processes may keep running")
 
 
 def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -115,8 +115,8 @@ def _writable(folder: Path) -> Finding:
 def _disk(environment: Mapping[str, str], _clock: Clock) -> Finding:
     there = next(path for path in clusters_folder(environment).parents if path.exists())
     free = shutil.disk_usage(there).free
-    found = f"{free >> 20} MiB are free at {there}"
-    return ok(found) if free >= DISK else failed(f"{found}: logs and data need {DISK >> 20}")
+    summary = f"{free >> 20} MiB are free at {there}"
+    return ok(summary) if free >= DISK else failed(f"{summary}: logs and data need {DISK >> 20}")
 
 
 def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
@@ -136,27 +136,27 @@ def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _kubectl(_environment: Mapping[str, str], _clock: Clock) -> Finding:
-    found = shutil.which("kubectl")
-    if found is None:
+    path = shutil.which("kubectl")
+    if path is None:
         return note("not found: see https://kubernetes.io/docs/tasks/tools")
     answer = subprocess.run(  # noqa: S603 - it was found by its name
-        [found, "version", "--client"], capture_output=True, text=True, check=False
+        [path, "version", "--client"], capture_output=True, text=True, check=False
     )
     version = re.search(r"v(\d+)\.(\d+)\S*", answer.stdout)
     if version is None:
-        return failed(f"{found} does not print its version: {(answer.stderr or answer.stdout).strip()}")
+        return failed(f"{path} does not print its version: {(answer.stderr or answer.stdout).strip()}")
     if abs(int(version[2]) - int(MINOR)) > SKEW:
-        return note(f"{version[0]} at {found}, which is not within the supported skew of 1.{MINOR}")
-    return ok(f"{version[0]} at {found}")
+        return note(f"{version[0]} at {path}, which is not within the supported skew of 1.{MINOR}")
+    return ok(f"{version[0]} at {path}")
 
 
 def _clusters(environment: Mapping[str, str], _clock: Clock) -> Finding:
-    found = [look(folder) for folder in cluster_folders(environment)]
-    dead = [one.folder.name for one in found if one.state is State.DEAD]
+    clusters = [look(folder) for folder in cluster_folders(environment)]
+    dead = [cluster.folder.name for cluster in clusters if cluster.state is State.DEAD]
     if dead:
         return failed(f"{', '.join(dead)}: killed: run `mockube down --name {dead[0]}` to clean up")
-    live = [one.folder.name for one in found if one.state is State.RUNNING]
-    return ok(f"{len(found)} clusters, running: {', '.join(live) or 'none'}")
+    live = [cluster.folder.name for cluster in clusters if cluster.state is State.RUNNING]
+    return ok(f"{len(clusters)} clusters, running: {', '.join(live) or 'none'}")
 
 
 def _time(environment: Mapping[str, str], clock: Clock) -> Finding:

@@ -41,7 +41,7 @@ class ServerClient:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._clock = RealClock()
-        self._known: Sequence[Resource[ReadOnlyTree]] = ()
+        self._resources: Sequence[Resource[ReadOnlyTree]] = ()
 
     async def apply(self, manifests: str | Path) -> list[Parsed]:
         """Apply YAML of any number of documents, or a file of it, on the server; answers with the objects as they are now."""
@@ -76,8 +76,8 @@ class ServerClient:
             async with timeout(self._clock, seconds):
                 resource = await self._resource(*_kind_and_group(kind))
                 selecting = ListOptions(field_selector=_selector(resource, key))
-                while (found := await self._client.list(resource, **selecting)).items:
-                    await self._wait_for_change(resource, key, found.resource_version, seconds)
+                while (object_list := await self._client.list(resource, **selecting)).items:
+                    await self._wait_for_change(resource, key, object_list.resource_version, seconds)
         except TimeoutError as error:
             raise TimeoutError(f"{kind} {name} is still there after {seconds:g} seconds") from error
 
@@ -115,12 +115,12 @@ class ServerClient:
 
     async def _resource(self, kind: str, group: str | None) -> Resource[ReadOnlyTree]:
         """By kind or plural; the first that is so called if no group is named."""
-        if (found := _find_kind(self._known, kind, group)) is None:
-            self._known = (await discover(self._client)).with_verbs("get")
-            found = _find_kind(self._known, kind, group)
-        if found is None:
+        if (resource := _find_kind(self._resources, kind, group)) is None:
+            self._resources = (await discover(self._client)).with_verbs("get")
+            resource = _find_kind(self._resources, kind, group)
+        if resource is None:
             raise Unknown(f"{kind}.{group}" if group else kind)
-        return replace(found, metadata_only=False)
+        return replace(resource, metadata_only=False)
 
     async def _wait_for_change(
         self, resource: Resource[ReadOnlyTree], key: Key, version: str, seconds: float

@@ -69,10 +69,10 @@ class Demonstration(Struct, frozen=True, kw_only=True):
     async def read(self, key: str, revision: Revision = HEAD) -> str:
         """The key's value at a revision, or why there is none."""
         try:
-            found = await self.store.range(Range(key=key.encode(), revision=revision))
+            result = await self.store.range(Range(key=key.encode(), revision=revision))
         except Compacted as error:
             return f"refused, {type(error).__name__}: {error}"
-        return found.kvs[0].value.decode() if found.kvs else "no such key"
+        return result.kvs[0].value.decode() if result.kvs else "no such key"
 
     async def watch(self, prefix: str) -> Watch:
         """Watch from the next change on."""
@@ -97,8 +97,8 @@ async def write(demonstration: Demonstration) -> None:
     for key, value in FIRST_KEYS:
         await demonstration.put(key, value)
     registry = Range(key=REGISTRY.encode(), range_end=prefix_end(REGISTRY.encode()), count_only=True)
-    found = await demonstration.store.range(registry)
-    demonstration.print_step(f"count {REGISTRY}", f"{found.count} keys at revision {found.revision}")
+    result = await demonstration.store.range(registry)
+    demonstration.print_step(f"count {REGISTRY}", f"{result.count} keys at revision {result.revision}")
 
 
 async def _replace(demonstration: Demonstration, expected: Revision, phase: str) -> None:

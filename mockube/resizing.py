@@ -76,10 +76,10 @@ async def wait_for(client: Client, nodes: int, *, clock: Clock, seconds: float) 
 async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], None]:
     """By name whether each is ready, now and after every change."""
     while True:
-        listed = await client.list(NODES)
-        seen = _ready_by_name(listed.items)
+        node_list = await client.list(NODES)
+        seen = _ready_by_name(node_list.items)
         yield seen
-        query = {"resourceVersion": listed.resource_version}
+        query = {"resourceVersion": node_list.resource_version}
         try:
             async with client.watch(NODES, query, within=STREAM_SECONDS) as stream:
                 async for batch in split_lines(stream.chunks()):

@@ -23,9 +23,7 @@ SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
 VERSION: Final = "mockube_version"
 OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images")
 """What the marker may say."""
-MARKER: Final = (
-    f"mockube({', '.join(f'{one}=...' for one in OPTIONS)}): what the cluster of the fixture `mockube` has"
-)
+MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): what the cluster of the fixture `mockube` has"
 NAMES: Final = ("mockube", "mockube.testing")
 """By which pytest may know this file: where it is installed, and where a conftest.py names it."""
 
@@ -96,7 +94,10 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     marker = request.node.get_closest_marker(FIXTURE)
     if marker is None:
         return options
-    strange = [repr(one) for one in (*marker.args, *(name for name in marker.kwargs if name not in OPTIONS))]
+    strange = [
+        repr(argument)
+        for argument in (*marker.args, *(name for name in marker.kwargs if name not in OPTIONS))
+    ]
     if strange:
         takes = ", ".join(OPTIONS)
         pytest.fail(f"the marker mockube takes {takes}, not {', '.join(strange)}", pytrace=False)

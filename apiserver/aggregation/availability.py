@@ -85,10 +85,12 @@ class Availability:
                 changed.clear()
                 for follower in followers[1:]:
                     follower.take()  # which of them does not matter
-                found, all_pass = await self._judge_all(followers[0].take(known_keys=self._of_others))
-                if found != has_remotes:
-                    return found
-                if found:
+                has_remotes_now, all_pass = await self._judge_all(
+                    followers[0].take(known_keys=self._of_others)
+                )
+                if has_remotes_now != has_remotes:
+                    return has_remotes_now
+                if has_remotes_now:
                     self._look_again(changed, all_pass=all_pass)
                     await self._backend.clock.sleep(PAUSE_SECONDS)
 
@@ -174,7 +176,7 @@ class Availability:
         spec = service.tree()["spec"]
         if spec.get("type") != "ClusterIP":
             return "", ""
-        port = next((one for one in spec.get("ports") or () if one["port"] == number), None)
+        port = next((candidate for candidate in spec.get("ports") or () if candidate["port"] == number), None)
         if port is None:
             return "ServicePortError", f"{subject} is not listening on port {number}"
         slices = [
@@ -185,16 +187,20 @@ class Availability:
         if not slices:
             return "EndpointsNotFound", f"cannot find endpointslices for {subject}"
         port_name = port.get("name") or ""
-        if not any(_has_endpoint(one, port_name) for one in slices):
+        if not any(_has_endpoint(endpoint_slice, port_name) for endpoint_slice in slices):
             problem = f'endpointslices for {subject} have no addresses with port name "{port_name}"'
             return "MissingEndpoints", problem
         return "", ""
 
 
 def _has_endpoint(tree: ReadOnlyTree, port: str) -> bool:
-    ready = ((one.get("conditions") or {}).get("ready") for one in tree.get("endpoints") or ())
-    ports = (one.get("name") or "" for one in tree.get("ports") or () if one.get("port") is not None)
-    return any(one is not False for one in ready) and port in ports
+    ready = ((endpoint.get("conditions") or {}).get("ready") for endpoint in tree.get("endpoints") or ())
+    ports = (
+        slice_port.get("name") or ""
+        for slice_port in tree.get("ports") or ()
+        if slice_port.get("port") is not None
+    )
+    return any(is_ready is not False for is_ready in ready) and port in ports
 
 
 def _condition(status: str, reason: str, message: str) -> Tree:

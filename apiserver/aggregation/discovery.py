@@ -77,7 +77,7 @@ class _Subresource(msgspec.Struct, rename="camel"):
             "responseKind": (self.response_kind or _Kind()).tree(),
         }
         if self.accepted_types:
-            tree["acceptedTypes"] = [one.tree() for one in self.accepted_types]
+            tree["acceptedTypes"] = [accepted_type.tree() for accepted_type in self.accepted_types]
         return tree | {"verbs": self.verbs}
 
 
@@ -104,7 +104,7 @@ class _Resource(msgspec.Struct, rename="camel"):
             **{name: values for name, values in lists.items() if values},
         }
         if self.subresources:
-            tree["subresources"] = [one.tree() for one in self.subresources]
+            tree["subresources"] = [subresource.tree() for subresource in self.subresources]
         return tree
 
 
@@ -134,7 +134,7 @@ def versions_of(data: bytes) -> DiscoveredVersions:
     _check(groups.kind, groups.api_version, _LIST, [f"{_GROUP}/{version}" for version in _VERSIONS])
     return {
         GroupVersion(group.metadata.name or "", version.version or ""): [
-            one.tree() for one in version.resources or ()
+            resource.tree() for resource in version.resources or ()
         ]
         for group in groups.items or ()
         for version in group.versions or ()
@@ -146,33 +146,33 @@ def resources_of(data: bytes) -> Sequence[Tree]:
     api_resources = msgspec.json.decode(data, type=_ApiResourceList)
     _check(api_resources.kind, api_resources.api_version, "APIResourceList", ["v1"])
     rows = api_resources.resources or []
-    resources = [_resource(one) for one in rows if "/" not in (one.name or "")]
+    resources = [_resource(row) for row in rows if "/" not in (row.name or "")]
     parents = {tree["resource"]: tree for tree in resources}
-    for one in rows:
-        name, slash, subresource = (one.name or "").partition("/")
+    for row in rows:
+        name, slash, subresource = (row.name or "").partition("/")
         if not slash:
             continue
         parent = parents.get(name)
         if parent is None:
-            parent = parents[name] = _Resource(resource=name, scope=one.scope).tree()
+            parent = parents[name] = _Resource(resource=name, scope=row.scope).tree()
             resources.append(parent)
-        if parent["scope"] != one.scope:
-            raise ValueError(f"{one.name} has another scope than {name}")
-        kind = one.response_kind() if one.kind else _Kind().tree()
-        entry = {"subresource": subresource, "responseKind": kind, "verbs": one.verbs}
+        if parent["scope"] != row.scope:
+            raise ValueError(f"{row.name} has another scope than {name}")
+        kind = row.response_kind() if row.kind else _Kind().tree()
+        entry = {"subresource": subresource, "responseKind": kind, "verbs": row.verbs}
         parent.setdefault("subresources", []).append(entry)
     return resources
 
 
-def _resource(one: _ApiResource) -> Tree:
+def _resource(row: _ApiResource) -> Tree:
     return _Resource(
-        resource=one.name,
-        response_kind=_Kind(one.group, one.version, one.kind),
-        scope=one.scope,
-        singular_resource=one.singular_name,
-        verbs=one.verbs,
-        short_names=one.short_names,
-        categories=one.categories,
+        resource=row.name,
+        response_kind=_Kind(row.group, row.version, row.kind),
+        scope=row.scope,
+        singular_resource=row.singular_name,
+        verbs=row.verbs,
+        short_names=row.short_names,
+        categories=row.categories,
     ).tree()
 
 

@@ -63,7 +63,7 @@ def merge_groups(
     of_versions: Mapping[tuple[str, str], int],
 ) -> Sequence[MergedGroup]:
     """The named groups of this server, whose built-in ones have the given priorities, and those of others among them."""
-    found: list[MergedGroup] = []
+    merged_groups: list[MergedGroup] = []
     for group in groups:
         if group.name:
             is_custom = bool(group.resources) and group.resources[0].custom
@@ -72,28 +72,32 @@ def merge_groups(
                 Version(name, CUSTOM[1] if is_custom else of_versions.get((group.name, name), 15))
                 for name in group.versions
             ]
-            found.append(MergedGroup(group.name, priority, versions, group))
+            merged_groups.append(MergedGroup(group.name, priority, versions, group))
     for remote in sorted(remotes, key=lambda remote: remote.name):
-        _add(found, remote)
-    return found
+        _add(merged_groups, remote)
+    return merged_groups
 
 
-def _add(found: list[MergedGroup], remote: Remote) -> None:
+def _add(merged_groups: list[MergedGroup], remote: Remote) -> None:
     name, (priority, of_version) = remote.served.group, remote.priority
     version = Version(remote.served.version, of_version, remote)
-    at = next((index for index, group in enumerate(found) if group.name == name), None)
+    at = next((index for index, group in enumerate(merged_groups) if group.name == name), None)
     if at is not None:
-        group = found.pop(at)
-        versions = [one for one in group.versions if one.name != version.name] + [version]
-        versions.sort(key=lambda one: -one.priority)
+        group = merged_groups.pop(at)
+        versions = [other for other in group.versions if other.name != version.name] + [version]
+        versions.sort(key=lambda entry: -entry.priority)
         group = group._replace(versions=versions, priority=max(group.priority, priority))
     else:
         group = MergedGroup(name, priority, [version])
     position = next(
-        (index for index, other in enumerate(found) if (other.priority, name) < (group.priority, other.name)),
-        len(found),
+        (
+            index
+            for index, other in enumerate(merged_groups)
+            if (other.priority, name) < (group.priority, other.name)
+        ),
+        len(merged_groups),
     )
-    found.insert(position if at is None or priority == group.priority else at, group)
+    merged_groups.insert(position if at is None or priority == group.priority else at, group)
 
 
 class OtherGroups(Struct, frozen=True, kw_only=True):

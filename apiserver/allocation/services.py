@@ -53,25 +53,28 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         await self._allocate_addresses(backend, new, before, dry_run=dry_run)
         new_addresses, old_addresses = _allocated_addresses(new["spec"]), _allocated_addresses(before)
         to_allocate, to_release = (
-            [one for one in new_addresses if one not in old_addresses],
-            [one for one in old_addresses if one not in new_addresses],
+            [address for address in new_addresses if address not in old_addresses],
+            [address for address in old_addresses if address not in new_addresses],
         )
         record = await self._allocate_ports(backend, new, before, dry_run=dry_run)
         return Claims(
             compare=[
-                *(Compare(key=_key(backend, one), target=Target.MOD, operand=0) for one in to_allocate),
+                *(
+                    Compare(key=_key(backend, address), target=Target.MOD, operand=0)
+                    for address in to_allocate
+                ),
                 *([record.compare(backend)] if record else ()),
             ],
             then=[
-                *(_put(backend, one, new) for one in to_allocate),
-                *(Delete(key=_key(backend, one)) for one in to_release),
+                *(_put(backend, address, new) for address in to_allocate),
+                *(Delete(key=_key(backend, address)) for address in to_release),
                 *([record.put(backend)] if record else ()),
             ],
         )
 
     async def _release(self, backend: Backend, old: Tree) -> Claims:
         """Release what the Service has, and delete its Endpoints, so that no other Service finds them."""
-        deletes = [Delete(key=_key(backend, one)) for one in _allocated_addresses(old["spec"])]
+        deletes = [Delete(key=_key(backend, address)) for address in _allocated_addresses(old["spec"])]
         endpoints = backend.layout.object(backend.rows[ENDPOINTS], meta.namespace(old), meta.name(old))
         deletes.append(Delete(key=endpoints))
         node_ports = allocated_node_ports(old["spec"])
@@ -128,7 +131,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         if not dry_run:
             _check_owner(
                 new,
-                [one for one in addresses_by_family if one not in old_addresses],
+                [address for address in addresses_by_family if address not in old_addresses],
                 cluster_ips or [""] * len(missing_families),
             )
         spec["clusterIP"], spec["clusterIPs"] = addresses_by_family[0], addresses_by_family
@@ -138,12 +141,12 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
 
         A network of the flag is ready from the first moment: this server makes its ServiceCIDR ready.
         """
-        found = [*_networks_of_service_cidrs(backend)]
-        if not found:
+        networks_and_statuses = [*_networks_of_service_cidrs(backend)]
+        if not networks_and_statuses:
             return self.networks
         ready = dict.fromkeys(
             network
-            for network, status in found
+            for network, status in networks_and_statuses
             if status == "True" or (not status and network in self.networks)
         )
         return sorted(ready, key=lambda network: network not in self.networks)
@@ -213,9 +216,9 @@ def _networks_of_service_cidrs(backend: Backend) -> Iterator[tuple[Network, str]
 def _allocate_any(backend: Backend, family: str, networks: Sequence[Network]) -> str:
     for network in networks:
         if addresses.family(network) == family:
-            found = addresses.find_free_address(backend, network, backend.random)
-            if found:
-                return found
+            free_address = addresses.find_free_address(backend, network, backend.random)
+            if free_address:
+                return free_address
     raise status.internal_error("failed to allocate a serviceIP: range is full")
 
 
@@ -224,7 +227,7 @@ async def _check_chosen(
 ) -> None:
     """Refuse an address that the client chose and that is not free; a dry run checks the range only."""
     version = ip_address(address).version
-    network = next((one for one in networks if one.version == version), None)
+    network = next((candidate for candidate in networks if candidate.version == version), None)
     if dry_run and network is not None:
         if addresses.contains(network, address):
             return

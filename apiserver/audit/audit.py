@@ -165,11 +165,11 @@ def _open_log(path: Path) -> FileIO:
     return file
 
 
-def _check_private(path: Path, found: os.stat_result, descriptor: int) -> None:
+def _check_private(path: Path, file_status: os.stat_result, descriptor: int) -> None:
     """Take away what others may do with the file, or raise BadAuditLog."""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(file_status.st_mode):
         raise BadAuditLog(f"--audit-log-path: {path} is not a regular file")
-    mode = stat.S_IMODE(found.st_mode)
+    mode = stat.S_IMODE(file_status.st_mode)
     if mode & ~_OWNERS:
         try:
             os.fchmod(descriptor, mode & _OWNERS)
@@ -275,9 +275,9 @@ def _object(name: str, text: bytes, decision: AuditDecision) -> Tree:
         return {}
     if not decision.managed_fields and isinstance(tree, dict):
         items = tree.get("items")
-        for one in (tree, *(items if isinstance(items, list) else ())):
-            if isinstance(one, dict) and isinstance(one.get("metadata"), dict):
-                one["metadata"].pop("managedFields", None)
+        for obj in (tree, *(items if isinstance(items, list) else ())):
+            if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict):
+                obj["metadata"].pop("managedFields", None)
     return {name: tree}
 
 

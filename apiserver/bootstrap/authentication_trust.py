@@ -82,19 +82,21 @@ def _encode_names(values: Sequence[str]) -> str:
 def _decode_names(text: str) -> Sequence[str]:
     """Return a list of names; an empty one if the text is something else."""
     try:
-        found = orjson.loads(text)
+        names = orjson.loads(text)
     except orjson.JSONDecodeError:
         return ()
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else ()
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else ()
 
 
 def _certificates(old: str, new: str, now: datetime) -> str:
-    found: dict[bytes, str] = {}
+    certificates: dict[bytes, str] = {}
     for text in (old, new):
-        for one in _parse_certificates(text):
-            if one.not_valid_after_utc > now - _GRACE:
-                found.setdefault(one.public_bytes(Encoding.DER), one.public_bytes(Encoding.PEM).decode())
-    return "".join(found.values())
+        for certificate in _parse_certificates(text):
+            if certificate.not_valid_after_utc > now - _GRACE:
+                certificates.setdefault(
+                    certificate.public_bytes(Encoding.DER), certificate.public_bytes(Encoding.PEM).decode()
+                )
+    return "".join(certificates.values())
 
 
 def _parse_certificates(text: str) -> Sequence[x509.Certificate]:

@@ -61,7 +61,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
     """Return the objects of served resources, in the order in which they can be created."""
     served = {(row.group, row.version, row.name) for group in groups for row in group.resources}
-    return [one for one in _all(facts, groups) if one.resource in served]
+    return [required_object for required_object in _all(facts, groups) if required_object.resource in served]
 
 
 def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:

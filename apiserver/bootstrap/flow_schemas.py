@@ -35,7 +35,7 @@ class FlowSchemaStatus:
         self._levels = levels
         self._checked_revisions: dict[bytes, int] = {}
         """By the key of a schema that is as it should be, its revision."""
-        self._known: frozenset[str] = frozenset()
+        self._level_names: frozenset[str] = frozenset()
         """The names of the levels when that was so."""
 
     async def run(self) -> None:
@@ -51,8 +51,8 @@ class FlowSchemaStatus:
             stored.key.rpartition(b"/")[2].decode()
             for stored in self._backend.all_seen(self._levels.group_resource)
         )
-        if levels != self._known:
-            self._checked_revisions, self._known = {}, levels
+        if levels != self._level_names:
+            self._checked_revisions, self._level_names = {}, levels
         revisions = {}
         for stored in self._backend.all_seen(self._schemas.group_resource):
             await yield_to_loop()
@@ -65,7 +65,7 @@ class FlowSchemaStatus:
         try:
             tree = stored.tree()
             level = tree["spec"]["priorityLevelConfiguration"]["name"]
-            dangling = _dangling(level, is_there=level in self._known)
+            dangling = _dangling(level, is_there=level in self._level_names)
             if conditions.has_condition(tree, dangling):
                 return True
         except OF_WRONG_TYPES as error:

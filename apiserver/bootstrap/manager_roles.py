@@ -82,9 +82,10 @@ def roles_of_single_user(minor: str = minors.NEWEST) -> Sequence[RequiredObject]
     """Return the role of a manager whose controllers are one user: what upstream allows each of them."""
     rules = {
         orjson.dumps(rule): rule
-        for one in policy(minor)
-        if one.resource == resource_name(CLUSTER_ROLES) and one.name.startswith(_CONTROLLER)
-        for rule in one.content["rules"]
+        for required_object in policy(minor)
+        if required_object.resource == resource_name(CLUSTER_ROLES)
+        and required_object.name.startswith(_CONTROLLER)
+        for rule in required_object.content["rules"]
     }
     name = f"{_NAME}:controllers"
     return (

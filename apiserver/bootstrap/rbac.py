@@ -148,4 +148,4 @@ def _with_selectors(tree: Tree, expected: ReadOnlyTree) -> Tree:
 
 
 def _missing_items(expected: Sequence[Any] | None, present: Sequence[Any] | None) -> Sequence[Any]:
-    return [one for one in expected or () if one not in (present or ())]
+    return [item for item in expected or () if item not in (present or ())]

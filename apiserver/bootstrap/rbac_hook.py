@@ -78,12 +78,20 @@ class BootstrapRoles:
         try:
             await self._backend.watch_cache.fresh()
             required_objects = [*rbac.policy(self._minor), *self._more]
-            missing = [one for one in required_objects if self._find_present(one) is None]
-            present = [one for one in required_objects if self._find_present(one) is not None]
+            missing = [
+                required_object
+                for required_object in required_objects
+                if self._find_present(required_object) is None
+            ]
+            present = [
+                required_object
+                for required_object in required_objects
+                if self._find_present(required_object) is not None
+            ]
             if await create_fixed(self._backend, self._resources, missing) < len(missing):
                 present = required_objects  # another server creates them, too
             await self._backend.watch_cache.fresh()
-            outcomes = [await self._complete(one) for one in present]
+            outcomes = [await self._complete(required_object) for required_object in present]
         except (ApiError, KVError) as error:
             LOG.warning("System roles are incomplete, retrying: %s", error)
             return False

@@ -40,17 +40,17 @@ def read(path: Path) -> Configurations:
             f"it is not an AdmissionConfiguration of apiserver.config.k8s.io/v1, but {group_version_kind}"
         )
     check_fields(tree, {"apiVersion", "kind", "plugins"}, "the file")
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for entry in list_of(tree, "plugins"):
         name = str(entry.get("name"))
         if name in _REFUSED:
             raise FileProblem(f"the configuration of {name} is not supported")
         if name in _READERS and (configuration := _configuration(path, entry)) is not None:
             try:
-                found |= _READERS[name](configuration)
+                settings |= _READERS[name](configuration)
             except FileProblem as problem:
                 raise FileProblem(f"{name}: {problem}") from problem
-    return Configurations(**found)
+    return Configurations(**settings)
 
 
 def _configuration(path: Path, entry: Tree) -> Tree | None:
@@ -61,25 +61,27 @@ def _configuration(path: Path, entry: Tree) -> Tree | None:
     return read_tree(path.parent / entry["path"]) if entry.get("path") else None
 
 
-def _check_kind(tree: Tree, group: str, kind: str, known: Collection[str]) -> None:
+def _check_kind(tree: Tree, group: str, kind: str, allowed_fields: Collection[str]) -> None:
     if tree.get("kind") != kind or str(tree.get("apiVersion")).rpartition("/")[0] != group:
-        found = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-        raise FileProblem(f"expected a {kind} of {group}, not {found}")
-    check_fields(tree, {"apiVersion", "kind", *known}, f"the {kind}")
+        group_version_kind = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
+        raise FileProblem(f"expected a {kind} of {group}, not {group_version_kind}")
+    check_fields(tree, {"apiVersion", "kind", *allowed_fields}, f"the {kind}")
 
 
 def _texts(tree: Tree, name: str) -> tuple[str, ...]:
-    found = tree.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    values = tree.get(name) or []
+    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
         raise FileProblem(f"{name} is not a list of strings")
-    return tuple(found)
+    return tuple(values)
 
 
 def _node_selectors(tree: Tree) -> dict[str, Any]:
-    found = tree.get(_LEGACY) or {}
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    selectors = tree.get(_LEGACY) or {}
+    if not isinstance(selectors, dict) or not all(
+        isinstance(selector, str) for selector in selectors.values()
+    ):
         raise FileProblem(f"{_LEGACY} is no map of selectors")
-    return {"node_selectors": found}
+    return {"node_selectors": selectors}
 
 
 _SECOND: Final = 10**9
@@ -122,7 +124,7 @@ def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], defa
 
 def _event_limits(tree: Tree) -> dict[str, Any]:
     _check_kind(tree, "eventratelimit.admission.k8s.io", "Configuration", {"limits"})
-    limits = [_limit(one, place) for place, one in enumerate(list_of(tree, "limits"))]
+    limits = [_limit(entry, place) for place, entry in enumerate(list_of(tree, "limits"))]
     if not limits:
         raise FileProblem("limits: Invalid value: null: must not be empty")
     return {"event_limits": limits}
@@ -158,7 +160,9 @@ def _pod_security(tree: Tree) -> dict[str, Any]:
     defaults, exemptions = tree.get("defaults") or {}, tree.get("exemptions") or {}
     check_fields(defaults, _MODES, "defaults")
     check_fields(exemptions, {"usernames", "namespaces", "runtimeClasses"}, "exemptions")
-    policy, wrong = read_policy({f"{PREFIX}{name}": str(one) for name, one in defaults.items()}, NO_POLICY)
+    policy, wrong = read_policy(
+        {f"{PREFIX}{name}": str(value) for name, value in defaults.items()}, NO_POLICY
+    )
     if wrong:
         raise FileProblem(f"defaults: {wrong[0]}")
     exempt = Exemptions(
@@ -181,11 +185,13 @@ _LIMITED: Final = {"apiGroup", "resource", "matchContains", "matchScopes"}
 
 def _limited_resources(tree: Tree) -> dict[str, Any]:
     if (tree.get("apiVersion"), tree.get("kind")) not in _QUOTA_KINDS:
-        found = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
-        raise FileProblem(f"expected a ResourceQuotaConfiguration of apiserver.config.k8s.io, not {found}")
+        group_version_kind = f"{tree.get('apiVersion')}, Kind={tree.get('kind')}"
+        raise FileProblem(
+            f"expected a ResourceQuotaConfiguration of apiserver.config.k8s.io, not {group_version_kind}"
+        )
     check_fields(tree, {"apiVersion", "kind", "limitedResources"}, "the configuration")
-    listed = list_of(tree, "limitedResources")
-    return {"limited_resources": [_limited_resource(one, place) for place, one in enumerate(listed)]}
+    entries = list_of(tree, "limitedResources")
+    return {"limited_resources": [_limited_resource(entry, place) for place, entry in enumerate(entries)]}
 
 
 def _limited_resource(tree: Tree, index: int) -> LimitedResource:

@@ -54,14 +54,14 @@ def configuration_problem(enabled: Collection[str], configurations: Configuratio
 
 def service_addresses(text: str) -> tuple[tuple[str, tuple[str, int]], ...]:
     """`default/hooks=127.0.0.1:9443,other/hooks=[::1]:9444`: which Service is where."""
-    return tuple(_service_address(one) for one in text.split(",") if one)
+    return tuple(_service_address(part) for part in text.split(",") if part)
 
 
 def _service_address(text: str) -> tuple[str, tuple[str, int]]:
-    found = _SERVICE.fullmatch(text)
-    if found is None or not 0 < int(found["port"]) < 1 << 16:
+    match = _SERVICE.fullmatch(text)
+    if match is None or not 0 < int(match["port"]) < 1 << 16:
         raise ArgumentTypeError(f"{quote(text)} is invalid, expected NAMESPACE/NAME=HOST:PORT")
-    return found["service"], (found["host"].strip("[]"), int(found["port"]))
+    return match["service"], (match["host"].strip("[]"), int(match["port"]))
 
 
 _SERVICE: Final = re.compile(

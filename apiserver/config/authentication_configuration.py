@@ -29,14 +29,14 @@ class AuthenticationFile(Struct, frozen=True, kw_only=True):
     @property
     def anonymous(self) -> bool | None:
         """Return whether requests may have no credentials; None if the file does not say."""
-        found = self.configuration.anonymous if self.configuration is not None else None
-        return None if found is None else found.enabled
+        section = self.configuration.anonymous if self.configuration is not None else None
+        return None if section is None else section.enabled
 
     @property
     def anonymous_paths(self) -> Collection[str]:
         """Return the only paths for that; none: any."""
-        found = self.configuration.anonymous if self.configuration is not None else None
-        return frozenset(condition.path for condition in found.conditions) if found is not None else ()
+        section = self.configuration.anonymous if self.configuration is not None else None
+        return frozenset(condition.path for condition in section.conditions) if section is not None else ()
 
 
 NO_FILE: Final = AuthenticationFile()
@@ -142,7 +142,7 @@ def _issuer_problem(settings: "JWTSettings", disallowed: Sequence[str]) -> str:
 def _algorithm_problem(algorithms: Sequence[str]) -> str:
     from mockube.apiserver.authn.oidc.id_token import ALGORITHMS  # noqa: PLC0415 - see above
 
-    wrong = [one for one in algorithms if one not in ALGORITHMS]
+    wrong = [algorithm for algorithm in algorithms if algorithm not in ALGORITHMS]
     return f'oidc: unsupported signing alg: "{wrong[0]}"' if wrong else ""
 
 

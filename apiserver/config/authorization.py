@@ -98,8 +98,12 @@ class Authorization(Struct, frozen=True, kw_only=True):
     @property
     def types(self) -> tuple[str, ...]:
         """Return the types of the authorizers, in their order."""
-        found = self.authorization_config.configuration
-        return self.authorization_mode if found is None else tuple(one.type for one in found.authorizers)
+        configuration = self.authorization_config.configuration
+        return (
+            self.authorization_mode
+            if configuration is None
+            else tuple(authorizer.type for authorizer in configuration.authorizers)
+        )
 
     def has_flags(self) -> bool:
         """Return whether a flag is set that the file replaces."""

@@ -125,8 +125,8 @@ def _problem(config: Config) -> str:
         and not config.authentication.service_account_signing_key_file
     ):
         return "--service-account-key-file needs --service-account-signing-key-file, to sign tokens with"
-    if found := _authentication_problem(config):
-        return found
+    if problem := _authentication_problem(config):
+        return problem
     unknown = [pack for pack in config.features.packs if pack not in PACKS]
     if unknown:
         return f'--packs: unknown pack "{unknown[0]}", must be one of {", ".join(PACKS)}'

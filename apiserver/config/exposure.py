@@ -14,9 +14,9 @@ ANY_HOST = (
 
 def warnings(modes: Sequence[str], allowed_hosts: Sequence[str]) -> Sequence[str]:
     """Return a line for each; none for a server with its defaults."""
-    found = []
+    lines = []
     if "AlwaysAllow" in modes:
-        found.append(OPEN)
+        lines.append(OPEN)
     if "*" in allowed_hosts:
-        found.append(ANY_HOST)
-    return found
+        lines.append(ANY_HOST)
+    return lines

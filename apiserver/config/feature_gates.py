@@ -125,7 +125,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
 
 def read_gates(text: str) -> tuple[tuple[str, bool], ...]:
     """`A=true,B=false`, or `kube:A=true` as kube-apiserver takes it too."""
-    return tuple(_gate(one) for one in text.split(",") if one)
+    return tuple(_gate(part) for part in text.split(",") if part)
 
 
 def _gate(text: str) -> tuple[str, bool]:
@@ -157,9 +157,9 @@ def gates_of(minor: str) -> Mapping[str, Gate]:
 
 def gates_problem(settings: Iterable[tuple[str, bool]], minor: str) -> str:
     """Return what is wrong with the settings for a minor; "" if nothing is."""
-    known = gates_of(minor)
+    gates = gates_of(minor)
     for name, enabled in settings:
-        gate = known.get(name)
+        gate = gates.get(name)
         if gate is None:
             return f"unrecognized feature gate: {name}"
         if gate.locked and enabled != gate.default:
@@ -175,9 +175,9 @@ def is_on(name: str, settings: Iterable[tuple[str, bool]], minor: str = minors.N
 
 def ignored_settings(settings: Iterable[tuple[str, bool]], minor: str = minors.NEWEST) -> list[str]:
     """Return settings that change kube-apiserver but not this server; of a repeated gate the last one counts."""
-    last_settings, known = dict(settings), gates_of(minor)
+    last_settings, gates = dict(settings), gates_of(minor)
     return [
         f"{name}={format_v(enabled)}"
         for name, enabled in last_settings.items()
-        if name not in HONOURED and enabled != known[name].default
+        if name not in HONOURED and enabled != gates[name].default
     ]

@@ -31,14 +31,14 @@ def read_tree(path: Path) -> dict[str, Any]:
     return loaded
 
 
-def check_fields(tree: Tree, known: Collection[str], location: str) -> None:
-    unknown = sorted(tree.keys() - set(known))
+def check_fields(tree: Tree, field_names: Collection[str], location: str) -> None:
+    unknown = sorted(tree.keys() - set(field_names))
     if unknown:
         raise FileProblem(f"unknown field {quote(unknown[0])} in {location}")
 
 
 def list_of(tree: Tree, name: str) -> list[dict[str, Any]]:
-    found = tree.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    items = tree.get(name) or []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise FileProblem(f"{name} is not a list of objects")
-    return found
+    return items

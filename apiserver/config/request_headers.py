@@ -35,7 +35,7 @@ def request_headers(settings: "Authentication") -> RequestHeaders | None:
 def problem(settings: "Authentication") -> str:
     """Return what is wrong, in upstream's words; "" if nothing is."""
     for name in _LISTS:
-        if not all(one.strip() for one in getattr(settings, name)):
+        if not all(value.strip() for value in getattr(settings, name)):
             return f'empty value in "{name.replace("_", "-")}"'
     uids = settings.requestheader_uid_headers
     if uids and _STANDARD_UID not in map(str.lower, uids):
@@ -47,10 +47,10 @@ def problem(settings: "Authentication") -> str:
     if proxies is None or clients is None or settings.requestheader_allowed_names:
         return ""
     try:
-        found = [set(load_pem_x509_certificates(path.read_bytes())) for path in (proxies, clients)]
+        certificates = [set(load_pem_x509_certificates(path.read_bytes())) for path in (proxies, clients)]
     except (OSError, ValueError) as error:
         return f"unable to load client CA file: {error}"
-    if found[0] & found[1]:
+    if certificates[0] & certificates[1]:
         return (
             "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates;"
             " --requestheader-allowed-names must be specified to ensure regular client certificates cannot set"

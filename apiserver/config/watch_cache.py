@@ -9,7 +9,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 
 def cache_sizes(text: str) -> tuple[tuple[str, int], ...]:
     """`pods#100,leases.coordination.k8s.io#0`"""
-    return tuple(_size(one) for one in text.split(",") if one)
+    return tuple(_size(part) for part in text.split(",") if part)
 
 
 def _size(text: str) -> tuple[str, int]:

@@ -37,7 +37,7 @@ class Authorities:
 
 def verified_chain(tls: SSLObject) -> frozenset[Identity]:
     """Return the identities from a client to its authority, of a certificate that was verified in the handshake."""
-    return frozenset(_identity(load_der_x509_certificate(one)) for one in _chain(tls))
+    return frozenset(_identity(load_der_x509_certificate(certificate)) for certificate in _chain(tls))
 
 
 def _identities_in(authorities: bytes) -> frozenset[Identity]:
@@ -52,5 +52,5 @@ def _identity(certificate: Certificate) -> Identity:
 def _chain(tls: Any) -> Iterable[bytes]:
     """Return the certificates from the client's to its authority; before Python 3.13 they are found within."""
     if hasattr(tls, "get_verified_chain"):
-        return [bytes(one) for one in tls.get_verified_chain()]
-    return [one.public_bytes(_DER) for one in tls._sslobj.get_verified_chain() or ()]  # noqa: SLF001 - see above
+        return [bytes(certificate) for certificate in tls.get_verified_chain()]
+    return [certificate.public_bytes(_DER) for certificate in tls._sslobj.get_verified_chain() or ()]  # noqa: SLF001 - see above

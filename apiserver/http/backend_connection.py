@@ -87,14 +87,14 @@ class BackendConnection:
                 yield chunk
             return
         length = head.header("content-length")
-        left = int(length) if length.isascii() and length.isdecimal() and len(length) < 19 else None
-        while left is None or left > 0:
-            data = await self.reader.read(LIMIT if left is None else min(left, LIMIT))
+        remaining = int(length) if length.isascii() and length.isdecimal() and len(length) < 19 else None
+        while remaining is None or remaining > 0:
+            data = await self.reader.read(LIMIT if remaining is None else min(remaining, LIMIT))
             if not data:
-                if left:
+                if remaining:
                     raise ConnectionError("the body ends too early")
                 return
-            left = None if left is None else left - len(data)
+            remaining = None if remaining is None else remaining - len(data)
             yield data
 
     async def _chunks(self) -> AsyncIterator[bytes]:
@@ -229,10 +229,10 @@ class Dialer:
     async def _check(self, host: str) -> None:
         """A name of this machine is refused as its address is."""
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, None)
+            addresses = await asyncio.get_running_loop().getaddrinfo(host, None)
         except socket.gaierror as error:
             raise DialFailed(f"lookup {host}: no such host") from error
-        for *_, address in found:
+        for *_, address in addresses:
             check_address(str(address[0]))
 
     def _context(self, authority: str, *, shows: bool) -> ssl.SSLContext:
@@ -288,14 +288,14 @@ def certificate_problem(error: Exception, host: str) -> str:
     """What is wrong with a server's certificate, in Go's words."""
     problem = getattr(error, "verify_message", "") or str(error)
     if "expired" in problem or "not yet valid" in problem:
-        found = "certificate has expired or is not yet valid"
+        reason = "certificate has expired or is not yet valid"
     elif "ostname mismatch" in problem or "IP address mismatch" in problem:
-        found = f"certificate is not valid for any names, but wanted to match {host}"
+        reason = f"certificate is not valid for any names, but wanted to match {host}"
     elif any(sign in problem for sign in ("signature failure", "issuer", "self-signed", "self signed")):
-        found = "certificate signed by unknown authority"
+        reason = "certificate signed by unknown authority"
     else:
-        found = problem
-    return f"tls: failed to verify certificate: x509: {found}"
+        reason = problem
+    return f"tls: failed to verify certificate: x509: {reason}"
 
 
 def _tls_problem(error: ssl.SSLError, host: str) -> str:

@@ -320,9 +320,9 @@ class Connection(web.RequestHandler):
         size = len(self._head) + self._fed
         self.server.head_bytes += max(size - SMALL_HEAD, 0) - before
         if _END in seam + data:
-            whole = bytes(self._head)
+            head = bytes(self._head)
             self.release_head()
-            self._feed(whole)
+            self._feed(head)
         elif size > HEAD_BYTES or (size > SMALL_HEAD and not self.server.has_room_for_heads()):
             self.release_head()
             super().data_received(_NO_REQUEST)

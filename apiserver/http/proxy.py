@@ -176,7 +176,9 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
 async def _send_messages(request: Request, body: AsyncIterator[bytes]) -> Response:
     """Send a log over a WebSocket: after an empty message, messages of bytes or of base64."""
     _, client_protocols = token_of_subprotocols(request.subprotocols)
-    protocol = next((one for one in client_protocols or [""] if one in _LOG_PROTOCOLS), None)
+    protocol = next(
+        (candidate for candidate in client_protocols or [""] if candidate in _LOG_PROTOCOLS), None
+    )
     if protocol is None:
         return Response(HTTPStatus.FORBIDDEN)
     messages = request.client.messages(
@@ -268,13 +270,13 @@ def _upgrade_headers(request: Request) -> Headers:
 
 def _response_headers(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
     """The backend's headers; what leads back to it leads through the server."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in head.headers:
         key = name.lower()
         if key in _HOP_BY_HOP or key in _CORS or key == "content-type":
             continue
-        found[name] = _rewritten(value, request, location) if key == "location" else value
-    return found
+        headers[name] = _rewritten(value, request, location) if key == "location" else value
+    return headers
 
 
 def _rewritten(url: str, request: Request, location: Location) -> str:

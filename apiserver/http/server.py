@@ -151,10 +151,10 @@ class Server(web.Server):
         self._sweeping = self.clock.call_later(SWEEP_SECONDS, self._sweep) if self._open else None
 
     def _check_progress(self, connection: Connection, transport: asyncio.Transport, now: float) -> None:
-        left = transport.get_write_buffer_size()
+        pending_bytes = transport.get_write_buffer_size()
         drains, least, since = self._stalled.get(connection, (-1, 0, now))
-        if drains != connection.drains or left < least:
-            self._stalled[connection] = (connection.drains, left, now)
+        if drains != connection.drains or pending_bytes < least:
+            self._stalled[connection] = (connection.drains, pending_bytes, now)
         elif now - since >= STALLED_SECONDS:
             LOG.debug("a client did not read for %.0f s and was disconnected", now - since)
             connection.is_cut = True

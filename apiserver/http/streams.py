@@ -34,12 +34,12 @@ class Chunks:
         await self.response.prepare(self._request)
 
     async def write(self, parts: Sequence[bytes]) -> None:
-        whole = parts[0] if len(parts) == 1 else b"".join(parts)
-        if len(whole) <= 2 * PIECE:
-            await self.response.write(whole)
+        data = parts[0] if len(parts) == 1 else b"".join(parts)
+        if len(data) <= 2 * PIECE:
+            await self.response.write(data)
             return
-        for start in range(0, len(whole), PIECE):  # each is copied several times on its way
-            await self.response.write(memoryview(whole)[start : start + PIECE])
+        for start in range(0, len(data), PIECE):  # each is copied several times on its way
+            await self.response.write(memoryview(data)[start : start + PIECE])
 
     async def end(self) -> None:
         await self.response.write_eof()

@@ -153,10 +153,10 @@ class CheckedResolver(ThreadedResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await super().resolve(host, port, family)
-        for one in found:
-            check_address(one["host"])
-        return found
+        results = await super().resolve(host, port, family)
+        for result in results:
+            check_address(result["host"])
+        return results
 
 
 def check_address(host: str) -> None:

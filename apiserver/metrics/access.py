@@ -63,21 +63,23 @@ class CredentialMetrics(Collector):
         self._looks.observe(int(seconds * 1000) / 1000)  # upstream counts whole milliseconds
 
     def collect(self) -> Iterable[Metric]:
-        found = self._counts
+        credential_counts = self._counts
         for name, text in _TOKENS.items():
-            yield CounterMetricFamily(f"serviceaccount_{name}", text, value=found.tokens[name])
+            yield CounterMetricFamily(f"serviceaccount_{name}", text, value=credential_counts.tokens[name])
         hits = Durations(_CACHE_BUCKETS)
-        hits.quick = found.cache_hits
+        hits.quick = credential_counts.cache_hits
         looks = {"hit": hits, "miss": self._looks}
         counts = {status: durations.number for status, durations in looks.items()}
         yield _counter(f"{_CACHE}_request_total", "Requests to the token cache.", "status", counts)
-        yield _counter(f"{_CACHE}_fetch_total", "Tokens that were not in the cache.", "status", found.fetches)
+        yield _counter(
+            f"{_CACHE}_fetch_total", "Tokens that were not in the cache.", "status", credential_counts.fetches
+        )
         active = GaugeMetricFamily(
             f"{_CACHE}_active_fetch_count", "Tokens that are being checked.", labels=["status"]
         )
-        if counts["miss"] or found.looking:
+        if counts["miss"] or credential_counts.looking:
             for status in ("blocked", "in_flight"):
-                active.add_metric([status], found.looking)
+                active.add_metric([status], credential_counts.looking)
         yield active
         yield _histogram(
             f"{_CACHE}_request_duration_seconds",
@@ -113,12 +115,14 @@ class ImpersonationMetrics(Collector):
         yield from _impersonations("authorization_attempts", "authorization checks of them", self._checks)
 
 
-def _impersonations(name: str, subject: str, found: Mapping[Attempt, Durations]) -> Iterable[Metric]:
+def _impersonations(
+    name: str, subject: str, durations_by_attempt: Mapping[Attempt, Durations]
+) -> Iterable[Metric]:
     labels = ["mode", "decision"]
     name = f"apiserver_impersonation_{name}"
     counted = CounterMetricFamily(name, f"Total number of {subject}.", labels=labels)
     latency = HistogramMetricFamily(f"{name}_duration_seconds", f"Latency of {subject}.", labels=labels)
-    for attempt, durations in found.items():
+    for attempt, durations in durations_by_attempt.items():
         counted.add_metric(attempt, durations.number)
         latency.add_metric(attempt, durations.cumulative(), durations.total)
     yield counted
@@ -160,11 +164,14 @@ class AccessMetrics(Collector):
         yield from self.impersonation.collect()
 
 
-def _attempts(subsystem: str, name: str, found: Mapping[str, Durations]) -> Iterable[Metric]:
-    counts = {result: durations.number for result, durations in found.items()}
+def _attempts(subsystem: str, name: str, durations_by_result: Mapping[str, Durations]) -> Iterable[Metric]:
+    counts = {result: durations.number for result, durations in durations_by_result.items()}
     yield _counter(name, f"Attempts of {subsystem}, by result.", "result", counts)
     yield _histogram(
-        f"{subsystem}_duration_seconds", f"How long {subsystem} took, by result.", "result", found
+        f"{subsystem}_duration_seconds",
+        f"How long {subsystem} took, by result.",
+        "result",
+        durations_by_result,
     )
 
 
@@ -177,9 +184,9 @@ def _counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Met
     return family
 
 
-def _histogram(name: str, text: str, label: str, found: Mapping[str, Durations]) -> Metric:
+def _histogram(name: str, text: str, label: str, durations_by_label: Mapping[str, Durations]) -> Metric:
     family = HistogramMetricFamily(name, text, labels=[label])
-    for value, durations in found.items():
+    for value, durations in durations_by_label.items():
         if durations.number:
             family.add_metric([value], durations.cumulative(), durations.total)
     return family

@@ -55,8 +55,8 @@ class AuthenticationMetrics(Collector):
             "The last keys of an issuer, by their digest.",
             labels=["jwt_issuer_hash", "apiserver_id_hash", "hash"],
         )
-        for issuer, found in self._key_sets.items():
-            keys.add_metric([issuer, self._server, found], 1)
+        for issuer, key_set_digest in self._key_sets.items():
+            keys.add_metric([issuer, self._server, key_set_digest], 1)
         yield keys
 
     def _now(self) -> float:

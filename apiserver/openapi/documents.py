@@ -145,9 +145,9 @@ class Documents:
         strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
         others: Sequence[Foreign] = (),
         minor: str = minors.NEWEST,
-        known: KnownDocuments | None = None,
+        document_cache: KnownDocuments | None = None,
     ) -> None:
-        self._document_cache = known or KnownDocuments()
+        self._document_cache = document_cache or KnownDocuments()
         self._minor = minor
         self._info = {"title": "Kubernetes", "version": openapi_version(minor)}
         self._customs = tuple(customs)

@@ -96,18 +96,22 @@ def _parameter(parameter: ReadOnlyTree) -> bytes:
 
 
 def _shared_parameters(number: int, named: ReadOnlyTree) -> bytes:
-    return _bytes(number, b"".join(_named_value(1, name, _parameter(one)) for name, one in named.items()))
+    return _bytes(
+        number, b"".join(_named_value(1, name, _parameter(parameter)) for name, parameter in named.items())
+    )
 
 
 def _requirements(number: int, requirements: list[ReadOnlyTree]) -> bytes:
     return b"".join(
-        _bytes(number, b"".join(_named_value(1, name, _texts(1, scopes)) for name, scopes in one.items()))
-        for one in requirements
+        _bytes(
+            number, b"".join(_named_value(1, name, _texts(1, scopes)) for name, scopes in requirement.items())
+        )
+        for requirement in requirements
     )
 
 
 def _security(number: int, named: ReadOnlyTree) -> bytes:
-    schemes = (_named_value(1, name, _bytes(2, _message(_API_KEY, one))) for name, one in named.items())
+    schemes = (_named_value(1, name, _bytes(2, _message(_API_KEY, scheme))) for name, scheme in named.items())
     return _bytes(number, b"".join(schemes))
 
 

@@ -157,8 +157,8 @@ class Writer(Struct):
         )
         yield base, {"get": list_watch}
         if "get" in row.verbs:
-            one = self._watch(endpoint, "watch", f"watch{endpoint.title}{endpoint.noun}", named=True)
-            yield f"{base}/{{name}}", {"get": one}
+            single_watch = self._watch(endpoint, "watch", f"watch{endpoint.title}{endpoint.noun}", named=True)
+            yield f"{base}/{{name}}", {"get": single_watch}
 
     def _watch(self, endpoint: _Endpoint, action: str, operation: str, *, named: bool) -> Tree:
         description = (_WATCH_ITEM if named else _WATCH_LIST).format(endpoint.row.kind)
@@ -192,7 +192,9 @@ class Writer(Struct):
         words = f"read {sub.name} of the specified {kind}" if sub else f"read the specified {kind}"
         parameters = [*self._scope_parameters(endpoint, named=True)]
         if endpoint.row.custom:
-            parameters += (one for one in self._query("list") if one["name"] == "resourceVersion")
+            parameters += (
+                parameter for parameter in self._query("list") if parameter["name"] == "resourceVersion"
+            )
         content = self._of_kind(endpoint.gvk, endpoint.types)
         if sub and sub.name == "log":
             parameters += self._fields((f"{_CORE}PodLogOptions",))
@@ -383,6 +385,8 @@ def _share_parameters(operations: Tree) -> Tree:
     path_item: Tree = {}
     for method in METHODS:
         if method in operations:
-            own_parameters = [one for one in operations[method]["parameters"] if one not in shared]
+            own_parameters = [
+                parameter for parameter in operations[method]["parameters"] if parameter not in shared
+            ]
             path_item[method] = ordered_operation(operations[method] | {"parameters": own_parameters})
     return path_item | ({"parameters": shared} if shared else {})

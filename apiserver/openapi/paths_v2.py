@@ -54,7 +54,9 @@ def paths_v2(paths: Mapping[str, Tree], shared: SharedParameters) -> Tree:
 def _path(item: Tree, shared: SharedParameters) -> Tree:
     path_item: Tree = {method: _operation(item[method], shared) for method in METHODS if method in item}
     if "parameters" in item:
-        path_item["parameters"] = [shared.reference(_parameter(one)) for one in item["parameters"]]
+        path_item["parameters"] = [
+            shared.reference(_parameter(parameter)) for parameter in item["parameters"]
+        ]
     return path_item
 
 
@@ -71,11 +73,11 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
         "tags": operation["tags"],
         "operationId": operation["operationId"],
     }
-    parameters = [_parameter(one) for one in operation.get("parameters", ())]
+    parameters = [_parameter(parameter) for parameter in operation.get("parameters", ())]
     if consumed:
         parameters.insert(0, _body(operation["requestBody"]))
     if parameters:
-        operation_v2["parameters"] = [shared.reference(one) for one in parameters]
+        operation_v2["parameters"] = [shared.reference(parameter) for parameter in parameters]
     operation_v2["responses"] = {code: _response(response) for code, response in responses.items()}
     extensions = {key: value for key, value in operation.items() if key.startswith("x-")}
     is_own = operation["tags"] == [_AGGREGATOR]

@@ -199,7 +199,7 @@ def _kind(custom: Custom, kind: str) -> Schema:
         "x-kubernetes-group-version-kind": [{"group": row.group, "kind": kind, "version": row.version}]
     }
     if row.selectable:
-        fields = [{"fieldPath": one.label} for one in row.selectable]
+        fields = [{"fieldPath": field.label} for field in row.selectable]
         extensions["x-kubernetes-selectable-fields"] = fields
     return extensions
 
@@ -261,14 +261,14 @@ class Definitions:
 
     def with_references(self, names: Iterable[str]) -> list[str]:
         """These definitions and all that they refer to, in order of their names."""
-        found: set[str] = set()
+        reachable_names: set[str] = set()
         remaining_names = [name for name in names if name in self]
         while remaining_names:
             name = remaining_names.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reachable_names:
+                reachable_names.add(name)
                 remaining_names += _references(self._tree(name))
-        return sorted(found)
+        return sorted(reachable_names)
 
     def fields(self, name: str) -> Mapping[str, Schema]:
         """Return the fields of options, in the order of their names."""
@@ -277,19 +277,19 @@ class Definitions:
 
     def of_kinds(self) -> Mapping[tuple[str, str, str], str]:
         """The definition of each group, version and kind."""
-        found = dict(_built_in_kinds(self._release))
+        names_by_kind = dict(_built_in_kinds(self._release))
         for name, custom in self._customs.items():
             row = custom.row
             kind = row.kind if name == custom.definition_name else row.list_kind
-            found[row.group, row.version, kind] = name
-        return found
+            names_by_kind[row.group, row.version, kind] = name
+        return names_by_kind
 
     def kinds_of_texts(self) -> Mapping[tuple[str, str, str], str]:
-        found = {}
+        names_by_kind = {}
         for name in self._texts:
             for gvk in self._tree(name).get("x-kubernetes-group-version-kind", ()):
-                found[gvk["group"], gvk["version"], gvk["kind"]] = name
-        return found
+                names_by_kind[gvk["group"], gvk["version"], gvk["kind"]] = name
+        return names_by_kind
 
     def _read(self, name: str) -> Schema:
         if name in self._customs:

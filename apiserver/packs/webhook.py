@@ -49,18 +49,18 @@ class Webhook(Plugin):
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         assert attributes.object is not None
         try:
-            found = [*self._validate(backend, attributes.object, attributes.old)]
+            field_errors = [*self._validate(backend, attributes.object, attributes.old)]
         except DecodeError as error:
             raise _denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
-        if found:
-            raise _denial_error(f"v{self._name}.kb.io", _join_messages(found), UNPROCESSABLE)
+        if field_errors:
+            raise _denial_error(f"v{self._name}.kb.io", _join_messages(field_errors), UNPROCESSABLE)
 
 
 def _denial_error(name: str, problem: str, code: int) -> ApiError:
     return ApiError(f'admission webhook "{name}" denied the request: {problem}', code=code)
 
 
-def _join_messages(found: Sequence[FieldError]) -> str:
+def _join_messages(field_errors: Sequence[FieldError]) -> str:
     """Join the messages as Go joins errors: each once."""
-    messages = list(dict.fromkeys(map(str, found)))
+    messages = list(dict.fromkeys(map(str, field_errors)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"

@@ -121,12 +121,12 @@ def _check_files(folder: Folder) -> None:
     for path in (*map(folder.certificate, _CERTIFICATES), *map(folder.key, _KEYS)):
         if not path.exists():
             continue
-        found = path.stat()
-        if found.st_uid not in (os.geteuid(), 0) or found.st_mode & stat.S_IWOTH:
+        file_status = path.stat()
+        if file_status.st_uid not in (os.geteuid(), 0) or file_status.st_mode & stat.S_IWOTH:
             raise BadFolder(
                 f"{path} is another user's, or every user may write to it: remove it, or chown and chmod it"
             )
-        if path.suffix == ".key" and found.st_mode & stat.S_IROTH:
+        if path.suffix == ".key" and file_status.st_mode & stat.S_IROTH:
             LOG.warning("%s can be read by every user of this machine: chmod 600 %s", path, path)
 
 

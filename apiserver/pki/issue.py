@@ -68,14 +68,15 @@ class Issuer:
     def is_usable(self, certificate: bytes, subject: Subject) -> bool:
         """Whether a certificate is this authority's, for the subject, and good for a while."""
         try:
-            found = x509.load_pem_x509_certificate(certificate)
-            found.verify_directly_issued_by(self._certificate)
+            parsed_certificate = x509.load_pem_x509_certificate(certificate)
+            parsed_certificate.verify_directly_issued_by(self._certificate)
         except (ValueError, InvalidSignature):
             return False
-        if subject.has_rsa_key and not isinstance(found.public_key(), rsa.RSAPublicKey):
+        if subject.has_rsa_key and not isinstance(parsed_certificate.public_key(), rsa.RSAPublicKey):
             return False
-        return found.not_valid_after_utc - self._now > RENEW_BEFORE and (
-            found.subject == _name(subject) and _hosts(found) >= set(map(_general_name, subject.hosts))
+        return parsed_certificate.not_valid_after_utc - self._now > RENEW_BEFORE and (
+            parsed_certificate.subject == _name(subject)
+            and _hosts(parsed_certificate) >= set(map(_general_name, subject.hosts))
         )
 
 
@@ -103,8 +104,12 @@ def ends(certificate: bytes) -> datetime:
 
 def names_of(certificate: bytes) -> Sequence[str]:
     """Return the names and addresses that a server's certificate is for; of a chain the first counts."""
-    found = x509.load_pem_x509_certificate(certificate)
-    return [str(name.value) for name in _hosts(found) if isinstance(name, x509.DNSName | x509.IPAddress)]
+    parsed_certificate = x509.load_pem_x509_certificate(certificate)
+    return [
+        str(name.value)
+        for name in _hosts(parsed_certificate)
+        if isinstance(name, x509.DNSName | x509.IPAddress)
+    ]
 
 
 def _builder(
@@ -149,8 +154,8 @@ def _name(subject: Subject) -> x509.Name:
 
 
 def _general_name(host: str) -> x509.GeneralName:
-    found = _address(host)
-    return x509.DNSName(host) if found is None else x509.IPAddress(found)
+    address = _address(host)
+    return x509.DNSName(host) if address is None else x509.IPAddress(address)
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:

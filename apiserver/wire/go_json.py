@@ -39,8 +39,8 @@ _TYPE_NAMES = ((bool, "bool"), (str, "string"), (list, "array"), (dict, "object"
 
 def type_name(value: object) -> str:
     """What Go calls a value that does not fit."""
-    found = next((name for cls, name in _TYPE_NAMES if isinstance(value, cls)), "number")
-    return f"number {value}" if isinstance(value, float) else found
+    json_type = next((name for cls, name in _TYPE_NAMES if isinstance(value, cls)), "number")
+    return f"number {value}" if isinstance(value, float) else json_type
 
 
 class OutOfRange(ValueError):
@@ -154,11 +154,11 @@ class _Scanner:
         self._at += 1
         while True:
             self._skip(_PLAIN)
-            found = self._peek()
-            if found == b'"':
+            byte = self._peek()
+            if byte == b'"':
                 self._at += 1
                 return
-            if found != b"\\":
+            if byte != b"\\":
                 self._refuse("in string literal")
             self._at += 1
             self._escape()
@@ -208,9 +208,9 @@ class _Scanner:
         self._skip(_SPACE)
 
     def _skip(self, pattern: re.Pattern[bytes]) -> None:
-        found = pattern.match(self._text, self._at)
-        assert found is not None, "every pattern matches nothing too"
-        self._at = found.end()
+        match = pattern.match(self._text, self._at)
+        assert match is not None, "every pattern matches nothing too"
+        self._at = match.end()
 
     def _peek(self) -> bytes:
         if self._at >= len(self._text):

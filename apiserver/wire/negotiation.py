@@ -51,8 +51,8 @@ class Clause(Struct, frozen=True, kw_only=True):
     @property
     def target(self) -> tuple[str, str, str] | None:
         """Group, version and kind that the object is to be shown as."""
-        found = [self.parameters.get(name) for name in ("g", "v", "as")]
-        return None if found == [None, None, None] else (found[0] or "", found[1] or "", found[2] or "")
+        values = [self.parameters.get(name) for name in ("g", "v", "as")]
+        return None if values == [None, None, None] else (values[0] or "", values[1] or "", values[2] or "")
 
 
 class Endpoint(Enum):
@@ -107,8 +107,8 @@ def _negotiate(accept: str, endpoint: Endpoint) -> OutputFormat | None:
         return JSON
     for clause in parse_accept(accept):
         for format_ in FORMATS:
-            if clause.covers(format_) and (found := _choose(format_, clause, endpoint)) is not None:
-                return found
+            if clause.covers(format_) and (output_format := _choose(format_, clause, endpoint)) is not None:
+                return output_format
     return None
 
 
@@ -144,23 +144,23 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
 
 def parse_accept(header: str) -> list[Clause]:
     """Return the clauses in the order in which they are tried; what is no clause is passed over."""
-    found = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
-    if len(found) > _SORTED_BY_INSERTION:
-        return sorted(found, key=_by_preference)
+    clauses = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
+    if len(clauses) > _SORTED_BY_INSERTION:
+        return sorted(clauses, key=_by_preference)
     # Upstream's order is not transitive: what comes of it depends on how it sorts.
-    for end in range(1, len(found)):
+    for end in range(1, len(clauses)):
         at = end
-        while at and _precedes(found[at], found[at - 1]):
-            found[at], found[at - 1] = found[at - 1], found[at]
+        while at and _precedes(clauses[at], clauses[at - 1]):
+            clauses[at], clauses[at - 1] = clauses[at - 1], clauses[at]
             at -= 1
-    return found
+    return clauses
 
 
-def _precedes(one: Clause, other: Clause) -> bool:
+def _precedes(clause: Clause, other: Clause) -> bool:
     return (
-        one.quality > other.quality
-        or (one.type != "*" and other.type == "*")
-        or (one.subtype != "*" and other.subtype == "*")
+        clause.quality > other.quality
+        or (clause.type != "*" and other.type == "*")
+        or (clause.subtype != "*" and other.subtype == "*")
     )
 
 

@@ -206,13 +206,13 @@ class Informer(Generic[T]):
         self._counts.objects = len(self._store)
 
     def _by_key(self, trees: Sequence[Parsed]) -> dict[Key, Parsed]:
-        found = {}
+        trees_by_key = {}
         for tree in trees:
             try:
-                found[Key.of(tree)] = tree
+                trees_by_key[Key.of(tree)] = tree
             except Exception as error:  # noqa: BLE001 - what has no name is not an object
                 self._log_once(Key("", ""), "", error)
-        return found
+        return trees_by_key
 
     def _has_version(self, key: Key, tree: Parsed) -> bool:
         view = self._store.get(*key)

@@ -71,8 +71,8 @@ class Informers:
         """What the server has now, past the caches, of metadata alone. Who fills caches may read all that is in them;
         a controller's own account may not: some may write what they may not list.
         """
-        found = await self._client.list(replace(resource, metadata_only=True), namespace)
-        return found.items
+        object_list = await self._client.list(replace(resource, metadata_only=True), namespace)
+        return object_list.items
 
     async def wait_synced(self) -> None:
         for informer in list(self._informers.values()):

@@ -201,10 +201,10 @@ async def split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[Sequence[by
     """
     partial_line: list[bytes] = []
     async for chunk in chunks:
-        *whole, rest = chunk.split(b"\n")
-        if whole:
-            whole[0] = b"".join([*partial_line, whole[0]])
+        *complete_lines, rest = chunk.split(b"\n")
+        if complete_lines:
+            complete_lines[0] = b"".join([*partial_line, complete_lines[0]])
             partial_line.clear()
-            yield whole
+            yield complete_lines
         if rest:
             partial_line.append(rest)

@@ -37,7 +37,7 @@ class Discovery(Struct, frozen=True, kw_only=True):
 
     def with_verbs(self, *verbs: str) -> list[Resource[ReadOnlyTree]]:
         """The resources that have all these verbs."""
-        return [one.resource for one in self.resources if one.verbs >= {*verbs}]
+        return [entry.resource for entry in self.resources if entry.verbs >= {*verbs}]
 
 
 async def discover(client: Client) -> Discovery:
@@ -52,8 +52,12 @@ def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
     for document in documents:
         for group in document.get("items") or ():
             name = group["metadata"].get("name", "")
-            failures += (f"{name}/{one['version']}" for one in group["versions"] if _is_stale(one))
-            versions[name] = tuple(one["version"] for one in group["versions"] if not _is_stale(one))
+            failures += (
+                f"{name}/{version['version']}" for version in group["versions"] if _is_stale(version)
+            )
+            versions[name] = tuple(
+                version["version"] for version in group["versions"] if not _is_stale(version)
+            )
             resources += _resources_of(name, group["versions"])
     return Discovery(resources=tuple(resources), failures=tuple(failures), versions=versions)
 
@@ -81,7 +85,9 @@ def _discovered_resource(group: str, version: str, resource: ReadOnlyTree) -> Di
             metadata_only=True,
         ),
         verbs=frozenset(resource.get("verbs") or ()),
-        subresources=frozenset(one["subresource"] for one in resource.get("subresources") or ()),
+        subresources=frozenset(
+            subresource["subresource"] for subresource in resource.get("subresources") or ()
+        ),
     )
 
 

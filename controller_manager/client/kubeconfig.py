@@ -98,10 +98,10 @@ def _find_entry(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str,
         raise KubeconfigError(f"{kind}s must be a list of objects")
     for entry in entries:
         if entry.get("name") == name:
-            found = entry.get(kind) or {}
-            if not isinstance(found, dict):
+            value = entry.get(kind) or {}
+            if not isinstance(value, dict):
                 raise KubeconfigError(f'{kind} "{name}" must be an object')
-            return found
+            return value
     raise KubeconfigError(f'{kind} "{name}" does not exist')
 
 

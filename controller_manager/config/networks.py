@@ -35,12 +35,12 @@ def node_ranges(config: Config) -> tuple[NodeRange, ...]:
     if not networks.cluster_cidr and config.simulation.simulate_nodes > 0:
         mask = networks.node_cidr_mask_size_ipv4 or networks.node_cidr_mask_size or SIMULATED_MASK
         return (_range(ip_network(SIMULATED_CIDR), mask),)
-    found = [ip_network(text) for text in networks.cluster_cidr]
-    if not found:
+    cluster_ranges = [ip_network(text) for text in networks.cluster_cidr]
+    if not cluster_ranges:
         raise ValueError("--allocate-node-cidrs needs --cluster-cidr")
-    if problem := _mask_problem(networks, [one.version for one in found]):
+    if problem := _mask_problem(networks, [network.version for network in cluster_ranges]):
         raise ValueError(problem)
-    return tuple(_range(one, _mask(networks, one.version)) for one in found)
+    return tuple(_range(network, _mask(networks, network.version)) for network in cluster_ranges)
 
 
 def _mask(networks: Networks, version: int) -> int:

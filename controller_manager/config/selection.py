@@ -71,10 +71,10 @@ MISSING: Final = frozenset({"selinux-warning-controller"})
 EVERY: Final = "*"
 
 
-def unknown_names(selection: Sequence[str], known: Collection[str]) -> Sequence[str]:
+def unknown_names(selection: Sequence[str], controller_names: Collection[str]) -> Sequence[str]:
     """Names that no controller has, neither here nor upstream."""
     names = {_full_name(word.removeprefix("-")) for word in selection} - {EVERY}
-    return sorted(names - OFF.keys() - MISSING - set(known))
+    return sorted(names - OFF.keys() - MISSING - set(controller_names))
 
 
 def missing_names(selection: Sequence[str]) -> Sequence[str]:

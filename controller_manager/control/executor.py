@@ -239,10 +239,10 @@ class Executor:
     async def _check_owner(self, action: Adopt) -> None:
         """The caches may not show yet that the owner is deleted; objects that it adopts would never be released."""
         resource, owner = action.owner_resource, action.owner
-        found = await self._client.get(resource, Key.of(owner))
-        if meta.uid(found) != meta.uid(owner):
+        current_owner = await self._client.get(resource, Key.of(owner))
+        if meta.uid(current_owner) != meta.uid(owner):
             raise not_found(resource.group_resource, meta.name(owner))
-        if meta.is_deleting(found):
+        if meta.is_deleting(current_owner):
             raise Conflict(f"{meta.namespace(owner)}/{meta.name(owner)} has just been deleted")
 
     async def _let_go(self, action: Release | RemoveFinalizer, ref: ObjectRef, writes: Writes) -> None:
@@ -271,8 +271,8 @@ class Executor:
 
     async def _confirm(self, action: Confirm) -> None:
         resource, selected = action.resource, f"metadata.name={action.name}" if action.name else ""
-        found = await self._client.list(resource, action.namespace, field_selector=selected)
-        if not action.holds([resource.view(item) for item in found.items]):
+        objects = await self._client.list(resource, action.namespace, field_selector=selected)
+        if not action.holds([resource.view(item) for item in objects.items]):
             raise Conflict(f"the server returned other {resource} than the cache")
 
     async def _claim(

@@ -119,11 +119,11 @@ class OwnWrites:
             self._writes[key].revisions.clear()
 
     def _expect(
-        self, writes: Writes, resource: AnyResource, namespace: str, listed: Sequence[ReadOnlyTree]
+        self, writes: Writes, resource: AnyResource, namespace: str, listed_objects: Sequence[ReadOnlyTree]
     ) -> None:
         """The list's own revision is not waited for: the resource may have no change at it."""
-        there = {meta.uid(obj) for obj in listed}
-        for obj in listed:
+        there = {meta.uid(obj) for obj in listed_objects}
+        for obj in listed_objects:
             writes.note_write(resource, obj)
         lister = self._sources[resource].lister
         for view in lister.in_namespace(namespace) if namespace else lister.all():

@@ -42,7 +42,7 @@ class WaitForKinds:
 
     async def _served_resources(self) -> set[tuple[str, str]]:
         """The version and plural of each resource in the versions that are needed."""
-        versions = sorted({one.api_version for one in self._needs})
+        versions = sorted({need.api_version for need in self._needs})
         return {(version, plural) for version in versions for plural in await self._plurals(version)}
 
     async def _plurals(self, api_version: str) -> list[str]:
@@ -50,7 +50,7 @@ class WaitForKinds:
             document = await self._context.client.raw("GET", f"/apis/{api_version}")
         except NotFound:
             return []
-        return [one["name"] for one in document.get("resources") or ()]
+        return [resource["name"] for resource in document.get("resources") or ()]
 
 
 def _kind_key(resource: Resource[Any]) -> tuple[str, str]:

@@ -58,7 +58,7 @@ class Elector:
         self._random = random
         self.lease: ReadOnlyTree | None = None
         """As it was last seen."""
-        self._seen = 0.0
+        self._observed_at = 0.0
         """When it was seen to change."""
         self._renewed: float | None = None
         """When this process last sent a successful write of its lease; None while it does not hold it."""
@@ -132,13 +132,13 @@ class Elector:
 
     async def _acquire_or_renew(self) -> bool:
         requested_at = self._clock.monotonic()
-        found = await self._find()
-        if found is not None and self._is_held_by_another():
+        lease = await self._find()
+        if lease is not None and self._is_held_by_another():
             self._renewed = None
             self._report(f"{self._spec()['holderIdentity']} holds it")
             return False
-        body = {**(found or self._new_lease()), "spec": self._claim()}
-        write = self._client.create if found is None else self._client.update
+        body = {**(lease or self._new_lease()), "spec": self._claim()}
+        write = self._client.create if lease is None else self._client.update
         self._observe(await write(LEASES, body))
         self._renewed, self._reported_problem = requested_at, ""
         return True
@@ -151,21 +151,21 @@ class Elector:
 
     async def _find(self) -> ReadOnlyTree | None:
         try:
-            found = await self._client.get(LEASES, self._candidate.lease)
+            lease = await self._client.get(LEASES, self._candidate.lease)
         except NotFound:
             return None
-        self._observe(found)
-        return found
+        self._observe(lease)
+        return lease
 
     def _observe(self, lease: ReadOnlyTree) -> None:
         if self.lease is None or lease.get("spec") != self.lease.get("spec"):
-            self._seen = self._clock.monotonic()
+            self._observed_at = self._clock.monotonic()
         self.lease = lease
 
     def _is_held_by_another(self) -> bool:
         spec = self._spec()
         holder = spec.get("holderIdentity") or ""
-        expires = self._seen + (spec.get("leaseDurationSeconds") or 0)
+        expires = self._observed_at + (spec.get("leaseDurationSeconds") or 0)
         return holder not in ("", self._candidate.identity) and self._clock.monotonic() < expires
 
     def _claim(self) -> dict[str, Any]:

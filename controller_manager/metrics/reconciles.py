@@ -73,14 +73,14 @@ class OneController:
 
 Numbers = Sequence[tuple[str, str, Callable[[OneController], float]]]
 _COUNTERS: Final[Numbers] = (
-    ("reconcile_errors", "Reconciliations that failed.", lambda one: one.results[ERROR]),
+    ("reconcile_errors", "Reconciliations that failed.", lambda controller: controller.results[ERROR]),
     ("terminal_reconcile_errors", "Reconciliations that failed for good: none does.", lambda _: 0),
-    ("reconcile_panics", "Reconciliations that failed unforeseen.", lambda one: one.panics),
+    ("reconcile_panics", "Reconciliations that failed unforeseen.", lambda controller: controller.panics),
     ("reconcile_timeouts", "Reconciliations that were cut off: none is.", lambda _: 0),
 )
 _GAUGES: Final[Numbers] = (
-    ("active_workers", "Workers that reconcile now.", lambda one: one.active),
-    ("max_concurrent_reconciles", "Workers that there are.", lambda one: one.workers),
+    ("active_workers", "Workers that reconcile now.", lambda controller: controller.active),
+    ("max_concurrent_reconciles", "Workers that there are.", lambda controller: controller.workers),
 )
 
 
@@ -95,9 +95,9 @@ class ReconcileMetrics(Collector):
         """A controller without a name is not counted."""
         if not name:
             return UNOBSERVED
-        one = self._controllers.setdefault(name, OneController(self._clock))
-        one.workers, one.active = workers, 0
-        return one
+        controller = self._controllers.setdefault(name, OneController(self._clock))
+        controller.workers, controller.active = workers, 0
+        return controller
 
     def collect(self) -> Iterable[Metric]:
         for name, text, read in _COUNTERS:
@@ -110,9 +110,9 @@ class ReconcileMetrics(Collector):
         took = HistogramMetricFamily(
             _metric_name("reconcile_time_seconds"), "How long they took.", labels=["controller"]
         )
-        for name, one in self._controllers.items():
-            one.took.add_to(took, [name])
-            for result, count in one.results.items():
+        for name, controller in self._controllers.items():
+            controller.took.add_to(took, [name])
+            for result, count in controller.results.items():
                 results.add_metric([name, result], count)
         yield results
         yield took
@@ -120,8 +120,8 @@ class ReconcileMetrics(Collector):
     def _fill(
         self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[OneController], float]
     ) -> Metric:
-        for name, one in self._controllers.items():
-            family.add_metric([name], read(one))
+        for name, controller in self._controllers.items():
+            family.add_metric([name], read(controller))
         return family
 
 

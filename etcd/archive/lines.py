@@ -99,16 +99,16 @@ def read_opening(line: bytes) -> Opening:
 
 def read_line(line: bytes) -> Entry | Closing:
     try:
-        found = _lines.decode(line)
-        if found.count is not None:
-            return Closing(count=found.count, sha256=found.sha256)
-        key = _from_base64(found.key_base64) if found.key_base64 else found.key.encode()
-        value = _from_base64(found.value_base64) if found.value_base64 else bytes(found.value)
+        fields = _lines.decode(line)
+        if fields.count is not None:
+            return Closing(count=fields.count, sha256=fields.sha256)
+        key = _from_base64(fields.key_base64) if fields.key_base64 else fields.key.encode()
+        value = _from_base64(fields.value_base64) if fields.value_base64 else bytes(fields.value)
     except (msgspec.DecodeError, UnicodeError, binascii.Error, RecursionError) as error:
         raise Unreadable("is damaged") from error
     if not key:
         raise Unreadable("is damaged")
-    return Entry(key=key, value=value, ttl=found.ttl)
+    return Entry(key=key, value=value, ttl=fields.ttl)
 
 
 def _key(key: bytes) -> Mapping[str, str]:
@@ -160,6 +160,6 @@ def mark_of(root: bytes) -> bytes:
 
 
 async def refuse_half_restored(kv: KV, root: bytes) -> None:
-    found = (await kv.range(Range(key=mark_of(root)))).kvs
-    if found:
-        raise HalfRestored(found[0].value.decode(errors="replace"))
+    marks = (await kv.range(Range(key=mark_of(root)))).kvs
+    if marks:
+        raise HalfRestored(marks[0].value.decode(errors="replace"))

@@ -46,9 +46,9 @@ class Archive(Struct, frozen=True, kw_only=True):
         with _name_errors(self.name), _lines(self.file) as lines:
             next(lines)
             for line in lines:
-                found = read_line(line)
-                if isinstance(found, Entry):
-                    yield found
+                entry = read_line(line)
+                if isinstance(entry, Entry):
+                    yield entry
 
 
 Look = Callable[[Entry, bytes], None]
@@ -73,17 +73,17 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes], look: Look | None)
         size += len(line)
         if size > MAX_BYTES:
             raise Unreadable(f"has more than {MAX_BYTES} bytes when it is unpacked")
-        found = read_line(line)
-        if isinstance(found, Closing):
-            if next(lines, b"") or (found.count, found.sha256) != (count, digest.hexdigest()):
+        entry = read_line(line)
+        if isinstance(entry, Closing):
+            if next(lines, b"") or (entry.count, entry.sha256) != (count, digest.hexdigest()):
                 raise Unreadable("is damaged")
             return Archive(file=file, name=name, opening=opening, count=count)
-        if found.key <= last or not found.key.startswith(root):
+        if entry.key <= last or not entry.key.startswith(root):
             raise Unreadable("is damaged: its keys are not in order, or not of the store that it names")
-        _check_entry(found)
+        _check_entry(entry)
         if look is not None:
-            look(found, root)
-        last = found.key
+            look(entry, root)
+        last = entry.key
         digest.update(line)
     raise Unreadable("is truncated")
 

@@ -71,7 +71,7 @@ async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: b
 
 async def _count(kv: KV, target: RestoreTarget) -> int:
     counted = [Range(key=key, range_end=end, count_only=True) for key, end in target.intervals()]
-    return sum([(await kv.range(one)).count for one in counted])
+    return sum([(await kv.range(interval)).count for interval in counted])
 
 
 async def _at_once(store: EmbeddedStore, archive: Archive, target: RestoreTarget) -> Revision:

@@ -44,12 +44,12 @@ class _Ttls:
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
-        self._known: dict[LeaseId, int] = {NO_LEASE: 0}
+        self._ttls: dict[LeaseId, int] = {NO_LEASE: 0}
 
     async def of(self, kvs: Sequence[KeyValue]) -> Mapping[LeaseId, int]:
-        for lease in {kv.lease for kv in kvs} - self._known.keys():
-            self._known[lease] = await self._time_to_live(lease)
-        return self._known
+        for lease in {kv.lease for kv in kvs} - self._ttls.keys():
+            self._ttls[lease] = await self._time_to_live(lease)
+        return self._ttls
 
     async def _time_to_live(self, lease: LeaseId) -> int:
         try:

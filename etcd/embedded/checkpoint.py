@@ -30,7 +30,7 @@ class Checkpoints:
         self._path = directory.path
         self._disk = directory.disk
         self._log = directory.log
-        self._newest = directory.found.snapshot
+        self._newest = directory.recovery.snapshot
         self._thread = DiskThread("snapshot")
 
     async def take(self, core: Mvcc, commits: GroupCommit) -> None:

@@ -28,7 +28,7 @@ class DataDirectory(Struct, frozen=True, kw_only=True):
     disk: Disk
     lock: DirectoryLock
     log: Log
-    found: Recovery
+    recovery: Recovery
 
 
 def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirectory:
@@ -36,17 +36,17 @@ def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirecto
     lock = take_directory(path)
     try:
         remove_unfinished(path)
-        found = Recovery(path)
-        found.run()
-        if found.openings:
-            openings, end = found.openings, found.end
+        recovery = Recovery(path)
+        recovery.run()
+        if recovery.openings:
+            openings, end = recovery.openings, recovery.end
         else:
             openings, end = _begin_log(path, disk)
         log = Log(disk, path, openings, end=end, segment_bytes=segment_bytes)
     except BaseException:
         lock.release()
         raise
-    return DataDirectory(path=path, disk=disk, lock=lock, log=log, found=found)
+    return DataDirectory(path=path, disk=disk, lock=lock, log=log, recovery=recovery)
 
 
 def is_new(path: Path) -> bool:

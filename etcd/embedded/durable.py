@@ -33,9 +33,9 @@ class DurableStore(EmbeddedStore):
     backend = "durable"
 
     def __init__(self, directory: DataDirectory, *, clock: Clock, limits: Limits | None = None) -> None:
-        found = directory.found
-        super().__init__(clock=clock, core=found.core, limits=limits)
-        self._core.restore_leases(found.leases, clock.monotonic())
+        recovery = directory.recovery
+        super().__init__(clock=clock, core=recovery.core, limits=limits)
+        self._core.restore_leases(recovery.leases, clock.monotonic())
         self._lock = directory.lock
         self._commits = GroupCommit(
             directory.log, self._core.revision, self._hub.publish, on_failure=self._fail

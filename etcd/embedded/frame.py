@@ -50,11 +50,11 @@ def read_frames(data: bytes, offset: int) -> Iterator[Frame]:
 def find_frame(data: bytes, offset: int) -> int | None:
     """Where the first whole frame at or after `offset` lies, if there is one."""
     view = memoryview(data)
-    found = data.find(MARK, offset)
-    while found >= 0:
-        if frame_end(view, found) is not None:
-            return found
-        found = data.find(MARK, found + 1)
+    position = data.find(MARK, offset)
+    while position >= 0:
+        if frame_end(view, position) is not None:
+            return position
+        position = data.find(MARK, position + 1)
     return None
 
 

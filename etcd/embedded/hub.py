@@ -72,15 +72,15 @@ class Interest(Generic[T]):
 
     def of(self, key: bytes) -> list[T]:
         """What is interested in a key."""
-        found = list(self._singles.get(key, ()))
+        members = list(self._singles.get(key, ()))
         for length in self._lengths:
             if length > len(key):
                 break
-            found += self._prefixes.get(key[:length], ())
+            members += self._prefixes.get(key[:length], ())
         for (start, end), things in self._others.items():
             if holds(start, end, key):
-                found += things
-        return found
+                members += things
+        return members
 
     def _count(self, length: int, change: int) -> None:
         self._count_of_length[length] += change
@@ -249,8 +249,8 @@ class Hub:
 
     def join(self, request: WatchRequest) -> Channel:
         """The channel of an interval, made if it is the first watch of it."""
-        found = self._interest.at(request.key, request.range_end)
-        for channel in found:
+        channels = self._interest.at(request.key, request.range_end)
+        for channel in channels:
             if channel.previous == request.previous:
                 return channel
         channel = Channel(previous=request.previous)

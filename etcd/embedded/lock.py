@@ -52,21 +52,21 @@ def check_private(directory: Path) -> None:
         raise UnsafeDirectory(problem)
 
 
-def problem_of(directory: Path, found: os.stat_result, *, uid: int, gid: int) -> str:
+def problem_of(directory: Path, status: os.stat_result, *, uid: int, gid: int) -> str:
     """Return why a process of the user and group must not trust a directory; "" if it may."""
-    mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid != uid:
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid != uid:
         return (
-            f"{directory} belongs to user {found.st_uid}, and this process runs as user {uid}: "
-            f"run it as user {found.st_uid}, `chown {uid}` the directory, or name another one"
+            f"{directory} belongs to user {status.st_uid}, and this process runs as user {uid}: "
+            f"run it as user {status.st_uid}, `chown {uid}` the directory, or name another one"
         )
     if mode & stat.S_IWOTH:
         return (
             f"{directory} can be changed by every user: `chmod go-w {directory}`, or name another directory"
         )
-    if mode & stat.S_IWGRP and found.st_gid != gid:
+    if mode & stat.S_IWGRP and status.st_gid != gid:
         return (
-            f"{directory} can be changed by group {found.st_gid}, which is not that of this process ({gid}): "
+            f"{directory} can be changed by group {status.st_gid}, which is not that of this process ({gid}): "
             f"`chmod g-w {directory}`, or name another directory"
         )
     return ""

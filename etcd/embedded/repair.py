@@ -86,20 +86,20 @@ class _Repair:
 
     def run(self) -> Report:
         while True:
-            found = Recovery(self._directory, ignored=self._unused)
+            recovery = Recovery(self._directory, ignored=self._unused)
             try:
-                found.run()
+                recovery.run()
             except Corrupt as damage:
                 self._damages.append(str(damage))
                 path = Path(damage.path)
                 if path.suffix != snapshot.SUFFIX:
-                    return self._cut_log(found, damage)
+                    return self._cut_log(recovery, damage)
                 self._unused.append(path)
             else:
-                return self._finish(found, lost=found.core.revision, resumes=found.core.revision)
+                return self._finish(recovery, lost=recovery.core.revision, resumes=recovery.core.revision)
 
-    def _cut_log(self, found: Recovery, damage: Corrupt) -> Report:
-        newest_revision = found.core.revision
+    def _cut_log(self, recovery: Recovery, damage: Corrupt) -> Report:
+        newest_revision = recovery.core.revision
         if newest_revision == FIRST_REVISION:
             reason = f"{damage.reason}; nothing comes before it that could be kept: restore a copy of the directory"
             raise Corrupt(damage.path, damage.offset, reason)
@@ -109,24 +109,24 @@ class _Repair:
         # segment that is gone.
         resumes = lost + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
         self._unused = segment_paths(self._directory) + snapshot_paths(self._directory)
-        self._begin_anew(found, resumes)
-        return self._finish(found, lost=lost, resumes=resumes)
+        self._begin_anew(recovery, resumes)
+        return self._finish(recovery, lost=lost, resumes=resumes)
 
-    def _begin_anew(self, found: Recovery, revision: Revision) -> None:
+    def _begin_anew(self, recovery: Recovery, revision: Revision) -> None:
         """Save what was kept as if it were of a later revision, with an empty segment after it."""
-        number = max(segment_numbers(self._directory), default=found.first_segment) + 1
+        number = max(segment_numbers(self._directory), default=recovery.first_segment) + 1
         head = segment.Opening(number=number, first_revision=revision + 1, previous_size=0)
         create_segment(self._disk, self._directory, head)[0].close()
         writer = SnapshotWriter(self._disk, self._directory, snapshot.Opening(revision, number))
         writer.begin()
-        for chunk in chunks(found.core.walk(found.core.revision)):
+        for chunk in chunks(recovery.core.walk(recovery.core.revision)):
             writer.add(chunk)
-        writer.finish((), found.leases)
+        writer.finish((), recovery.leases)
 
-    def _finish(self, found: Recovery, *, lost: Revision, resumes: Revision) -> Report:
+    def _finish(self, recovery: Recovery, *, lost: Revision, resumes: Revision) -> Report:
         return Report(
             damages=self._damages,
-            kept_revision=found.core.revision,
+            kept_revision=recovery.core.revision,
             lost=lost,
             resumes=resumes,
             aside=_set_aside(self._directory, self._unused) if self._unused else None,
@@ -152,10 +152,10 @@ def _newest_revision(path: Path) -> Revision:
 def _entries(data: bytes) -> Iterator[Entry]:
     offset = find_frame(data, 0)
     while offset is not None:
-        for found in read_frames(data, offset):
-            offset = found.end
+        for frame in read_frames(data, offset):
+            offset = frame.end
             with suppress(msgspec.DecodeError):  # the segment's opening, which is none
-                yield from codec.decode_entries(found.payload)
+                yield from codec.decode_entries(frame.payload)
         offset = find_frame(data, offset)
 
 

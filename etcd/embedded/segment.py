@@ -56,7 +56,7 @@ def segment_path(directory: Path, number: int) -> Path:
 def segment_numbers(directory: Path) -> list[int]:
     """The numbers of the segments that are there, in order."""
     with naming_file(directory):
-        return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
+        return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
 def segment_paths(directory: Path) -> list[Path]:

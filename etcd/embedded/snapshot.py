@@ -82,7 +82,7 @@ def snapshot_path(directory: Path, revision: Revision) -> Path:
 def snapshot_revisions(directory: Path) -> list[Revision]:
     """The revisions of the snapshots that are there, in order."""
     with naming_file(directory):
-        return sorted(int(found[1]) for path in directory.iterdir() if (found := _NAME.fullmatch(path.name)))
+        return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
 def snapshot_paths(directory: Path) -> list[Path]:
@@ -157,7 +157,7 @@ def read_snapshot(path: Path) -> Snapshot:
     end = frames[-1].end if frames else len(MAGIC)
     if end != len(data):
         raise Corrupt(str(path), end, "a damaged record")
-    records = [_decode(path, found) for found in frames]
+    records = [_decode(path, record_frame) for record_frame in frames]
     kvs = [_load(saved) for record in records if isinstance(record, Keys) for saved in record.saved]
     match records:
         case [Opening() as opening, *_, Closing(count) as closing] if count == len(kvs):
@@ -166,11 +166,11 @@ def read_snapshot(path: Path) -> Snapshot:
             raise Corrupt(str(path), end, "the snapshot ends before it is complete")
 
 
-def _decode(path: Path, found: Frame) -> _Record:
+def _decode(path: Path, record_frame: Frame) -> _Record:
     try:
-        return _records.decode(found.payload)
+        return _records.decode(record_frame.payload)
     except msgspec.DecodeError as error:
-        raise Corrupt(str(path), found.offset, f"a record that cannot be read: {error}") from error
+        raise Corrupt(str(path), record_frame.offset, f"a record that cannot be read: {error}") from error
 
 
 def _snapshot(opening: Opening, kvs: Sequence[KeyValue], closing: Closing, *, size: int) -> Snapshot:

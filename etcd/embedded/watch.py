@@ -111,18 +111,20 @@ class StoreWatch:
             return None
         request, first = self.request, max(self._next, FIRST_REVISION + 1)
         last = min(self._hub.revision, first + CATCH_UP - 1)
-        found: list[Event] = []
+        matching_events: list[Event] = []
         for events in self._core.events(first, last):
-            found += [event for event in events if holds(request.key, request.range_end, event.kv.key)]
+            matching_events += [
+                event for event in events if holds(request.key, request.range_end, event.kv.key)
+            ]
         self._next = last + 1
         if last == self._hub.revision:
             self._join()
-        if not found:
+        if not matching_events:
             # Progress may have been requested while past events were read: nothing else would wake this up.
             return self._take() if self._channel is not None else None
         if not request.previous:
-            found = [without_previous(event) for event in found]
-        return WatchBatch(revision=found[-1].kv.mod_revision, events=found)
+            matching_events = [without_previous(event) for event in matching_events]
+        return WatchBatch(revision=matching_events[-1].kv.mod_revision, events=matching_events)
 
     def _lost_history(self) -> bool:
         """Whether compaction took what was to be looked at next; if so the watch has ended."""

@@ -133,8 +133,8 @@ class Transport:
             if self._closed:
                 raise Closed("the store is closed")
             gateway = self._gateways[self._turn]
-            left = until - self._clock.monotonic()
-            share = left / max(len(self._gateways) - tries, 1) if repeatable else left
+            remaining = until - self._clock.monotonic()
+            share = remaining / max(len(self._gateways) - tries, 1) if repeatable else remaining
             try:
                 return await self._attempt(request, gateway, share)
             except (Unavailable, Interrupted, Timeout) as error:

@@ -17,11 +17,13 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = [*look_around(os.environ, RealClock())]
+    findings = [*look_around(os.environ, RealClock())]
     if options.output == "json":
-        tree = [{"check": name, "verdict": one.verdict, "words": one.words} for name, one in found]
+        tree = [
+            {"check": name, "verdict": finding.verdict, "words": finding.words} for name, finding in findings
+        ]
         print(msgspec.json.encode(tree).decode())
     else:
-        for name, one in found:
-            print(f"{one.verdict:5}  {name}: {one.words}")
-    return Code.UNHEALTHY if any(one.verdict is CheckResult.WRONG for _, one in found) else Code.OK
+        for name, finding in findings:
+            print(f"{finding.verdict:5}  {name}: {finding.words}")
+    return Code.UNHEALTHY if any(finding.verdict is CheckResult.WRONG for _, finding in findings) else Code.OK

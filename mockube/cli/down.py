@@ -35,27 +35,27 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = find(options.name, os.environ)
-    if found.state in {State.RUNNING, State.STARTING}:
-        _end_process(found, AT_ONCE if options.now else ORDERLY)
+    cluster = find(options.name, os.environ)
+    if cluster.state in {State.RUNNING, State.STARTING}:
+        _end_process(cluster, AT_ONCE if options.now else ORDERLY)
         print_line(f'"{options.name}" has stopped')
     else:
-        found.folder.record.unlink(missing_ok=True)
+        cluster.folder.record.unlink(missing_ok=True)
         print_line(f'"{options.name}" was not running')
     if options.delete:
-        if holder(found.folder.lock) is not None:
+        if holder(cluster.folder.lock) is not None:
             raise Failure(f'"{options.name}" was started again meanwhile and is not deleted')
-        shutil.rmtree(found.folder.path)
+        shutil.rmtree(cluster.folder.path)
     return 0
 
 
-def _end_process(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
+def _end_process(cluster: FoundCluster, signals: tuple[signal.Signals, ...]) -> None:
     """End the process that ran the cluster when it was found, and wait for that; another may run it by then."""
-    clock, lock, process = RealClock(), found.folder.lock, found.holder
+    clock, lock, process = RealClock(), cluster.folder.lock, cluster.holder
     if process is None:
         return
     if not process.pid:  # it has taken the lock this moment
-        raise Failure(f'"{found.folder.name}" is starting: try again')
+        raise Failure(f'"{cluster.folder.name}" is starting: try again')
     send_signals(process, signals)
 
     def has_ended() -> bool:
@@ -65,5 +65,5 @@ def _end_process(found: FoundCluster, signals: tuple[signal.Signals, ...]) -> No
 
     if not asyncio.run(wait_until(has_ended, clock, seconds=SECONDS)):
         raise TimedOut(
-            f'"{found.folder.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
+            f'"{cluster.folder.name}" did not stop within {SECONDS:g} s: use --now to cancel its requests'
         )

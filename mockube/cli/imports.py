@@ -35,16 +35,22 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = [one for name in options.files for one in _read(name)]
+    documents = [document for name in options.files for document in _read(name)]
     import_options = ImportOptions(
         replace=options.replace, dry_run=options.dry_run, namespace=options.namespace
     )
     report = _Report(import_options)
-    for one in found:
-        if isinstance(one, Unreadable):
-            report.refuse(f"{one.origin}: {one.problem}")
+    for document in documents:
+        if isinstance(document, Unreadable):
+            report.refuse(f"{document.origin}: {document.problem}")
     with reporting_failures():
-        asyncio.run(_run([one for one in found if isinstance(one, Document)], server_of(options), report))
+        asyncio.run(
+            _run(
+                [document for document in documents if isinstance(document, Document)],
+                server_of(options),
+                report,
+            )
+        )
     print(report.summary())
     return Code.ERROR if report.counts[Outcome.FAILED] else Code.OK
 
@@ -86,5 +92,5 @@ class _Report:
         print(f"{item.title} {item.outcome}{reason}{self._dry}")
 
     def summary(self) -> str:
-        counts = [f"{self.counts[one]} {one}" for one in Outcome if self.counts[one]]
+        counts = [f"{self.counts[outcome]} {outcome}" for outcome in Outcome if self.counts[outcome]]
         return f"{', '.join(counts) or 'nothing to import'}{self._dry}"

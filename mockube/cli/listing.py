@@ -21,34 +21,34 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = [look(folder) for folder in cluster_folders(os.environ)]
+    clusters = [look(folder) for folder in cluster_folders(os.environ)]
     match options.output:
         case "json":
-            print(msgspec.json.encode([_tree(one) for one in found]).decode())
+            print(msgspec.json.encode([_tree(cluster) for cluster in clusters]).decode())
         case "name":
-            print("".join(f"{one.folder.name}\n" for one in found), end="")
-        case _ if found:
-            print(table([HEAD, *map(_row, found)]))
+            print("".join(f"{cluster.folder.name}\n" for cluster in clusters), end="")
+        case _ if clusters:
+            print(table([HEAD, *map(_row, clusters)]))
         case _:
             print_line("no cluster: `mockube up` starts one")
     return 0
 
 
-def _row(found: FoundCluster) -> tuple[str, ...]:
-    running = found.record
+def _row(cluster: FoundCluster) -> tuple[str, ...]:
+    running = cluster.record
     return (
-        found.folder.name,
-        found.state,
-        read_url(found.folder) or "-",
+        cluster.folder.name,
+        cluster.state,
+        read_url(cluster.folder) or "-",
         str(running.nodes) if running else "-",
         running.store if running else "-",
     )
 
 
-def _tree(found: FoundCluster) -> dict[str, object]:
+def _tree(cluster: FoundCluster) -> dict[str, object]:
     return {
-        "name": found.folder.name,
-        "state": found.state,
-        "url": read_url(found.folder),
-        "kubeconfig": str(found.folder.kubeconfig),
+        "name": cluster.folder.name,
+        "state": cluster.state,
+        "url": read_url(cluster.folder),
+        "kubeconfig": str(cluster.folder.kubeconfig),
     }

@@ -154,9 +154,9 @@ def _tree(filled: Collection[str]) -> Parser:
     _add_own(tree)
     commands = tree.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():
-        one = commands.add_parser(command.name, help=command.summary)
+        command_parser = commands.add_parser(command.name, help=command.summary)
         if command.name in filled:
-            command.fill(one)
+            command.fill(command_parser)
     return tree
 
 

@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
     def _command_parsers(self) -> Iterator["Parser"]:
         for action in self._actions:
             if isinstance(action.choices, Mapping):
-                yield from (one for one in action.choices.values() if isinstance(one, Parser))
+                yield from (parser for parser in action.choices.values() if isinstance(parser, Parser))
 
     def take(self, environment: Mapping[str, str], *, flag_names: set[str]) -> None:
         """Read the defaults of flags that are not on the command line from the environment."""
@@ -71,9 +71,9 @@ def variable(action: argparse.Action) -> str:
     return PREFIX + name.lstrip("-").replace("-", "_").upper()
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known_names: Iterable[str]) -> str:
     """Return a suggestion: names that end with the word, or else the most similar one; or ""."""
-    names = [*dict.fromkeys(known)]
+    names = [*dict.fromkeys(known_names)]
     ending = f"-{word.lstrip('-')}"
     likely = [name for name in names if name.endswith(ending)] or difflib.get_close_matches(word, names, n=1)
     return f": did you mean {' or '.join(likely)}?" if likely else ""
@@ -96,24 +96,24 @@ def _switch(text: str) -> bool:
 
 def _before_separator(arguments: Sequence[str]) -> Iterator[str]:
     """Those before `--`, which belong to no command that we run."""
-    return takewhile(lambda one: one != "--", arguments)
+    return takewhile(lambda argument: argument != "--", arguments)
 
 
 def _names(arguments: Sequence[str]) -> Iterator[str]:
-    return (one.partition("=")[0].replace("_", "-") for one in _before_separator(arguments))
+    return (argument.partition("=")[0].replace("_", "-") for argument in _before_separator(arguments))
 
 
 def _with_dashes(arguments: Sequence[str]) -> Iterator[str]:
     """`--a_b` stands for `--a-b`, as in Kubernetes' programs."""
     own = [*_before_separator(arguments)]
-    for one in own:
-        name, equals, value = one.partition("=")
+    for argument in own:
+        name, equals, value = argument.partition("=")
         yield (name.replace("_", "-") if name.startswith("--") else name) + equals + value
     yield from arguments[len(own) :]
 
 
-def _unknown_problem(word: str, known: Sequence[str]) -> str:
+def _unknown_problem(word: str, known_names: Sequence[str]) -> str:
     name = word.partition("=")[0]
     if name.startswith("-"):
-        return f"unknown flag {name}{suggestion(name, known)}"
+        return f"unknown flag {name}{suggestion(name, known_names)}"
     return f'unexpected argument "{word}"'

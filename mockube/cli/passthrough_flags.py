@@ -63,12 +63,12 @@ _SILENT: Final[Mapping[str, Any]] = {
 
 def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
     """Return the flags for the API server and for the controller manager."""
-    found: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
+    flags: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
     for dest, texts in vars(options).items():
         component, dot, name = dest.partition(".")
         if dot:
-            found[component] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
-    return [*found[SERVER], *found[BOTH]], [*found[MANAGER], *found[BOTH]]
+            flags[component] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
+    return [*flags[SERVER], *flags[BOTH]], [*flags[MANAGER], *flags[BOTH]]
 
 
 def _add(group: Any, component: str, name: str, flag: Flag) -> None:

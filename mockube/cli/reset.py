@@ -24,12 +24,12 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = find(options.name, os.environ)
-    if found.state in {State.STOPPED, State.DEAD}:
-        empty(found.folder)
+    cluster = find(options.name, os.environ)
+    if cluster.state in {State.STOPPED, State.DEAD}:
+        empty(cluster.folder)
         print_line(f'"{options.name}" is empty and stopped')
         return 0
-    folder, record, process = found.folder, ready_record(found), found.holder
+    folder, record, process = cluster.folder, ready_record(cluster), cluster.holder
     assert process is not None, "it runs"
     refuse_reset(record, folder)
     send_signals(process, (RESET,))
@@ -41,7 +41,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _is_done(folder: ClusterFolder, process: Holder, resets_before: int) -> bool:
-    found = look(folder)
-    if found.holder != process:
+    cluster = look(folder)
+    if cluster.holder != process:
         raise Failure(f'"{folder.name}" has stopped instead: see `mockube logs`')
-    return found.state is State.RUNNING and found.record is not None and found.record.resets > resets_before
+    return (
+        cluster.state is State.RUNNING
+        and cluster.record is not None
+        and cluster.record.resets > resets_before
+    )

@@ -21,9 +21,9 @@ async def save(options: argparse.Namespace) -> None:
 
 async def restore(options: argparse.Namespace) -> None:
     location = _location(options)
-    async with opened_snapshot(options.file) as found:
-        await location.put(found, replace=options.replace)
-        print(f"{options.file}: {found.count} objects restored")
+    async with opened_snapshot(options.file) as archive:
+        await location.put(archive, replace=options.replace)
+        print(f"{options.file}: {archive.count} objects restored")
 
 
 def _location(options: argparse.Namespace) -> SnapshotLocation:

@@ -19,20 +19,20 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = find(options.name, os.environ)
-    health = Health() if found.state is State.STOPPED else examine(found)
+    cluster = find(options.name, os.environ)
+    health = Health() if cluster.state is State.STOPPED else examine(cluster)
     if options.output == "json":
-        print(msgspec.json.encode(_tree(found, health)).decode())
+        print(msgspec.json.encode(_tree(cluster, health)).decode())
     else:
-        print(_status_table(found, health))
-    if found.state is State.STOPPED:
+        print(_status_table(cluster, health))
+    if cluster.state is State.STOPPED:
         return Code.NOT_FOUND
     return Code.UNHEALTHY if health.problems else Code.OK
 
 
-def _status_table(found: FoundCluster, health: Health) -> str:
-    folder, running = found.folder, found.record
-    rows = [(f"{folder.name}:", f"{found.state}{', unhealthy' if health.problems else ''}")]
+def _status_table(cluster: FoundCluster, health: Health) -> str:
+    folder, running = cluster.folder, cluster.record
+    rows = [(f"{folder.name}:", f"{cluster.state}{', unhealthy' if health.problems else ''}")]
     rows += [("problem", problem) for problem in health.problems]
     if running is not None:
         rows += _facts(running, health)
@@ -52,21 +52,21 @@ def _facts(running: Record, health: Health) -> list[tuple[str, str]]:
 
 def _processes(running: Record) -> list[str]:
     return [
-        f"{name} {one.pid or '-'}{f' (restarted {one.restarts} times)' if one.restarts else ''}"
-        for name, one in running.components.items()
+        f"{name} {component.pid or '-'}{f' (restarted {component.restarts} times)' if component.restarts else ''}"
+        for name, component in running.components.items()
     ]
 
 
-def _tree(found: FoundCluster, health: Health) -> dict[str, object]:
+def _tree(cluster: FoundCluster, health: Health) -> dict[str, object]:
     return {
-        "name": found.folder.name,
-        "state": found.state,
-        "healthy": found.state is State.RUNNING and not health.problems,
+        "name": cluster.folder.name,
+        "state": cluster.state,
+        "healthy": cluster.state is State.RUNNING and not health.problems,
         "problems": health.problems,
-        "url": found.record.url if found.record else "",
+        "url": cluster.record.url if cluster.record else "",
         "nodes": health.nodes,
         "nodesReady": health.nodes_ready,
-        "kubeconfig": str(found.folder.kubeconfig),
-        "logs": str(found.folder.logs),
-        "record": found.record,
+        "kubeconfig": str(cluster.folder.kubeconfig),
+        "logs": str(cluster.folder.logs),
+        "record": cluster.record,
     }

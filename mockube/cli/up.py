@@ -88,9 +88,9 @@ def add_flags(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     folder = cluster_folder(options.name, os.environ)
-    found = look(folder)
-    if found.state in {State.RUNNING, State.STARTING}:
-        return _use_existing(folder, found.record, content=options.exist_ok)
+    cluster = look(folder)
+    if cluster.state in {State.RUNNING, State.STARTING}:
+        return _use_existing(folder, cluster.record, content=options.exist_ok)
     spec = _cluster_spec(options, folder)
     for line in _exposure(options):
         print(f"warning: {line}", file=sys.stderr)
@@ -184,12 +184,12 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
 def _exposure(options: argparse.Namespace) -> Sequence[str]:
     """Return warnings of flags, or of variables that the server reads, which let others in."""
     flags, environment = vars(options), os.environ
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name in ("authorization-mode", "allowed-hosts"):
         variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
         texts = flags[f"{SERVER}.{name}"] or [environment.get(variable, "")]
-        found[name] = [word for text in texts for word in comma_separated(text)]
-    return warnings(found["authorization-mode"], found["allowed-hosts"])
+        values[name] = [word for text in texts for word in comma_separated(text)]
+    return warnings(values["authorization-mode"], values["allowed-hosts"])
 
 
 def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None:

@@ -83,8 +83,8 @@ def cluster_folder(name: str, environment: Mapping[str, str]) -> ClusterFolder:
 def cluster_folders(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
     """Of every cluster that there is, by name."""
     folder = clusters_folder(environment)
-    found = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
-    return [ClusterFolder(name=name, path=folder / name) for name in found if _NAME.fullmatch(name)]
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [ClusterFolder(name=name, path=folder / name) for name in names if _NAME.fullmatch(name)]
 
 
 def clusters_folder(environment: Mapping[str, str]) -> Path:

@@ -30,11 +30,14 @@ class FoundCluster(Struct, frozen=True, kw_only=True):
 
 
 def look(folder: ClusterFolder) -> FoundCluster:
-    running, found = holder(folder.lock), record.read(folder.record)
-    if running is not None and found is not None and found.pid != running.pid:
-        found = None  # of an earlier run, that was killed
+    running, latest_record = holder(folder.lock), record.read(folder.record)
+    if running is not None and latest_record is not None and latest_record.pid != running.pid:
+        latest_record = None  # of an earlier run, that was killed
     return FoundCluster(
-        folder=folder, state=_state(found, is_locked=running is not None), record=found, holder=running
+        folder=folder,
+        state=_state(latest_record, is_locked=running is not None),
+        record=latest_record,
+        holder=running,
     )
 
 
@@ -42,7 +45,7 @@ def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
     """One that exists, whether it runs or not."""
     folder = cluster_folder(name, environment)
     if not folder.path.is_dir():
-        others = ", ".join(one.name for one in cluster_folders(environment))
+        others = ", ".join(other.name for other in cluster_folders(environment))
         hint = f"choose with --name: {others}" if others else f"`mockube up{flag_of(name)}` starts one"
         raise Missing(f'there is no cluster "{name}": {hint}')
     return look(folder)
@@ -50,23 +53,23 @@ def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
 
 def running(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
     """One that runs, and is ready."""
-    found = find(name, environment)
-    return found.folder, ready_record(found)
+    cluster = find(name, environment)
+    return cluster.folder, ready_record(cluster)
 
 
-def ready_record(found: FoundCluster) -> Record:
+def ready_record(cluster: FoundCluster) -> Record:
     """Of one that runs and is ready; Missing if it does not."""
-    if found.state is not State.RUNNING or found.record is None:
-        name = found.folder.name
+    if cluster.state is not State.RUNNING or cluster.record is None:
+        name = cluster.folder.name
         raise Missing(f'"{name}" is not running: `mockube up{flag_of(name)}` starts it')
-    return found.record
+    return cluster.record
 
 
 def flag_of(name: str) -> str:
     return "" if name == "default" else f" --name {name}"
 
 
-def _state(found: Record | None, *, is_locked: bool) -> State:
+def _state(latest_record: Record | None, *, is_locked: bool) -> State:
     if is_locked:
-        return State.RUNNING if found and found.ready else State.STARTING
-    return State.DEAD if found else State.STOPPED
+        return State.RUNNING if latest_record and latest_record.ready else State.STARTING
+    return State.DEAD if latest_record else State.STOPPED

@@ -23,17 +23,21 @@ class Health(Struct, frozen=True, kw_only=True):
     nodes_ready: int = 0
 
 
-def examine(found: FoundCluster) -> Health:
+def examine(cluster: FoundCluster) -> Health:
     """Return the health of a cluster that runs, or should."""
-    if found.record is None or found.state is State.DEAD:
+    if cluster.record is None or cluster.state is State.DEAD:
         return Health(problems=("the process that ran it was killed",))
-    if found.state is State.STARTING:
+    if cluster.state is State.STARTING:
         return Health(problems=("it is not ready yet",))
-    silent = [f"the {name} does not run" for name, one in found.record.components.items() if not one.pid]
+    silent = [
+        f"the {name} does not run"
+        for name, component in cluster.record.components.items()
+        if not component.pid
+    ]
     try:
-        return _check_server(found.folder.kubeconfig, silent)
+        return _check_server(cluster.folder.kubeconfig, silent)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
-        return Health(problems=(*silent, f"{found.record.url} does not answer: {error}"))
+        return Health(problems=(*silent, f"{cluster.record.url} does not answer: {error}"))
 
 
 def _check_server(kubeconfig: Path, problems: list[str]) -> Health:

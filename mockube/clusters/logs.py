@@ -30,14 +30,14 @@ class Tail:
             if file.seek(0, 2) < self._read:
                 self._read = 0  # the cluster was started anew
             file.seek(self._read)
-            whole, newline, _ = file.read().rpartition(b"\n")
-        self._read += len(whole) + len(newline)
-        for line in whole.decode(errors="replace").splitlines():
-            if found := _MOMENT.match(line):
-                self._time = found[1] or found[2]
+            data, newline, _ = file.read().rpartition(b"\n")
+        self._read += len(data) + len(newline)
+        for line in data.decode(errors="replace").splitlines():
+            if match := _MOMENT.match(line):
+                self._time = match[1] or match[2]
             yield self._time, f"{self._label}{line}\n"
 
 
 def merge_lines(tails: Sequence[Tail]) -> Sequence[str]:
     """What is new in all of them."""
-    return [line for _, line in heapq.merge(*(tail.lines() for tail in tails), key=lambda one: one[0])]
+    return [line for _, line in heapq.merge(*(tail.lines() for tail in tails), key=lambda entry: entry[0])]

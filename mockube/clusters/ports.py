@@ -61,8 +61,8 @@ def refuse_taken(address: str, port: int, environment: Mapping[str, str]) -> Non
 
 def holder(port: int, environment: Mapping[str, str]) -> str:
     for folder in cluster_folders(environment):
-        found = look(folder)
-        if found.record and found.state is not State.DEAD and port_of(found.record.url) == port:
+        cluster = look(folder)
+        if cluster.record and cluster.state is not State.DEAD and port_of(cluster.record.url) == port:
             return f'the cluster "{folder.name}" (`mockube down --name {folder.name}` stops it)'
     with suppress(OSError):  # another system, or another user's processes
         return next(_processes(port), "another process")
@@ -74,7 +74,7 @@ def _processes(port: int) -> Iterator[str]:
     sockets = {f"socket:[{inode}]" for inode in _inodes(port)}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if any(str(one.readlink()) in sockets for one in (process / "fd").iterdir()):
+            if any(str(descriptor.readlink()) in sockets for descriptor in (process / "fd").iterdir()):
                 yield f"{(process / 'comm').read_text().strip()} (process {process.name})"
 
 

@@ -198,7 +198,7 @@ def empty(folder: ClusterFolder) -> None:
         folder.data.mkdir(mode=0o700)
 
 
-def refuse_reset(found: Record, folder: ClusterFolder) -> None:
+def refuse_reset(cluster_record: Record, folder: ClusterFolder) -> None:
     """What is stored elsewhere is not ours to remove."""
-    if found.store not in {MEMORY, str(folder.data)}:
-        raise Failure(f"the store {found.store} is not this cluster's own: empty it there")
+    if cluster_record.store not in {MEMORY, str(folder.data)}:
+        raise Failure(f"the store {cluster_record.store} is not this cluster's own: empty it there")

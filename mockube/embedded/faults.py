@@ -73,7 +73,7 @@ class Faults:
         """From now on. To cut watches cuts those that run, too."""
         self._rules.append(rule)
         if rule.harm.cut:
-            for request in [one for one in self._watches if rule.take_effect(one)]:
+            for request in [watch for watch in self._watches if rule.take_effect(watch)]:
                 _cut(request)
 
     def remove(self, rule: Rule) -> None:

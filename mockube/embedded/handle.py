@@ -78,9 +78,9 @@ class Handle:
         may be patterns; `code` is of the answer.
         """
         matches, recorder = matcher(criteria), self._plane.recorder
-        found = self._hosted.call(lambda: recorder.calls(matches, code))
+        calls = self._hosted.call(lambda: recorder.calls(matches, code))
         recorder.warn_of_forgotten()
-        return found
+        return calls
 
     def forget_calls(self) -> None:
         """Clear the recorded calls."""

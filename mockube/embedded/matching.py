@@ -67,9 +67,9 @@ def matcher(criteria: Criteria) -> Matcher:
             )
     verb = criteria.get("verb", ())
     verbs = (verb,) if isinstance(verb, str) else tuple(verb)
-    for one in verbs:
-        if one not in VERBS:
-            raise ValueError(f'"{one}" is not a verb, must be one of {", ".join(VERBS)}')
+    for verb_name in verbs:
+        if verb_name not in VERBS:
+            raise ValueError(f'"{verb_name}" is not a verb, must be one of {", ".join(VERBS)}')
     resource = criteria.get("resource", "")
     if resource != resource.lower():
         raise ValueError(f'"{resource}" is not a resource: use the name in URLs, such as "pods"')

@@ -39,9 +39,9 @@ class Pipe:
                 self._readable.clear()
             yield b"".join(chunks)
 
-    def give(self, whole: bytes) -> None:
+    def give(self, content: bytes) -> None:
         """All that will ever come."""
-        self._chunks = [whole]
+        self._chunks = [content]
         self.close()
 
     def close(self) -> None:

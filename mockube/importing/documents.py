@@ -47,9 +47,9 @@ def read(data: bytes, file: str) -> Iterator[Document | Unreadable]:
     """Every object, in order."""
     number = 0
     for text in _SEPARATOR.split(data):
-        for item, found in _of_document(text):
+        for item, tree in _of_document(text):
             number += item <= 1
-            yield _check(found, Origin(file=file, document=number, item=item))
+            yield _check(tree, Origin(file=file, document=number, item=item))
 
 
 def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
@@ -64,8 +64,8 @@ def _of_document(text: bytes) -> Iterator[tuple[int, Any]]:
         elif items:
             yield from ((number, _item(item, tree)) for number, item in enumerate(items, 1))
         else:
-            listed = tree.get("items") or ()
-            yield from ((number, _with_kind(item, tree)) for number, item in enumerate(listed, 1))
+            list_items = tree.get("items") or ()
+            yield from ((number, _with_kind(item, tree)) for number, item in enumerate(list_items, 1))
     except YamlError as error:
         yield 0, error
 
@@ -110,14 +110,14 @@ class _Object(Struct, rename="camel"):
     metadata: _Metadata
 
 
-def _check(found: Any, origin: Origin) -> Document | Unreadable:
-    if isinstance(found, YamlError):
-        return Unreadable(origin=origin, problem=str(found))
+def _check(tree: Any, origin: Origin) -> Document | Unreadable:
+    if isinstance(tree, YamlError):
+        return Unreadable(origin=origin, problem=str(tree))
     try:
-        GroupVersion.parse(msgspec.convert(found, _Object).api_version)
+        GroupVersion.parse(msgspec.convert(tree, _Object).api_version)
     except ValueError as error:  # msgspec's own is one
         return Unreadable(origin=origin, problem=f"is not an object: {error}")
-    return Document(origin=origin, tree=found)
+    return Document(origin=origin, tree=tree)
 
 
 def _is_list(tree: Any) -> bool:

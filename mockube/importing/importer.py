@@ -108,7 +108,9 @@ class Importer:
             self.on_result(item)
 
     def _items(self, documents: Iterable[Document]) -> list[Item]:
-        items = [Item(tree=self._with_namespace(one.tree), origin=one.origin) for one in documents]
+        items = [
+            Item(tree=self._with_namespace(document.tree), origin=document.origin) for document in documents
+        ]
         if self.options.namespace:
             items = [item for item in items if kind_of(item.tree) != NAMESPACE]
         return [*items, *(Item(tree=tree) for tree in implied_objects([item.tree for item in items]))]
@@ -192,14 +194,16 @@ class Importer:
 
     async def _write_owners(self, written_items: Sequence[Item]) -> None:
         """Set the owner references that no controller has set by adoption yet."""
-        there = await self._owner_uids({kind_of(one.tree): one.tree for one in written_items}.values())
+        there = await self._owner_uids({kind_of(item.tree): item.tree for item in written_items}.values())
 
         async def write_owner(item: Item) -> None:
             tree, kinds = item.tree, self._kinds
             references, absent = await self._owners.references(tree, kinds)
             if absent:
                 item.reason = f"without its owner, which does not exist: {', '.join(absent)}"
-            if not {one["uid"] for one in references} <= there.get((kind_of(tree), Key.of(tree)), set()):
+            if not {reference["uid"] for reference in references} <= there.get(
+                (kind_of(tree), Key.of(tree)), set()
+            ):
                 body = {"metadata": {"ownerReferences": references}}
                 await self.client.patch(kinds.resource_of(tree), Key.of(tree), body)
 
@@ -207,13 +211,13 @@ class Importer:
 
     async def _owner_uids(self, samples: Iterable[ReadOnlyTree]) -> Mapping[tuple[GroupKind, Key], set[str]]:
         """Return the uids of the owners of all objects of the samples' kinds."""
-        found = {}
+        uids_by_object = {}
         for sample in samples:
             resource = replace(self._kinds.resource_of(sample), metadata_only=True)
-            for one in (await self.client.list(resource)).items:
-                uids = {reference["uid"] for reference in meta.owner_references(one)}
-                found[kind_of(sample), Key.of(one)] = uids
-        return found
+            for obj in (await self.client.list(resource)).items:
+                uids = {reference["uid"] for reference in meta.owner_references(obj)}
+                uids_by_object[kind_of(sample), Key.of(obj)] = uids
+        return uids_by_object
 
     async def _await_definitions(self, items: Sequence[Item]) -> None:
         """Wait until objects of the definitions can be created."""

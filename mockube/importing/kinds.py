@@ -25,29 +25,29 @@ class Kinds(Struct, frozen=True):
     def resource_of(self, tree: ReadOnlyTree) -> AnyResource:
         """Return the resource in the object's version."""
         version = GroupVersion.parse(meta.api_version(tree))
-        found = self._find(GroupKind(version.group, meta.kind(tree)))
-        return replace(found.resource, version=version.version, metadata_only=False)
+        entry = self._find(GroupKind(version.group, meta.kind(tree)))
+        return replace(entry.resource, version=version.version, metadata_only=False)
 
     def has_status(self, tree: ReadOnlyTree) -> bool:
         return "status" in self._find(_kind(tree)).subresources
 
     def is_namespaced(self, tree: ReadOnlyTree) -> bool:
         """Return whether the kind is namespaced; if it is not served yet, whether the object has a namespace."""
-        found = self.resources.get(_kind(tree))
-        return bool(meta.namespace(tree)) if found is None else found.resource.namespaced
+        entry = self.resources.get(_kind(tree))
+        return bool(meta.namespace(tree)) if entry is None else entry.resource.namespaced
 
     def _find(self, kind: GroupKind) -> DiscoveredResource:
-        found = self.resources.get(kind)
-        if found is None:
+        entry = self.resources.get(kind)
+        if entry is None:
             raise NotServed(f"the server has no kind {kind}")
-        if "create" not in found.verbs:
+        if "create" not in entry.verbs:
             raise NotServed(f"{kind} cannot be created")
-        return found
+        return entry
 
 
 async def kinds_of(client: Client) -> Kinds:
     resources = (await discover(client)).resources
-    return Kinds({one.resource.group_kind: one for one in reversed(resources)})
+    return Kinds({entry.resource.group_kind: entry for entry in reversed(resources)})
 
 
 def _kind(tree: ReadOnlyTree) -> GroupKind:
@@ -68,15 +68,15 @@ class Owners:
 
     async def references(self, tree: ReadOnlyTree, kinds: Kinds) -> tuple[list[ReadOnlyTree], list[str]]:
         """Return the owner references for the new object, and the names of owners that do not exist, which are omitted."""
-        found: list[ReadOnlyTree] = []
+        references: list[ReadOnlyTree] = []
         absent: list[str] = []
         for reference in meta.owner_references(tree):
             uid = await self._uid(reference, meta.namespace(tree), kinds)
             if uid:
-                found.append({**reference, "uid": uid})
+                references.append({**reference, "uid": uid})
             else:
                 absent.append(f"{reference.get('kind')} {reference.get('name')}")
-        return found, absent
+        return references, absent
 
     async def _uid(self, reference: ReadOnlyTree, namespace: str, kinds: Kinds) -> str:
         uid = str(reference.get("uid") or "")

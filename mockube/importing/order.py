@@ -72,9 +72,9 @@ def _raise_owners(
     """Owners in a circle are raised no higher than there are objects."""
     above = [position]
     while above:
-        one = above.pop()
-        for reference in meta.owner_references(trees[one]):
+        current = above.pop()
+        for reference in meta.owner_references(trees[current]):
             owner = at.get(reference.get("uid", ""))
-            if owner is not None and heights[owner] <= heights[one] < len(trees):
-                heights[owner] = heights[one] + 1
+            if owner is not None and heights[owner] <= heights[current] < len(trees):
+                heights[owner] = heights[current] + 1
                 above.append(owner)

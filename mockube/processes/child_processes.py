@@ -79,7 +79,7 @@ def shell_code(code: int) -> int:
 
 async def wait_first(*waiting: Coroutine[Any, Any, Any]) -> None:
     """Until one of them is done, whose failure is raised; the others are waited for no more."""
-    tasks = {asyncio.create_task(one) for one in waiting}
+    tasks = {asyncio.create_task(coroutine) for coroutine in waiting}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

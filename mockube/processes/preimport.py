@@ -27,8 +27,8 @@ def _import(name: str) -> ModuleType:
 
 
 def _main(program: str, arguments: Sequence[str]) -> int:
-    with ThreadPoolExecutor(max_workers=1) as one:
-        main = one.submit(_import, f"{program}.__main__").result().main
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        main = executor.submit(_import, f"{program}.__main__").result().main
     go_ahead = sys.stdin.buffer.read(len(GO))
     return int(main(arguments)) if go_ahead else 0
 

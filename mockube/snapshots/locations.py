@@ -46,7 +46,7 @@ class SnapshotLocation(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """Of the file."""
 
-    async def put(self, found: Archive, *, replace: bool) -> None: ...
+    async def put(self, snapshot: Archive, *, replace: bool) -> None: ...
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -60,11 +60,11 @@ class Running(Struct, frozen=True, kw_only=True):
             async for piece in stream.chunks():
                 yield piece
 
-    async def put(self, found: Archive, *, replace: bool) -> None:
-        found.file.seek(0)
-        query = f"?name={quote(found.name, safe='')}&replace={str(replace).lower()}"
+    async def put(self, snapshot: Archive, *, replace: bool) -> None:
+        snapshot.file.seek(0)
+        query = f"?name={quote(snapshot.name, safe='')}&replace={str(replace).lower()}"
         async with self._connect() as client:
-            await client.with_timeout(SECONDS).raw("PUT", PATH + query, body=found.file.read())
+            await client.with_timeout(SECONDS).raw("PUT", PATH + query, body=snapshot.file.read())
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Client]:
@@ -91,9 +91,9 @@ class Folder(Struct, frozen=True, kw_only=True):
             async for piece in _pieces(kv, self.prefix, self.clock):
                 yield piece
 
-    async def put(self, found: Archive, *, replace: bool) -> None:
-        async with self._open(restored=found.opening.revision) as kv:
-            await _put(kv, found, self.prefix, replace=replace)
+    async def put(self, snapshot: Archive, *, replace: bool) -> None:
+        async with self._open(restored=snapshot.opening.revision) as kv:
+            await _put(kv, snapshot, self.prefix, replace=replace)
 
     @asynccontextmanager
     async def _open(self, *, restored: Revision = 0) -> AsyncIterator[KV]:
@@ -118,9 +118,9 @@ class Etcd(Struct, frozen=True, kw_only=True):
             async for piece in _pieces(kv, self.settings.etcd_prefix, self.clock):
                 yield piece
 
-    async def put(self, found: Archive, *, replace: bool) -> None:
+    async def put(self, snapshot: Archive, *, replace: bool) -> None:
         async with self._open() as kv:
-            await _put(kv, found, self.settings.etcd_prefix, replace=replace)
+            await _put(kv, snapshot, self.settings.etcd_prefix, replace=replace)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[KV]:
@@ -135,9 +135,9 @@ def _pieces(kv: KV, prefix: str, clock: Clock) -> AsyncGenerator[bytes, None]:
     return archive(kv, Layout(prefix).root, taken_at=format_time(clock.now()))
 
 
-async def _put(kv: KV, found: Archive, prefix: str, *, replace: bool) -> None:
+async def _put(kv: KV, snapshot: Archive, prefix: str, *, replace: bool) -> None:
     try:
-        await restore(kv, found, restore_target(Layout(prefix).root), replace=replace)
+        await restore(kv, snapshot, restore_target(Layout(prefix).root), replace=replace)
     except NotEmpty as error:
         raise NeedsReplace(str(error)) from error
 
@@ -151,8 +151,8 @@ async def write(path: Path, pieces: AsyncGenerator[bytes, None]) -> Archive:
                 file.write(piece, size)
                 size += len(piece)
         with file.path.open("rb") as written:
-            found = check(written, f"the snapshot for {path}")
+            snapshot = check(written, f"the snapshot for {path}")
         file.publish()
     finally:
         file.discard()
-    return found
+    return snapshot

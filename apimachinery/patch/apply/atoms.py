@@ -46,13 +46,13 @@ class Scalar(Enum):
 class MapAtom:
     """An object. If it is atomic it has one owner; otherwise each member has its own."""
 
-    __slots__ = ("_element", "_fields", "_known", "atomic")
+    __slots__ = ("_atoms", "_element", "_fields", "atomic")
 
     def __init__(self, kind: Type) -> None:
         self.atomic = kind.map_type == "atomic"
         self._fields = kind.fields
         self._element = None if kind.element is None else atom_of(kind.element)
-        self._known: dict[str, Atom] = {}
+        self._atoms: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
         """Whether the member is a field of a struct, rather than some key of a map."""
@@ -60,12 +60,12 @@ class MapAtom:
 
     def member(self, name: str) -> "Atom | None":
         """The atom of a member, None if there can be none of that name."""
-        if name in self._known:
-            return self._known[name]
+        if name in self._atoms:
+            return self._atoms[name]
         if name not in self._fields:
             return self._element
         # On first use, as types may contain themselves.
-        return self._known.setdefault(name, atom_of(self._fields[name].type))
+        return self._atoms.setdefault(name, atom_of(self._fields[name].type))
 
 
 class ListAtom:

@@ -173,9 +173,9 @@ def _check_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
             _SPEC, f"updates to cloneset spec for fields other than {allowed} are forbidden"
         )
     if new["updateStrategy"]["type"] == IN_PLACE_ONLY:
-        found = _first_other_change(_IMAGE, old["template"]["spec"], new["template"]["spec"])
-        if found:
-            problem = f"only allowed to update images in spec for {IN_PLACE_ONLY}, but found {found}"
+        other_change = _first_other_change(_IMAGE, old["template"]["spec"], new["template"]["spec"])
+        if other_change:
+            problem = f"only allowed to update images in spec for {IN_PLACE_ONLY}, but found {other_change}"
             yield errors.forbidden(_SPEC, problem)
 
 
@@ -198,8 +198,8 @@ def _changes(old: Any, new: Any, path: str) -> Iterator[tuple[str, str]]:
             else:
                 yield from _changes(old[name], new[name], at)
     elif isinstance(old, list) and isinstance(new, list):
-        for index, (one, other) in enumerate(zip(old, new, strict=False)):
-            yield from _changes(one, other, f"{path}/{index}")
+        for index, (old_item, other) in enumerate(zip(old, new, strict=False)):
+            yield from _changes(old_item, other, f"{path}/{index}")
         yield from (("add", f"{path}/{index}") for index in range(len(old), len(new)))
         yield from (("remove", f"{path}/{index}") for index in range(len(new), len(old)))
     elif old != new:

@@ -61,9 +61,9 @@ class _SubsetReplicas(Struct, frozen=True, kw_only=True):
 def check_replicas(replicas: int | None, subsets: Sequence[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
     total = _NOT_SET if replicas is None else replicas
     requested = [_subset_replicas(subset, total, path.index(index)) for index, subset in enumerate(subsets)]
-    for index, (one, subset) in enumerate(zip(requested, subsets, strict=True)):
-        yield from one.problems
-        if one.minimum > one.maximum:
+    for index, (subset_replicas, subset) in enumerate(zip(requested, subsets, strict=True)):
+        yield from subset_replicas.problems
+        if subset_replicas.minimum > subset_replicas.maximum:
             problem = f"subset[{index}].minReplicas must be more than or equal to maxReplicas"
             yield errors.invalid(path.index(index).child("minReplicas"), subset.get("maxReplicas"), problem)
     has_replicas = any(subset.get("replicas") is not None for subset in subsets)
@@ -77,7 +77,9 @@ def check_replicas(replicas: int | None, subsets: Sequence[ReadOnlyTree], path: 
     elif has_bounds:
         yield from _check_bounds(total, subsets, requested, path)
     else:
-        yield from _check_sum(total, subsets, sum(one.replicas for one in requested), path)
+        yield from _check_sum(
+            total, subsets, sum(subset_replicas.replicas for subset_replicas in requested), path
+        )
 
 
 def _is_bounded(subset: ReadOnlyTree) -> bool:
@@ -110,8 +112,8 @@ def _check_bounds(
     limited = sum(subset.get("maxReplicas") is not None for subset in subsets)
     if limited >= len(subsets):
         yield errors.invalid(path, limited, "at least one subset.maxReplicas must be empty")
-    minimum = sum(one.minimum for one in requested)
-    if minimum > sum(one.maximum for one in requested):
+    minimum = sum(subset_replicas.minimum for subset_replicas in requested)
+    if minimum > sum(subset_replicas.maximum for subset_replicas in requested):
         problem = "sum of indicated subset.minReplicas should not be greater than sum of indicated subset.maxReplicas"
         yield errors.invalid(path, minimum, problem)
 

@@ -21,7 +21,7 @@ ALL = Range(key=b"\x00", range_end=b"\x00")
 def record(directory, *frames, segment_bytes=1 << 20):
     """Append frames of entries to a directory's log."""
     opened = open_directory(directory, Disk(fsync=False), segment_bytes=segment_bytes)
-    revision = opened.found.core.revision
+    revision = opened.recovery.core.revision
     for entries in frames:
         opened.log.append(codec.join([codec.encode(entry) for entry in entries]), revision + 1)
         opened.log.sync()
