@@ -122,22 +122,25 @@ class _Structs:
 def _environment(
     optional_variables: OptionalVariables, variables: Mapping[str, Type] | None, language: Language
 ) -> Environment:
-    known: dict[str, Type] = {
+    declarations: dict[str, Type] = {
         "object": types.DYN,
         "oldObject": types.DYN,
         "namespaceObject": _k8s("Namespace"),
         "request": _k8s("AdmissionRequest"),
     }
     if optional_variables.params:
-        known["params"] = types.DYN
+        declarations["params"] = types.DYN
     if optional_variables.authorizer:
-        known["authorizer"] = _k8s("authorization.Authorizer")
-        known["authorizer.requestResource"] = _k8s("authorization.ResourceCheck")
+        declarations["authorizer"] = _k8s("authorization.Authorizer")
+        declarations["authorizer.requestResource"] = _k8s("authorization.ResourceCheck")
     if variables is not None:
-        known["variables"] = types.struct(_VARIABLES)
+        declarations["variables"] = types.struct(_VARIABLES)
     libraries = (Library(patches.DECLARED, patches.FUNCTIONS),) if optional_variables.patches else ()
     return Environment(
-        known, _Structs(variables, has_patches=optional_variables.patches), libraries, language=language
+        declarations,
+        _Structs(variables, has_patches=optional_variables.patches),
+        libraries,
+        language=language,
     )
 
 
@@ -217,7 +220,7 @@ class TypeChecker:
         has_params: bool,
     ) -> None:
         self._variables: dict[str, Type] = {}
-        known: dict[str, Type] = {
+        declarations: dict[str, Type] = {
             **dict.fromkeys(("object", "oldObject"), of_object or types.DYN),
             "namespaceObject": _k8s("Namespace"),
             "request": _k8s("AdmissionRequest"),
@@ -226,7 +229,7 @@ class TypeChecker:
             **({"params": of_params or types.DYN} if has_params else {}),
         }
         named = {**STRUCTS, **structs, _VARIABLES: self._variables}
-        self._environment = Environment(known, DeclaredStructs(named))
+        self._environment = Environment(declarations, DeclaredStructs(named))
 
     def add_variable(self, name: str, text: str) -> None:
         """Let expressions use a variable; of one that is wrong itself nothing is known."""
@@ -250,16 +253,16 @@ class Variables(LazyMap):
     ) -> None:
         self._compiled = compiled
         self._activation = activation
-        self._found: dict[str, Any] = {}
+        self._results: dict[str, Any] = {}
         self.cost = 0
         """Return the cost of evaluations since the last call."""
 
     def find(self, key: Any, /) -> tuple[bool, Any]:
         if key not in self._compiled:
             return False, None
-        if key not in self._found:
-            self._found[key] = self._evaluate(key)
-        value = self._found[key]
+        if key not in self._results:
+            self._results[key] = self._evaluate(key)
+        value = self._results[key]
         if isinstance(value, CelError):
             raise value
         return True, value

@@ -107,9 +107,9 @@ def _value(driver: str, device: ReadOnlyTree) -> Mapping[str, Any]:
 
 def _by_domain(driver: str, named: Mapping[str, ReadOnlyTree], read: Any) -> _Domains:
     domains = _Domains()
-    for name, found in named.items():
+    for name, attribute in named.items():
         domain, _, identifier = name.rpartition("/")
-        domains.setdefault(domain or driver, {})[identifier] = read(found)
+        domains.setdefault(domain or driver, {})[identifier] = read(attribute)
     return domains
 
 

@@ -44,8 +44,8 @@ def format_duration(span: Nanoseconds) -> str:
 
 
 def _decimal(number: int, digits: int) -> str:
-    whole, fraction = divmod(number, 10**digits)
-    return f"{whole}.{fraction:0{digits}}".rstrip("0").rstrip(".") if fraction else str(whole)
+    integer, fraction = divmod(number, 10**digits)
+    return f"{integer}.{fraction:0{digits}}".rstrip("0").rstrip(".") if fraction else str(integer)
 
 
 def parse_duration(text: str) -> Nanoseconds:
@@ -70,11 +70,11 @@ def parse_duration(text: str) -> Nanoseconds:
 
 def _parse_part(text: str, at: int) -> tuple[Nanoseconds, int]:
     """The number and unit at a place, and where what is left begins."""
-    found = _PART.match(text, at)
-    assert found is not None  # the pattern matches anything
-    whole, fraction, unit = found.groups("")
-    significant = whole.lstrip("0")
-    if not (whole or fraction) or len(significant) > 19 or int(significant or 0) > _LIMIT:
+    match = _PART.match(text, at)
+    assert match is not None  # the pattern matches anything
+    integer, fraction, unit = match.groups("")
+    significant = integer.lstrip("0")
+    if not (integer or fraction) or len(significant) > 19 or int(significant or 0) > _LIMIT:
         raise DurationError("invalid duration", text)
     if not unit:
         raise DurationError("missing unit in duration", text)
@@ -86,7 +86,7 @@ def _parse_part(text: str, at: int) -> tuple[Nanoseconds, int]:
     span = int(significant or 0) * size + _parse_fraction(fraction, size)
     if span > _LIMIT:
         raise DurationError("invalid duration", text)
-    return span, found.end()
+    return span, match.end()
 
 
 def _parse_fraction(digits: str, size: Nanoseconds) -> Nanoseconds:

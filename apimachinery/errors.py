@@ -80,9 +80,11 @@ class FieldError(Struct, frozen=True, kw_only=True):
 
 def _format_value(value: Any) -> str:
     if isinstance(value, str):
-        left = len(value) - MAX_VALUE_TEXT
+        excess = len(value) - MAX_VALUE_TEXT
         return (
-            gotext.quote(value) if left <= 0 else f"{gotext.quote(value[:-left])}... ({left} more characters)"
+            gotext.quote(value)
+            if excess <= 0
+            else f"{gotext.quote(value[:-excess])}... ({excess} more characters)"
         )
     if isinstance(value, bool | int | float):
         return gotext.format_v(value)
@@ -93,8 +95,8 @@ def _format_value(value: Any) -> str:
 
 def shorten(text: str, limit: int) -> str:
     """A text, or its beginning and how much is left out."""
-    left = len(text) - limit
-    return text if left <= 0 else f"{text[:limit]}... ({left} more characters)"
+    excess = len(text) - limit
+    return text if excess <= 0 else f"{text[:limit]}... ({excess} more characters)"
 
 
 def required(path: Path, detail: str = "") -> FieldError:
@@ -168,14 +170,14 @@ def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple
     return texts, len(errors) - len(texts)
 
 
-def join_messages(texts: Iterable[str], left: int = 0) -> str:
+def join_messages(texts: Iterable[str], omitted_count: int = 0) -> str:
     """Join texts of errors into one message, which ends with the number of further ones."""
     different = list(dict.fromkeys(texts))
-    if left:
-        different.append(more(left))
+    if omitted_count:
+        different.append(more(omitted_count))
     return different[0] if len(different) == 1 else f"[{', '.join(different)}]" if different else ""
 
 
-def more(left: int) -> str:
+def more(omitted_count: int) -> str:
     """What stands for errors that are not shown."""
-    return f"{left} more error{'' if left == 1 else 's'}"
+    return f"{omitted_count} more error{'' if omitted_count == 1 else 's'}"

@@ -69,13 +69,13 @@ def unescape(text: str) -> str:
     return _ESCAPE_OR_SPECIAL.sub(_unescape, text)
 
 
-def _unescape(found: re.Match[str]) -> str:
-    escaped, special = found.groups()
+def _unescape(match: re.Match[str]) -> str:
+    escaped, special = match.groups()
     if special:
         # Upstream prints the character's number.
         raise FieldSelectorError(f"invalid field selector: unescaped character in value: {ord(special)}")
     if not _SPECIAL.fullmatch(escaped):
-        raise FieldSelectorError(f"invalid field selector: invalid escape sequence: {found.group()}")
+        raise FieldSelectorError(f"invalid field selector: invalid escape sequence: {match.group()}")
     return str(escaped)
 
 

@@ -152,21 +152,21 @@ def network(text: str) -> str:
 
 def service_networks(text: str) -> tuple[str, ...]:
     """The ranges of cluster IPs: one, or one of each family of addresses."""
-    found = networks(text) or DEFAULT_SERVICE_NETWORKS
-    if ip_network(found[0]).num_addresses < LEAST_SERVICE_ADDRESSES:
+    ranges = networks(text) or DEFAULT_SERVICE_NETWORKS
+    if ip_network(ranges[0]).num_addresses < LEAST_SERVICE_ADDRESSES:
         raise ArgumentTypeError(
             f"the service cluster IP range must be at least {LEAST_SERVICE_ADDRESSES} IP addresses"
         )
-    return found
+    return ranges
 
 
 def networks(text: str) -> tuple[str, ...]:
     """A list of ranges of addresses, of which each host's part may be anything, as upstream takes them."""
-    found = tuple(_network(word) for word in comma_separated(text))
-    families = {ip_network(one).version for one in found}
-    if len(found) > 2 or len(families) < len(found):
+    ranges = tuple(_network(word) for word in comma_separated(text))
+    families = {ip_network(range_text).version for range_text in ranges}
+    if len(ranges) > 2 or len(families) < len(ranges):
         raise ArgumentTypeError(f"{quote(text)} has more than one range of a family of addresses")
-    return found
+    return ranges
 
 
 def _network(text: str) -> str:
@@ -267,8 +267,8 @@ class Sections:
 
     def _from_environment(self, environment: Mapping[str, str], prefix: str) -> list[str]:
         names = [name for record in self._sections.values() for name in flags_of(record)]
-        found = {name: environment.get(f"{prefix}_{name.upper()}") for name in names}
-        return [f"--{name.replace('_', '-')}={value}" for name, value in found.items() if value is not None]
+        values = {name: environment.get(f"{prefix}_{name.upper()}") for name in names}
+        return [f"--{name.replace('_', '-')}={value}" for name, value in values.items() if value is not None]
 
 
 def flags_of(record: type[Any]) -> Mapping[str, Flag]:

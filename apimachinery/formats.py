@@ -33,10 +33,10 @@ _INT64_DIGITS: Final = 19
 
 
 def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         return False
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, match.groups())
     # A leap year for the year 0, which Python's calendar does not have.
     return 1 <= month <= 12 and 1 <= day <= monthrange(year or 2000, month)[1]
 
@@ -44,8 +44,8 @@ def _is_date(text: str) -> bool:
 def _is_date_time(text: str) -> bool:
     """What follows a second T is not looked at."""
     parts = text.lower().split("t", 2)
-    found = _TIME.fullmatch(parts[1]) if len(parts) > 1 and _is_date(parts[0]) else None
-    return found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
+    match = _TIME.fullmatch(parts[1]) if len(parts) > 1 and _is_date(parts[0]) else None
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _is_duration(text: str) -> bool:

@@ -54,5 +54,5 @@ def rewritten(tree: Any) -> Any:
     return tree
 
 
-def _differ(one: Any, other: Any) -> bool:
-    return one is not other
+def _differ(value: Any, other: Any) -> bool:
+    return value is not other

@@ -141,7 +141,7 @@ def _parse_bracketed(inner: str) -> Step:
     slice_ = _SLICE.fullmatch(":" if inner == "*" else inner)
     if slice_ is None:
         raise JSONPathError(f"invalid array index {inner}")
-    first, last, step = (_number(one) for one in slice_.groups(""))
+    first, last, step = (_number(bound) for bound in slice_.groups(""))
     is_single = not slice_[2]
     return partial(_slice, first, (first or 0) + 1 if is_single else last, step, is_single=is_single)
 
@@ -232,7 +232,7 @@ def _descend(values: list[Any]) -> Iterator[Any]:
 def _slice(
     first: int | None, last: int | None, step: int | None, values: list[Any], *, is_single: bool
 ) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     for value in values:
         if value is None:
             continue
@@ -244,24 +244,24 @@ def _slice(
         if end < 0 or (end == 0 and is_single):
             end += size
         if begin == end:
-            return found
+            return results
         if not 0 <= begin < size or not 0 <= end <= size or begin > end or (step is not None and step <= 0):
             raise _NoResult
-        found += value[begin : end : step or 1]
-    return found
+        results += value[begin : end : step or 1]
+    return results
 
 
 def _union(paths: Sequence[Sequence[Step]], values: list[Any]) -> list[Any]:
-    return [found for steps in paths for found in _evaluate(steps, values)]
+    return [result for steps in paths for result in _evaluate(steps, values)]
 
 
 def _filter(matches: Callable[[Any], bool], values: list[Any]) -> list[Any]:
-    found = []
+    results = []
     for value in values:
         if not isinstance(value, list):
             raise _NoResult
-        found += [item for item in value if matches(item)]
-    return found
+        results += [item for item in value if matches(item)]
+    return results
 
 
 def _exists(steps: Sequence[Step], item: Any) -> bool:
@@ -288,15 +288,15 @@ def _compare_results(left: Sequence[Step], comparator: str, right: Sequence[Step
     """Compare one value with another of the same type; what has no value is passed over."""
     sides = []
     for steps in (left, right):
-        found = _evaluate(steps, [item])
-        if not found:
+        results = _evaluate(steps, [item])
+        if not results:
             return False
-        if len(found) > 1:
+        if len(results) > 1:
             raise _NoResult
-        sides.append(found[0])
-    one, other = sides
+        sides.append(results[0])
+    first, other = sides
     is_equality = comparator in ("==", "!=")
     comparable = (*_ORDERED, bool) if is_equality else _ORDERED
-    if type(one) is not type(other) or type(one) not in comparable or comparator not in _COMPARE:
+    if type(first) is not type(other) or type(first) not in comparable or comparator not in _COMPARE:
         raise _NoResult
-    return _COMPARE[comparator](one, other)
+    return _COMPARE[comparator](first, other)

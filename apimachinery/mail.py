@@ -76,14 +76,14 @@ def _specification(text: str, at: int) -> int:
 
 
 def _domain_literal(text: str, at: int) -> int:
-    found = _LITERAL.match(text, at)
-    if found is None or "%" in found[1]:
+    match = _LITERAL.match(text, at)
+    if match is None or "%" in match[1]:
         raise _NoAddress
     try:
-        ip_address(found[1])
+        ip_address(match[1])
     except ValueError:
         raise _NoAddress from None
-    return found.end()
+    return match.end()
 
 
 def _dot_atom(text: str, at: int) -> int:
@@ -113,11 +113,11 @@ def _comment(text: str, at: int) -> int:
     """The end of a comment whose parenthesis is open."""
     depth = 1
     while depth:
-        found = _COMMENT_PART.match(text, at)
-        if found is None:
+        match = _COMMENT_PART.match(text, at)
+        if match is None:
             raise _NoAddress
-        depth += {"(": 1, ")": -1}.get(found[0], 0)
-        at = found.end()
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        at = match.end()
     return at
 
 
@@ -139,7 +139,7 @@ def _skip_character(character: str, text: str, at: int) -> int:
 
 
 def _match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    if found is None:
+    match = pattern.match(text, at)
+    if match is None:
         raise _NoAddress
-    return found.end()
+    return match.end()

@@ -123,13 +123,13 @@ def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
     """The object with other metadata; what is empty then is left out, and the rest stands in its order."""
     changed = {**metadata(obj), **changes}
     # A grace period of no seconds is not the same as none.
-    known = {
+    known_fields = {
         field: value
         for field in _ORDER
         if (value := changed.get(field)) or (value is not None and field == _GRACE_PERIOD)
     }
     unknown = {field: value for field, value in changed.items() if field not in _KNOWN and value is not None}
-    return {**obj, "metadata": {**known, **unknown}}
+    return {**obj, "metadata": {**known_fields, **unknown}}
 
 
 def with_labels(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def every_container(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 def secret_names(spec: ReadOnlyTree) -> Iterator[Any]:
     """Yield the Secrets that a pod names: to pull images, in environments and in volumes. Some may be empty."""
-    yield from (one.get("name") for one in spec.get("imagePullSecrets") or ())
+    yield from (reference.get("name") for reference in spec.get("imagePullSecrets") or ())
     for container in every_container(spec):
         for source in container.get("envFrom") or ():
             yield (source.get("secretRef") or {}).get("name")

@@ -139,19 +139,19 @@ def parse(text: str) -> Quantity:
 
 
 def _parse(text: str) -> Quantity:
-    found = _PARTS.fullmatch(text)
-    if found is None or not text:
+    match = _PARTS.fullmatch(text)
+    if match is None or not text:
         raise QuantityError(_WRONG_FORMAT)
-    sign, whole, fraction, suffix = found.groups("")
+    sign, integer, fraction, suffix = match.groups("")
     base, exponent, form = _interpret(suffix)
-    digits = (whole.lstrip("0") or "0") + fraction
+    digits = (integer.lstrip("0") or "0") + fraction
     scale = -len(fraction) if base == 2 else exponent - len(fraction)
     number = Decimal(f"{sign}{digits}E{scale}")
     if base == 2:
         number = _READING.multiply(number, 2**exponent)
     if _fits_int64(digits, scale, base, exponent):
         return Quantity(number, form, text if _is_kept(digits, scale, base) else "")
-    if not whole and not fraction:
+    if not integer and not fraction:
         raise QuantityError(_WRONG_NUMBER)
     return _round(number, form)
 
@@ -207,7 +207,7 @@ class Amount(NamedTuple):
         fits = all(-(2**63) <= number < 2**63 for number in (*parts, sum(parts)))
         return Amount(sum(parts), scale) if fits else None
 
-    def whole(self) -> int | None:
+    def int64_value(self) -> int | None:
         """Return the integer, or None where upstream sees none: not in `1000m` either."""
         number = self.value * 10**self.scale if self.scale >= 0 else 2**63
         return number if -(2**63) <= number < 2**63 else None
@@ -215,11 +215,11 @@ class Amount(NamedTuple):
 
 def amount_of(text: str) -> Amount | None:
     """Return the amount that a valid text is read as, or None if upstream takes a decimal for it."""
-    found = _PARTS.fullmatch(text)
-    assert found is not None
-    sign, whole, fraction, suffix = found.groups("")
+    match = _PARTS.fullmatch(text)
+    assert match is not None
+    sign, integer, fraction, suffix = match.groups("")
     base, exponent, _ = _interpret(suffix)
-    digits = (whole.lstrip("0") or "0") + fraction
+    digits = (integer.lstrip("0") or "0") + fraction
     scale = -len(fraction) if base == 2 else exponent - len(fraction)
     if not _fits_int64(digits, scale, base, exponent):
         return None

@@ -28,23 +28,23 @@ class Record(Struct, frozen=True, kw_only=True, rename="camel"):
 def decode(tree: Any, kind: type[Struct]) -> Any:
     """Return the record of a kind, or raise ConfigurationError."""
     try:
-        found = msgspec.convert(without_nulls(tree), kind)
+        record = msgspec.convert(without_nulls(tree), kind)
     except msgspec.ValidationError as error:
         raise ConfigurationError(_as_go(str(error), kind)) from error
     if unknown := [f"unknown field {quote(name)}" for name in unknown_fields(tree, kind)]:
         raise ConfigurationError(f"strict decoding error: {', '.join(unknown)}")
-    return found
+    return record
 
 
 def unknown_fields(tree: Any, kind: type, path: str = "") -> Iterator[str]:
     """Yield the fields that a kind does not have, in the order in which upstream finds them."""
-    known = {one.encode_name: one.type for one in structs.fields(kind)}
+    types_by_name = {field.encode_name: field.type for field in structs.fields(kind)}
     for name in sorted(tree or ()):
         value = tree[name]
-        if name not in known:
+        if name not in types_by_name:
             yield f"{path}{name}"
             continue
-        record, is_list = _record_of(known[name])
+        record, is_list = _record_of(types_by_name[name])
         if record is not None and is_list:
             for index, item in enumerate(value or ()):
                 yield from unknown_fields(item, record, f"{path}{name}[{index}].")
@@ -54,7 +54,11 @@ def unknown_fields(tree: Any, kind: type, path: str = "") -> Iterator[str]:
 
 def _record_of(type_: Any) -> tuple[type[Struct] | None, bool]:
     """Return the record that a field's type leads to, and whether it is a list of them."""
-    parts = [one for one in get_args(type_) if isinstance(one, type) and issubclass(one, Struct)]
+    parts = [
+        argument
+        for argument in get_args(type_)
+        if isinstance(argument, type) and issubclass(argument, Struct)
+    ]
     if parts:
         return parts[0], get_origin(type_) is tuple
     return (type_ if isinstance(type_, type) and issubclass(type_, Struct) else None), False
@@ -68,11 +72,11 @@ def without_nulls(tree: Any) -> Any:
 
 
 def _as_go(problem: str, kind: type[Struct]) -> str:
-    found = _MISTYPED.fullmatch(problem)
-    if found is None:
+    match = _MISTYPED.fullmatch(problem)
+    if match is None:
         return problem
-    expected_type, json_type = found[1].partition(" |")[0], found[2]
-    names = re.sub(r"\[[^\[\]]*+\]", "", found[3] or "").split(".")
+    expected_type, json_type = match[1].partition(" |")[0], match[2]
+    names = re.sub(r"\[[^\[\]]*+\]", "", match[3] or "").split(".")
     owner, type_ = _owner(kind, names, _GO_TYPES.get(expected_type, expected_type))
     json_kind = _GO_KINDS.get(json_type, json_type)
     return (
@@ -85,12 +89,12 @@ def _owner(kind: type[Struct], names: Sequence[str], go_type: str) -> tuple[str,
     owner, record, is_list = kind, kind, False
     for name in names:
         owner = record
-        types = {one.encode_name: one.type for one in structs.fields(owner)}
-        found, is_list = _record_of(types[name])
-        if found is None:
+        types = {field.encode_name: field.type for field in structs.fields(owner)}
+        inner_record, is_list = _record_of(types[name])
+        if inner_record is None:
             return (
                 owner.__name__,
                 f"[]{go_type}" if is_list else "[]string" if go_type == "array" else go_type,
             )
-        record = found
+        record = inner_record
     return owner.__name__, f"[]v1.{record.__name__}" if is_list else f"v1.{record.__name__}"

@@ -214,18 +214,18 @@ def forbidden(resource: GroupResource, name: str, problem: str, causes: Sequence
     return Forbidden(f"{subject}forbidden: {problem}", _details(resource, name, causes))
 
 
-def invalid(kind: GroupKind, name: str, found: Sequence[FieldError]) -> Invalid:
+def invalid(kind: GroupKind, name: str, field_errors: Sequence[FieldError]) -> Invalid:
     """Every error is a cause; the message has each text once."""
-    texts, left = errors.within_limit(found, str)
+    texts, omitted_count = errors.within_limit(field_errors, str)
     causes = [
         Cause(reason=error.type.reason, message=text.removeprefix(f"{error.field}: "), field=error.field)
-        for error, text in zip(found, texts, strict=False)
+        for error, text in zip(field_errors, texts, strict=False)
     ]
-    if left:
-        causes.append(Cause(message=errors.more(left)))
+    if omitted_count:
+        causes.append(Cause(message=errors.more(omitted_count)))
     message = f"{_quote_name(kind, name)} is invalid"
-    if found:
-        message += f": {errors.join_messages(texts, left)}"
+    if field_errors:
+        message += f": {errors.join_messages(texts, omitted_count)}"
     return Invalid(message, _details(kind, name, causes))
 
 

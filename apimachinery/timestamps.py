@@ -82,17 +82,17 @@ _OFFSET = re.compile("[^Z]([0-9]{2}):(?:([0-9]{2})|..)", re.DOTALL)
 class _Layout(NamedTuple):
     text: str
     elements: tuple[_Element, ...]
-    whole: re.Pattern[str]
+    full_pattern: re.Pattern[str]
 
 
 def _layout(fraction: str, pattern: str) -> _Layout:
     """`pattern` has the digits of the fraction as its group."""
-    whole = (
+    full_pattern = (
         "([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
         f"{pattern}(?:Z|([+-])([01][0-9]|2[0-4]):([0-5][0-9]|60))"
     )
     elements = (*_SECONDS_ELEMENTS, _Element(fraction, pattern), _ZONE)
-    return _Layout(f"2006-01-02T15:04:05{fraction}Z07:00", elements, re.compile(whole))
+    return _Layout(f"2006-01-02T15:04:05{fraction}Z07:00", elements, re.compile(full_pattern))
 
 
 _TIME = _layout("", "(?:[.,]([0-9]+))?")
@@ -100,10 +100,10 @@ _MICRO_TIME = _layout(".000000", "[.,]([0-9]{6})")
 
 
 def _parse(text: str, layout: _Layout) -> datetime:
-    found = layout.whole.fullmatch(text)
-    if found is not None:
+    match = layout.full_pattern.fullmatch(text)
+    if match is not None:
         with suppress(ValueError, OverflowError):  # out of range: Go's error is made below
-            return _to_datetime(*found.groups())
+            return _to_datetime(*match.groups())
     raise TimestampError(f"parsing time {quote_bytes(text)}{_problem(text, layout)}")
 
 
@@ -125,22 +125,22 @@ def _problem(text: str, layout: _Layout) -> str:
         beyond = _offset_problem(rest) if element is _ZONE else ""
         if beyond:
             return beyond
-        found = re.match(element.pattern, rest)
-        if found is None:
+        match = re.match(element.pattern, rest)
+        if match is None:
             return f" as {quote_bytes(layout.text)}: cannot parse {quote_bytes(rest)} as {quote_bytes(element.text)}"
-        if element.name and not element.least <= int(found[1]) <= element.most:
+        if element.name and not element.least <= int(match[1]) <= element.most:
             return f": {element.name} out of range"
-        rest = rest[found.end() :]
+        rest = rest[match.end() :]
     if rest:
         return f": extra text: {quote_bytes(rest)}"
     return _day_problem(int(text[:4]), int(text[5:7]), int(text[8:10]))
 
 
 def _offset_problem(rest: str) -> str:
-    found = _OFFSET.match(rest)
-    if found is None:
+    match = _OFFSET.match(rest)
+    if match is None:
         return ""
-    hours, minutes = found.groups("0")
+    hours, minutes = match.groups("0")
     # Go checks both before it looks at the sign, and the later finding counts.
     if int(minutes) > 60:
         return ": time zone offset minute out of range"

@@ -21,10 +21,10 @@ def is_request_uri(text: str) -> bool:
         return False
     if text == "*":
         return True
-    found = _SCHEME.match(text)
+    match = _SCHEME.match(text)
     if text.startswith(":"):
         return False
-    scheme, rest = (found[1].lower(), text[found.end() :]) if found else ("", text)
+    scheme, rest = (match[1].lower(), text[match.end() :]) if match else ("", text)
     rest = rest.partition("?")[0]
     if not rest.startswith("/"):
         return bool(scheme)
@@ -73,7 +73,7 @@ def _is_literal(host: str) -> bool:
 def _is_zone(zone: str) -> bool:
     if _BAD_ESCAPE.search(zone) or _NOT_IN_HOST.search(zone):
         return False
-    escaped = (chr(int(found[1], 16)) for found in _ESCAPED_IN_ZONE.finditer(zone))
+    escaped = (chr(int(match[1], 16)) for match in _ESCAPED_IN_ZONE.finditer(zone))
     return all(
         character.isascii() and (character in "% " or not _NOT_IN_HOST.match(character))
         for character in escaped

@@ -117,23 +117,23 @@ def version_problem(flag: str, minor: str = minors.NEWEST) -> str:
 
 
 def _components(text: str) -> str:
-    found = _NUMBERS.match(text)
-    return found[1] if found else ""
+    match = _NUMBERS.match(text)
+    return match[1] if match else ""
 
 
 def _semantic_problem(text: str) -> str:
     """What keeps a text from being a semantic version, as upstream words it; "" if nothing does."""
-    found = _NUMBERS.fullmatch(text)
-    if found is None:
+    match = _NUMBERS.fullmatch(text)
+    if match is None:
         return f"could not parse {quote(text)} as version"
-    components = found[1].split(".")
+    components = match[1].split(".")
     if len(components) != 3:
         return f"illegal version string {quote(text)}"
     if zero := _zero_prefixed(components):
         return f"illegal zero-prefixed version component {quote(zero)} in {quote(text)}"
-    extra = _EXTRA.fullmatch(found[2])
+    extra = _EXTRA.fullmatch(match[2])
     if extra is None:
-        return f"could not parse pre-release/metadata ({found[2]}) in version {quote(text)}"
+        return f"could not parse pre-release/metadata ({match[2]}) in version {quote(text)}"
     if zero := _zero_prefixed([part for part in (extra[1] or "").split(".") if part.isdigit()]):
         return f"illegal zero-prefixed version component {quote(zero)} in {quote(text)}"
     return ""

@@ -335,15 +335,15 @@ def _scalar(event: Any) -> Any:
 
 def _resolve_tagged(tag: str, text: str) -> Any:
     """A scalar with an explicit tag."""
-    found, value = _resolve(text)
+    resolved_tag, value = _resolve(text)
     if tag == _TIMESTAMP and _DATE.match(text):
         return text
-    if found == tag or (tag == _FLOAT and found == _INT):
+    if resolved_tag == tag or (tag == _FLOAT and resolved_tag == _INT):
         return value
-    names = (f"!!{one.removeprefix(_TAG)}" for one in (found, tag))
+    names = (f"!!{full_tag.removeprefix(_TAG)}" for full_tag in (resolved_tag, tag))
     problem = "cannot decode {} `{}` as a {}"
-    found, tag = names
-    raise _refusal(problem.format(found, text[:_MAX_SHOWN], tag))
+    resolved_tag, tag = names
+    raise _refusal(problem.format(resolved_tag, text[:_MAX_SHOWN], tag))
 
 
 def _binary(text: str) -> str:

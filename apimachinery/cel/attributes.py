@@ -107,8 +107,8 @@ def _index(key: Any) -> int:
 
 def qualify(value: Any, key: Any) -> Any:
     """Return what is at a key or index, or raise as cel-go does."""
-    found, item = find(value, key)
-    if found:
+    is_present, item = find(value, key)
+    if is_present:
         return item
     if isinstance(value, list):
         raise CelError(f"index out of bounds: {show(key)}")
@@ -220,8 +220,8 @@ def _select_optional(frame: Frame, value: Optional, names: tuple[Any, ...]) -> A
         return value
     item = value.value
     for name in names:
-        found, item = find(item, name)
-        if not found:
+        is_present, item = find(item, name)
+        if not is_present:
             return NONE
         frame[0] += 1
     return Optional(item)
@@ -243,8 +243,8 @@ def _run_general(base: Run, qualifiers: tuple[Qualifier, ...], cost: int) -> Run
                 frame[0] += 1
                 value = qualify(value, item)
                 continue
-            found, value = find(value, item)
-            if not found:
+            is_present, value = find(value, item)
+            if not is_present:
                 return NONE
             frame[0] += 1
         return Optional(value) if optional else value

@@ -46,10 +46,10 @@ class Checker:
         """By identity: a macro may put a node into several places, and its errors count in each."""
 
     def check(self, node: Expr) -> None:
-        found = self.done.get(id(node))
-        if found is not None:
+        entry = self.done.get(id(node))
+        if entry is not None:
             if len(self.issues) < _MANY_ISSUES:
-                self.issues += found[1]
+                self.issues += entry[1]
             return
         before = len(self.issues)
         _CHECKS[type(node)](self, node)
@@ -181,14 +181,14 @@ class Checker:
             return
         arg_types = [arg.type for arg in args]
         result: Type | None = None
-        found: list[str] = []
+        overload_ids: list[str] = []
         for overload in overloads:
             if overload.member != (node.target is not None) or len(overload.args) != len(arg_types):
                 continue
             candidate, candidate_result = self.instantiate(overload)
             if not self.is_assignable(arg_types, candidate):
                 continue
-            found.append(overload.id)
+            overload_ids.append(overload.id)
             overload_result = inference.substitute(self.mapping, candidate_result)
             if result is None:
                 result = overload_result
@@ -197,7 +197,7 @@ class Checker:
         if result is None:
             self.no_overload(node, arg_types)
             return
-        node.type, node.overloads = result, tuple(found)
+        node.type, node.overloads = result, tuple(overload_ids)
 
     def no_overload(self, node: Call, arg_types: list[Type]) -> None:
         type_names = [str(inference.substitute(self.mapping, type_, free_to_dyn=True)) for type_ in arg_types]
@@ -258,12 +258,12 @@ class Checker:
         node.type = types.map_of(key_type or self.free_type(), value_type or self.free_type())
 
     def create_struct(self, node: CreateStruct) -> None:
-        found = self.lookup(node.name)
-        if found is None:
+        declared_type = self.lookup(node.name)
+        if declared_type is None:
             self.report_undeclared(node, node.name)
             return
         node.name = node.name.removeprefix(".")
-        node.type = self._struct_type(node, found)
+        node.type = self._struct_type(node, declared_type)
         for entry in node.entries:
             self.check(entry.value)
             field = self.struct_field(entry.offset, node.name, entry.key)
@@ -274,11 +274,11 @@ class Checker:
                     f"expected type of field '{entry.key}' is '{field}' but provided type is '{value}'",
                 )
 
-    def _struct_type(self, node: CreateStruct, found: Type) -> Type:
-        if found.kind != "type":
-            self.report(node.offset, f"'{found.name}' is not a type")
+    def _struct_type(self, node: CreateStruct, declared_type: Type) -> Type:
+        if declared_type.kind != "type":
+            self.report(node.offset, f"'{declared_type.name}' is not a type")
             return types.ERROR
-        result = found.parameters[0]
+        result = declared_type.parameters[0]
         if result.kind == "struct":
             return result
         self.report(node.offset, f"'{result.name}' is not a message type")

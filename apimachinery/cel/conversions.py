@@ -155,10 +155,10 @@ def _no_duration(_value: int) -> Duration:
 
 
 def _timestamp(text: str) -> Timestamp:
-    found = times.parse(text)
-    if found is None:
+    timestamp = times.parse(text)
+    if timestamp is None:
         raise _conversion_error("string", "google.protobuf.Timestamp")
-    return found
+    return timestamp
 
 
 def _identity(value: Any) -> Any:

@@ -136,9 +136,9 @@ def _equal_or_less_specific(left: Type, right: Type) -> bool:
 def substitute(mapping: ReadOnly[str, Type], type_: Type, *, free_to_dyn: bool = False) -> Type:
     """Return the type with parameters replaced by what they stand for."""
     if type_.kind == "param":
-        found = mapping.get(type_.name)
-        if found is not None:
-            return substitute(mapping, found, free_to_dyn=free_to_dyn)
+        mapped_type = mapping.get(type_.name)
+        if mapped_type is not None:
+            return substitute(mapping, mapped_type, free_to_dyn=free_to_dyn)
         return types.DYN if free_to_dyn else type_
     if not type_.parameters:
         return type_

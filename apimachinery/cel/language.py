@@ -69,11 +69,11 @@ class Language(Struct, frozen=True):
     def functions_of(self, declared: Functions) -> Functions:
         if not self.overloads:
             return declared
-        known = {
+        remaining = {
             name: tuple(overload for overload in overloads if overload.id not in self.overloads)
             for name, overloads in declared.items()
         }
-        return {name: overloads for name, overloads in known.items() if overloads}
+        return {name: overloads for name, overloads in remaining.items() if overloads}
 
     def macros_of(self, macros: Macros) -> Macros:
         if not self.macros:

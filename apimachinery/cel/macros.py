@@ -46,7 +46,7 @@ def literal(at: int, value: bool | int) -> Literal:  # noqa: FBT001 -- it is the
     return Literal(at, value, type=types.BOOL if isinstance(value, bool) else types.INT)
 
 
-def _has(at: int, _target: Expr | None, args: list[Expr]) -> Expr:
+def _has_macro(at: int, _target: Expr | None, args: list[Expr]) -> Expr:
     argument = args[0]
     if not isinstance(argument, Select):
         raise MacroError("invalid argument to has() macro", argument)
@@ -192,7 +192,7 @@ _SIMPLE_NAME = "argument must be a simple name"
 _IDENTIFIER = "argument is not an identifier"
 _MAP = _one_variable(_to_list, _IDENTIFIER)
 MACROS: Macros = {
-    ("has", 1, False): _has,
+    ("has", 1, False): _has_macro,
     ("all", 2, True): _one_variable(_all, _SIMPLE_NAME),
     ("exists", 2, True): _one_variable(_exists, _SIMPLE_NAME),
     ("exists_one", 2, True): _one_variable(_exists_one, _SIMPLE_NAME),

@@ -247,10 +247,10 @@ def constant_membership(element: Run, items: list[Any]) -> Run | None:
         return lambda _: False
     if not all(type(item) in _PRIMITIVES for item in items):
         return None
-    known = {map_key(item) for item in items if item == item}  # noqa: PLR0124 -- NaN is not
+    constants = {map_key(item) for item in items if item == item}  # noqa: PLR0124 -- NaN is not
 
     def member(frame: Frame) -> bool:
         value = element(frame)
-        return type(value) in _PRIMITIVES and map_key(value) in known
+        return type(value) in _PRIMITIVES and map_key(value) in constants
 
     return member

@@ -136,14 +136,14 @@ class Parser:
         left = self.unary()
         length = 0
         while True:
-            found = _LEVELS.get(self.kind, -1)
-            if found < level:
+            operator_level = _LEVELS.get(self.kind, -1)
+            if operator_level < level:
                 return left
             length += 1
             if self.depth + length > MAX_DEPTH:
                 raise TooDeep
             token = self.take(self.kind)
-            left = Call(token.start, _FUNCTIONS[token.kind], None, [left, self.chain(found + 1)])
+            left = Call(token.start, _FUNCTIONS[token.kind], None, [left, self.chain(operator_level + 1)])
 
     def unary(self) -> Expr:
         token = self.tokens[self.at]

@@ -144,10 +144,10 @@ class Planner:
         return run_of(self.plan(expr))
 
     def plan(self, expr: Expr) -> Plan:
-        found = self.plans.get(id(expr))
-        if found is None:
-            found = self.plans[id(expr)] = _PLANS[type(expr)](self, expr)
-        return found
+        node_plan = self.plans.get(id(expr))
+        if node_plan is None:
+            node_plan = self.plans[id(expr)] = _PLANS[type(expr)](self, expr)
+        return node_plan
 
     def literal(self, expr: Literal) -> Plan:
         return Constant(expr.value)
@@ -182,9 +182,9 @@ class Planner:
             return operators.optional_or(*map(run_of, plans), unwrap=expr.function == "orValue")
         overload = expr.overloads[0] if len(expr.overloads) == 1 else ""
         if overload == "in_list" and isinstance(plans[1], Constant):
-            found = operators.constant_membership(run_of(plans[0]), plans[1].value)
-            if found is not None:
-                return found
+            membership = operators.constant_membership(run_of(plans[0]), plans[1].value)
+            if membership is not None:
+                return membership
         function = self.function(expr, overload, nodes)
         cost = self.implementation.call_cost(expr.function, overload)
         if len(plans) == 1 and isinstance(plans[0], Constant) and expr.function in _CONVERSIONS:

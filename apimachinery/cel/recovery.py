@@ -185,23 +185,23 @@ class Recovery(Parse):
 
     def following(self, state: State) -> frozenset[str]:
         """Return which tokens can follow, in the rules that are being read."""
-        found = set(next_tokens(state))
+        tokens = set(next_tokens(state))
         for frame in reversed(self.frames):
-            if EPSILON not in found or frame.caller is None:
+            if EPSILON not in tokens or frame.caller is None:
                 break
-            found.remove(EPSILON)
-            found |= next_tokens(frame.caller.edges[0].target)
-        if EPSILON in found:
-            found.remove(EPSILON)
-            found.add(EOF)
-        return frozenset(found)
+            tokens.remove(EPSILON)
+            tokens |= next_tokens(frame.caller.edges[0].target)
+        if EPSILON in tokens:
+            tokens.remove(EPSILON)
+            tokens.add(EOF)
+        return frozenset(tokens)
 
     def recovery_set(self) -> frozenset[str]:
-        found: set[str] = set()
+        tokens: set[str] = set()
         for frame in self.frames:
             if frame.caller is not None:
-                found |= next_tokens(frame.caller.edges[0].target)
-        return frozenset(found - {EPSILON})
+                tokens |= next_tokens(frame.caller.edges[0].target)
+        return frozenset(tokens - {EPSILON})
 
     def check_attempts(self) -> None:
         if self.attempts == MAX_RECOVERIES:
@@ -212,13 +212,13 @@ class Recovery(Parse):
     def recover(self) -> None:
         """Skip what no rule that is being read can take."""
         self.check_attempts()
-        left = MAX_LOOKAHEAD
+        remaining_lookahead = MAX_LOOKAHEAD
         if self.last_error_at == self.at and self.state in self.last_error_states:
             self.consume()
-            left -= 1
+            remaining_lookahead -= 1
         self.last_error_at = self.at
         self.last_error_states.add(self.state)
-        self.consume_until(self.recovery_set(), left)
+        self.consume_until(self.recovery_set(), remaining_lookahead)
 
     def consume_until(self, tokens: frozenset[str], limit: int | None) -> None:
         while self.token.kind != EOF and self.token.kind not in tokens:

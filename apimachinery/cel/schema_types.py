@@ -143,8 +143,8 @@ def _root_metadata(properties: Schema) -> Schema:
     """Keep the schema's metadata if it has the names that expressions always see."""
     metadata = properties.get("metadata")
     names = metadata.get("properties") or {} if isinstance(metadata, Mapping) else {}
-    known = all(name in names for name in ("name", "generateName"))
-    return {"metadata": metadata} if known and "kind" in properties and "apiVersion" in properties else {}
+    has_names = all(name in names for name in ("name", "generateName"))
+    return {"metadata": metadata} if has_names and "kind" in properties and "apiVersion" in properties else {}
 
 
 def _map(schema: Schema, additional: Schema) -> DeclaredType | None:

@@ -55,7 +55,11 @@ def converter(schema: Schema) -> Convert | None:
 def _object_converter(schema: Schema) -> Convert | None:
     properties = schema.get("properties")
     if properties:
-        converters = {name: found for name, part in properties.items() if (found := converter(part))}
+        converters = {
+            name: property_converter
+            for name, part in properties.items()
+            if (property_converter := converter(part))
+        }
         nullable = frozenset(name for name, part in properties.items() if part.get("nullable"))
         return _properties_converter(converters, nullable) if converters or nullable else None
     additional = schema.get("additionalProperties")

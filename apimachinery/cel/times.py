@@ -44,10 +44,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def parse(text: str) -> Timestamp | None:
     """Read a time of RFC 3339 as Go does; None if it is none."""
-    found = _RFC3339.fullmatch(text)
-    if found is None:
+    match = _RFC3339.fullmatch(text)
+    if match is None:
         return None
-    *numbers, fraction, zone = found.groups()
+    *numbers, fraction, zone = match.groups()
     offset = 0 if zone == "Z" else _zone_offset(zone)
     if offset is None:
         return None
@@ -92,9 +92,9 @@ def duration_text(value: Duration) -> str:
 
 def seconds_of(value: Duration) -> float:
     """Return it in seconds, rounded as Go does it: whole ones and the rest by themselves."""
-    whole = abs(value.nanoseconds) // SECOND
+    whole_seconds = abs(value.nanoseconds) // SECOND
     rest = abs(value.nanoseconds) % SECOND
-    seconds = whole + rest / 1e9
+    seconds = whole_seconds + rest / 1e9
     return -seconds if value.nanoseconds < 0 else float(seconds)
 
 

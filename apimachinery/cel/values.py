@@ -313,13 +313,13 @@ def format_double(value: float) -> str:
         return "+Inf" if value > 0 else "-Inf"
     text = repr(abs(value))
     mantissa, _, exponent_text = text.partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
+    integer, _, fraction = mantissa.partition(".")
+    digits = (integer + fraction).lstrip("0")
     sign = "-" if math.copysign(1, value) < 0 else ""
     if not digits.strip("0"):
         return f"{sign}0"
-    leading = len(whole + fraction) - len(digits)
-    exponent = len(whole) - leading - 1 + int(exponent_text or 0)
+    leading = len(integer + fraction) - len(digits)
+    exponent = len(integer) - leading - 1 + int(exponent_text or 0)
     digits = digits.rstrip("0")
     if exponent < -4 or exponent >= 6:
         rest = f".{digits[1:]}" if len(digits) > 1 else ""

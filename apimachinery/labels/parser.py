@@ -45,10 +45,10 @@ class _Token(NamedTuple):
 def _scan(text: str) -> list[_Token]:
     tokens = []
     at = 0
-    while found := _TOKEN.match(text, at):
-        symbol, word = found.groups()
+    while match := _TOKEN.match(text, at):
+        symbol, word = match.groups()
         tokens.append(_Token(symbol or _IDENTIFIER, symbol or word))
-        at = found.end()
+        at = match.end()
     return [*tokens, _Token(_END, "")]
 
 

@@ -78,9 +78,9 @@ class Requirement(Struct, frozen=True):
 def require(key: str, operator: Operator, values: Iterable[str] = (), path: Path = ROOT) -> Requirement:
     """A requirement that is valid, or `SelectorError`."""
     requirement = Requirement(key, operator, tuple(values))
-    found = [*check_key(key, path.child("key")), *_check_values(requirement, path.child("values"))]
-    if found:
-        raise SelectorError(errors.aggregate(found))
+    field_errors = [*check_key(key, path.child("key")), *_check_values(requirement, path.child("values"))]
+    if field_errors:
+        raise SelectorError(errors.aggregate(field_errors))
     return requirement
 
 
@@ -93,16 +93,18 @@ def _check_values(requirement: Requirement, path: Path) -> list[FieldError]:
     values = requirement.values
     problem = _check_count(requirement.operator, len(values))
     # Go has no list where nothing was given, and prints that.
-    found = [errors.invalid(path, values or None, problem)] if problem else []
+    field_errors = [errors.invalid(path, values or None, problem)] if problem else []
     if requirement.operator in _BOUNDS:
         problem = "for 'Gt', 'Lt' operators, the value must be an integer"
         wrong = [at for at, value in enumerate(values) if _integer(value) is None]
-        found += [errors.invalid(path.index(at), values[at], problem) for at in wrong]
+        field_errors += [errors.invalid(path.index(at), values[at], problem) for at in wrong]
     for at, value in enumerate(values):
         problems = names.check_label_value(value)
         if problems:
-            found.append(errors.invalid(path.index(at).key(requirement.key), value, "; ".join(problems)))
-    return found
+            field_errors.append(
+                errors.invalid(path.index(at).key(requirement.key), value, "; ".join(problems))
+            )
+    return field_errors
 
 
 def _check_count(operator: Operator, count: int) -> str:

@@ -92,7 +92,8 @@ def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
 def _merge_requirements(key: str, requirements: Sequence[Requirement]) -> Iterator[Requirement]:
     """Requirements of one label as a few that say the same."""
     values = {
-        operator: [one.values for one in requirements if one.operator is operator] for operator in Operator
+        operator: [requirement.values for requirement in requirements if requirement.operator is operator]
+        for operator in Operator
     }
     if allowed := [*values[Operator.IN], *values[Operator.EQUALS], *values[Operator.DOUBLE_EQUALS]]:
         yield Requirement(key, Operator.IN, tuple(set(allowed[0]).intersection(*allowed[1:])))

@@ -162,11 +162,11 @@ def delete(container: Container, step: str) -> None:
         del container[step]
 
 
-def equal(one: Any, other: Any) -> bool:
-    if type(one) is not type(other):
+def equal(value: Any, other: Any) -> bool:
+    if type(value) is not type(other):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return bool(one == other)
+    if isinstance(value, dict):
+        return value.keys() == other.keys() and all(equal(item, other[key]) for key, item in value.items())
+    if isinstance(value, list):
+        return len(value) == len(other) and all(map(equal, value, other))
+    return bool(value == other)

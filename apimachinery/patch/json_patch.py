@@ -48,7 +48,7 @@ def check(patch: Any) -> list[str]:
 def growth(patch: Any) -> int:
     """How many bytes larger a document may become than by those of the patch itself: copies may be of copies."""
     copies = (
-        any(isinstance(one, dict) and one.get("op") == "copy" for one in patch)
+        any(isinstance(operation, dict) and operation.get("op") == "copy" for operation in patch)
         if isinstance(patch, list)
         else False
     )
@@ -123,10 +123,10 @@ def _location(operation: Operation, field: str = "path") -> str:
 
 
 def _find_container(draft: Draft, operation: Operation, location: str, problem: str) -> tuple[Container, str]:
-    found = draft.container(location)
-    if found is None:
+    container = draft.container(location)
+    if container is None:
         raise Inapplicable(f"{operation['op']} operation does not apply: {problem}: missing value")
-    return found
+    return container
 
 
 @contextmanager

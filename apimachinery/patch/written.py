@@ -24,9 +24,9 @@ class _Text(str):
 
 def _scan(text: str, start: int, *strict: bool) -> tuple[str, int]:
     value, end = scanstring(text, start, *strict)
-    found = _Text(value)
-    found.written = text[start - 1 : end]
-    return found, end
+    text_value = _Text(value)
+    text_value.written = text[start - 1 : end]
+    return text_value, end
 
 
 class _Decoder(JSONDecoder):
@@ -57,7 +57,7 @@ def _dump(value: Any) -> str:
         case _Text():
             return value.written
         case str():  # the name of a field, in which Go reads half a surrogate pair as U+FFFD
-            whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return orjson.dumps(whole).decode()
+            decoded_name = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return orjson.dumps(decoded_name).decode()
         case _:
             return orjson.dumps(value).decode()

@@ -11,8 +11,8 @@ Amounts: TypeAlias = Mapping[str, Quantity]
 ONE: Final = Quantity(1)
 
 
-def read(listed: Mapping[str, Any] | None) -> dict[str, Quantity]:
-    return {name: quantity.from_json(amount) for name, amount in (listed or {}).items()}
+def read(resource_list: Mapping[str, Any] | None) -> dict[str, Quantity]:
+    return {name: quantity.from_json(amount) for name, amount in (resource_list or {}).items()}
 
 
 def to_tree(amounts: Amounts) -> dict[str, str]:
@@ -29,8 +29,8 @@ def add(first: Amounts, second: Amounts) -> dict[str, Quantity]:
 def subtract(first: Amounts, second: Amounts) -> dict[str, Quantity]:
     """The difference, where it is positive, and nothing elsewhere."""
     rest = {name: amount - second[name] if name in second else amount for name, amount in first.items()}
-    left = {name: max(quantity.ZERO, amount) for name, amount in rest.items()}
-    return {**dict.fromkeys(second, quantity.ZERO), **left}
+    difference = {name: max(quantity.ZERO, amount) for name, amount in rest.items()}
+    return {**dict.fromkeys(second, quantity.ZERO), **difference}
 
 
 def mask(amounts: Amounts, names: Collection[str]) -> dict[str, Quantity]:

@@ -112,10 +112,10 @@ def _of_request(request: ReadOnlyTree) -> Amounts:
     """One request, or the most of each class among its alternatives."""
     alternatives = request.get("firstAvailable")
     if alternatives:
-        found: Amounts = {}
+        amounts: Amounts = {}
         for alternative in alternatives:
-            found = most(found, _of_exact(alternative))
-        return {name: amount for name, amount in found.items() if amount}
+            amounts = most(amounts, _of_exact(alternative))
+        return {name: amount for name, amount in amounts.items() if amount}
     exactly = request.get("exactly")
     return _of_exact(exactly) if exactly is not None else {}
 

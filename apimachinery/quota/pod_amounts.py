@@ -77,8 +77,15 @@ def _of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
 
 def _statuses(pod: ReadOnlyTree) -> Mapping[str, ReadOnlyTree]:
     status: Mapping[str, Any] = pod.get("status") or {}
-    listed = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
-    return {one.get("name", ""): one for one in listed if one.get("resources") is not None}
+    container_statuses = (
+        *(status.get("containerStatuses") or ()),
+        *(status.get("initContainerStatuses") or ()),
+    )
+    return {
+        container_status.get("name", ""): container_status
+        for container_status in container_statuses
+        if container_status.get("resources") is not None
+    }
 
 
 def _is_resize_infeasible(pod: ReadOnlyTree) -> bool:

@@ -148,7 +148,7 @@ def _cross_namespace_terms(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
         weighted = terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
         for term in (
             *(terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ()),
-            *(one.get("podAffinityTerm") or {} for one in weighted),
+            *(entry.get("podAffinityTerm") or {} for entry in weighted),
         ):
             if term.get("namespaces") or term.get("namespaceSelector") is not None:
                 yield term
@@ -157,5 +157,11 @@ def _cross_namespace_terms(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 def _resources(pod: ReadOnlyTree) -> Mapping[str, object]:
     """What the statuses of the containers say of their resources."""
     status = pod.get("status") or {}
-    listed = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
-    return {one.get("name", ""): one.get("resources") for one in listed}
+    container_statuses = (
+        *(status.get("containerStatuses") or ()),
+        *(status.get("initContainerStatuses") or ()),
+    )
+    return {
+        container_status.get("name", ""): container_status.get("resources")
+        for container_status in container_statuses
+    }

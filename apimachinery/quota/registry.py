@@ -30,7 +30,7 @@ class Evaluators(dict[GroupResource, Evaluator]):
 
     def __init__(self, devices: Devices) -> None:
         special = (PodEvaluator(), ServiceEvaluator(), ClaimEvaluator(), DeviceClaimEvaluator(devices))
-        super().__init__({one.resource: one for one in special})
+        super().__init__({evaluator.resource: evaluator for evaluator in special})
 
     def __missing__(self, resource: GroupResource) -> Evaluator:
         evaluator = self[resource] = ObjectCount(resource)

@@ -47,18 +47,18 @@ def find_all(pattern: str, text: str, most: int = -1) -> list[str]:
     """
     program = _program(pattern, text)
     data = text.encode(errors="replace")
-    found: list[str] = []
+    matches: list[str] = []
     at, end = 0, -1
-    while len(found) != most and at <= len(data):
+    while len(matches) != most and at <= len(data):
         match = program.search(data, at)
         if match is None:
             break
         start, stop = match.span()
         if stop > start or start != end:
-            found.append(data[start:stop].decode(errors="replace"))
+            matches.append(data[start:stop].decode(errors="replace"))
         end = stop
         at = stop if stop > start else _after_character(data, stop)
-    return found
+    return matches
 
 
 def _after_character(data: bytes, at: int) -> int:
@@ -97,10 +97,10 @@ class _Programs:
 
     def get(self, pattern: str) -> Program:
         with self._lock:
-            found = self._programs.get(pattern)
-            if found is not None:
+            entry = self._programs.get(pattern)
+            if entry is not None:
                 self._programs.move_to_end(pattern)
-                return found[0]
+                return entry[0]
         program, cost = self._compile(pattern)
         with self._lock:
             self._keep(pattern, program, cost)

@@ -156,15 +156,15 @@ class _Parser:
 
     def _counted_repeat(self) -> None:
         start = self._at
-        found = _COUNTS.match(self._text, start)
-        if found is None:
+        match = _COUNTS.match(self._text, start)
+        if match is None:
             self._take(self._literal(1, 1), 1)
             return
-        least = _count(found[1])
-        most = _count(found[3]) if found[3] else UNBOUNDED if found[2] else least
+        least = _count(match[1])
+        most = _count(match[3]) if match[3] else UNBOUNDED if match[2] else least
         if max(least, most) > MAX_COUNT or most not in (UNBOUNDED, max(least, most)):
-            raise RegexpError(Problem.REPEAT_COUNT, found[0])
-        end = self._repeat(start, found.end(), lambda inner: operands.repeat(inner, least, most))
+            raise RegexpError(Problem.REPEAT_COUNT, match[0])
+        end = self._repeat(start, match.end(), lambda inner: operands.repeat(inner, least, most))
         if max(least, most) >= 2 and self._stack[-1].copies > MAX_COUNT:
             raise RegexpError(Problem.REPEAT_COUNT, self._text[start:end])
 

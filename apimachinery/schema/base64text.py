@@ -41,12 +41,12 @@ def _first_error(data: bytes) -> int | None:
     foreign = _FOREIGN.search(data)
     end = foreign.start() if foreign else len(data)
     characters = end - sum(map(len, _NEWLINES.findall(data, 0, end)))
-    left = characters % 4
+    remainder = characters % 4
     if foreign is None:
-        return end - left if left else None
-    if foreign.group() != b"=" or left < 2:
+        return end - remainder if remainder else None
+    if foreign.group() != b"=" or remainder < 2:
         return end
-    return _padding_error(data, end, missing=4 - left)
+    return _padding_error(data, end, missing=4 - remainder)
 
 
 def _padding_error(data: bytes, start: int, *, missing: int) -> int | None:
@@ -64,5 +64,5 @@ def _padding_error(data: bytes, start: int, *, missing: int) -> int | None:
 
 
 def _skip_newlines(data: bytes, position: int) -> int:
-    found = _NEWLINES.match(data, position)
-    return found.end() if found else position
+    match = _NEWLINES.match(data, position)
+    return match.end() if match else position

@@ -57,7 +57,7 @@ class Decoder:
 
     def _decode_duplicates(self, of: Type, read: Any) -> DecodedObject:
         """The tree shows one of the values only, so the document itself is looked at first."""
-        found = faults.find(of, read)
-        if found.error:
-            raise DecodeError(found.error)
-        return DecodedObject(self._normaliser.normalise(of, settle(of, read), []), found.strict)
+        findings = faults.find(of, read)
+        if findings.error:
+            raise DecodeError(findings.error)
+        return DecodedObject(self._normaliser.normalise(of, settle(of, read), []), findings.strict)

@@ -49,10 +49,10 @@ def changes(minor: str, table: str) -> Changes:
     """In what a table of a minor release differs from that of 1.36."""
     if minor == NEWEST:
         return {}
-    found: dict[str, Raw] = {}
+    raw_changes: dict[str, Raw] = {}
     for older in OLDER[: OLDER.index(minor) + 1]:
-        found |= _data()[older].get(table, {})
-    return {key: None if bytes(value) == _NULL else value for key, value in found.items()}
+        raw_changes |= _data()[older].get(table, {})
+    return {key: None if bytes(value) == _NULL else value for key, value in raw_changes.items()}
 
 
 @cache
@@ -64,5 +64,9 @@ def _data() -> Mapping[str, Mapping[str, Mapping[str, Raw]]]:
 
 def table_of_minor(table: Mapping[str, Raw], minor: str, name: str) -> Mapping[str, Raw]:
     """A table of 1.36 as it is in another minor."""
-    found = changes(minor, name)
-    return {key: value for key, value in {**table, **found}.items() if value is not None} if found else table
+    changed_rows = changes(minor, name)
+    return (
+        {key: value for key, value in {**table, **changed_rows}.items() if value is not None}
+        if changed_rows
+        else table
+    )

@@ -97,10 +97,10 @@ class Normaliser:
         def read_list(value: Any, before: Any, pruned: Pruned) -> list[Any]:
             if value.__class__ is not list:
                 raise WrongKind
-            known = {*map(id, before)} if before.__class__ is list else ()
+            known_ids = {*map(id, before)} if before.__class__ is list else ()
             return [
                 item
-                if item.__class__ is plain or id(item) in known
+                if item.__class__ is plain or id(item) in known_ids
                 else fresh_copy(null)
                 if item is None
                 else read(item, None, pruned)
@@ -159,7 +159,7 @@ def _read_struct(
     def read_struct(value: Any, before: Any, pruned: Pruned) -> dict[str, Any]:
         if value.__class__ is not dict:
             raise WrongKind
-        known = before if before.__class__ is dict else _EMPTY
+        old_values = before if before.__class__ is dict else _EMPTY
         struct = {}
         latest, in_order = -1, True
         for name, item in value.items():
@@ -173,7 +173,7 @@ def _read_struct(
             elif item is None:
                 field_value = fresh_copy(field_value)
             else:
-                was = known.get(name)
+                was = old_values.get(name)
                 field_value = item if item is was else read(item, was, pruned)
             if field_value is OMITTED or (drops and not field_value):
                 continue

@@ -47,7 +47,7 @@ def _integer(value: float, bits: int) -> int | float:
     read = as_read(value)
     if not is_whole(read):
         return value
-    whole = int64(read) if isinstance(read, float) else read
+    integer = int64(read) if isinstance(read, float) else read
     half = 1 << (bits - 1)
-    converted = (whole + half) % (2 * half) - half
+    converted = (integer + half) % (2 * half) - half
     return value if converted == value and isinstance(value, int) else converted

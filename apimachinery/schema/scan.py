@@ -57,9 +57,9 @@ def _members(text: bytes) -> int:
 def _punctuation(text: bytes) -> bytes:
     """What is not in strings."""
     unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
-    found, in_string = [], 0
+    pieces, in_string = [], 0
     for start in range(0, len(unescaped), _PIECE):
         parts = unescaped[start : start + _PIECE].split(b'"')
-        found.append(b"".join(parts[in_string::2]))
+        pieces.append(b"".join(parts[in_string::2]))
         in_string ^= (len(parts) - 1) & 1
-    return b"".join(found)
+    return b"".join(pieces)

@@ -50,11 +50,11 @@ def containers_usage(
 
 
 def total(amounts: Iterable[Amounts]) -> dict[str, Quantity]:
-    found: dict[str, Quantity] = {}
-    for one in amounts:
-        for name, amount in one.items():
-            found[name] = found[name] + amount if name in found else amount
-    return found
+    totals: dict[str, Quantity] = {}
+    for usage in amounts:
+        for name, amount in usage.items():
+            totals[name] = totals[name] + amount if name in totals else amount
+    return totals
 
 
 def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
@@ -62,9 +62,19 @@ def running_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if status.get("phase") != "Running":
         return
-    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    listed = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
-    states = {one.get("name"): one.get("state") or {} for one in listed}
+    sidecars = [
+        container
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    ]
+    container_statuses = (
+        *(status.get("containerStatuses") or ()),
+        *(status.get("initContainerStatuses") or ()),
+    )
+    states = {
+        container_status.get("name"): container_status.get("state") or {}
+        for container_status in container_statuses
+    }
     for container in (*(spec.get("containers") or ()), *sidecars):
         state = states.get(container["name"]) or {}
         if not state or "running" in state:
@@ -75,8 +85,8 @@ def _rules(pod: ReadOnlyTree, usages: Usages) -> Iterable[ReadOnlyTree]:
     own = usages.of_pod(meta.namespace(pod), meta.name(pod))
     if own is not None:
         return (own.get("spec") or {}).get("usages") or ()
-    for one in usages.of_cluster():
-        spec = one.get("spec") or {}
+    for cluster_usage in usages.of_cluster():
+        spec = cluster_usage.get("spec") or {}
         if _selects(spec.get("selector") or {}, pod):
             return spec.get("usages") or ()
     return ()

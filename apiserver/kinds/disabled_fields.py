@@ -66,15 +66,15 @@ class DisabledFields:
         """Drop the fields of gates that the old object, if there is one, does not use."""
         if not self._fields:
             return
-        found: list[_FieldUse] = []
-        _find(new, self._fields, found, None, None)
-        if not found:
+        uses: list[_FieldUse] = []
+        _find(new, self._fields, uses, None, None)
+        if not uses:
             return
         used: list[_FieldUse] = []
         if old is not None:
             _find(old, self._fields, used, None, None)
         in_use = {id(use.gate) for use in used}
-        for use in found:
+        for use in uses:
             if id(use.gate) not in in_use:
                 _drop(use)
 
@@ -91,18 +91,18 @@ def _compile(steps: Mapping[str, Any]) -> _Fields:
     return fields
 
 
-def _find(value: Any, fields: _Fields, found: list[_FieldUse], parent: Any, key: Any) -> None:
+def _find(value: Any, fields: _Fields, uses: list[_FieldUse], parent: Any, key: Any) -> None:
     for name, (gate, inner, is_collection) in fields:
         child = value.get(name)
         if child is None:
             continue
         if gate is not None:
-            found.append(_FieldUse(gate, value, name, parent, key))
+            uses.append(_FieldUse(gate, value, name, parent, key))
         elif is_collection:
             for at, member in _members(child):
-                _find(member, inner, found, child, at)
+                _find(member, inner, uses, child, at)
         else:
-            _find(child, inner, found, value, name)
+            _find(child, inner, uses, value, name)
 
 
 def _members(value: Any) -> Iterable[tuple[Any, Any]]:

@@ -45,16 +45,16 @@ def _take_up_texts(secret: Tree) -> None:
         secret["data"] = dict(sorted({**(secret.get("data") or {}), **encoded}.items()))
 
 
-def _name_both_ways(section: str, one: str, several: str, wrap: str, tree: Tree) -> None:
-    """A field from before there were several, and the list whose first it is; the one wins if they differ."""
+def _name_both_ways(section: str, single_field: str, list_field: str, wrap: str, tree: Tree) -> None:
+    """Set both the single field and the list whose first item it is; the single field wins if they differ."""
     part = tree.get(section) or {}
-    first, rest = part.get(one, ""), part.get(several) or []
+    first, rest = part.get(single_field, ""), part.get(list_field) or []
     if rest and first in ("", _unwrap(rest[0], wrap)):
         first = _unwrap(rest[0], wrap)
     elif first:
         rest = [{wrap: first} if wrap else first]
     if first:
-        tree[section] = part | {one: first, several: rest}
+        tree[section] = part | {single_field: first, list_field: rest}
 
 
 def _unwrap(element: object, wrap: str) -> object:

@@ -30,10 +30,10 @@ def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) 
     kind = kinds.validations.get(resource.group_kind, _NONE)
     if not kind.metadata_first:
         return [*kind.create(tree)] or _metadata(resource, tree)
-    found = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
-    found += kind.create(tree)
+    field_errors = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
+    field_errors += kind.create(tree)
     # The other checks of every kind were done above.
-    return found or objectmeta.check_name(tree, objectmeta.LEAST)
+    return field_errors or objectmeta.check_name(tree, objectmeta.LEAST)
 
 
 def check_update(
@@ -45,17 +45,17 @@ def check_update(
     wrong = _metadata(resource, new)
     # Where nothing is wrong with metadata, saying so again would take as long.
     changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
-    found = [*wrong, *changed]
+    field_errors = [*wrong, *changed]
     if update is not None:
         for again in _said_again(kind, subresource):
             if again is Again.CHANGE:
-                found += [*changed, *objectmeta.check_finalizers(new, kind.name)]
+                field_errors += [*changed, *objectmeta.check_finalizers(new, kind.name)]
             elif again is Again.CREATE:
-                found += kind.create(new)
+                field_errors += kind.create(new)
             else:
-                found += objectmeta.check(new, kind.name, namespaced=resource.namespaced)
-        found += update(new, old)
-    return found
+                field_errors += objectmeta.check(new, kind.name, namespaced=resource.namespaced)
+        field_errors += update(new, old)
+    return field_errors
 
 
 def _said_again(kind: Validation, subresource: str) -> Sequence[Again]:
@@ -113,7 +113,7 @@ def _check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds) -> list[
 def _check_update(
     resource: Resource, subresource: str, new: ReadOnlyTree, old: ReadOnlyTree, kinds: Kinds
 ) -> list[FieldError]:
-    found = check_update(resource, subresource, new, old, kinds)
+    field_errors = check_update(resource, subresource, new, old, kinds)
     if subresource in SUBRESOURCES:
-        found += check_unprivileged(resource.group_kind, new)
-    return found
+        field_errors += check_unprivileged(resource.group_kind, new)
+    return field_errors

@@ -105,7 +105,7 @@ NO_OVERRIDES: Final = Overrides()
 
 def read_pairs(text: str) -> tuple[Pair, ...]:
     """Parse `KEY=VALUE,KEY` like kube-apiserver: a value is optional."""
-    parts = (one.partition("=") for one in text.split(",") if one)
+    parts = (part.partition("=") for part in text.split(",") if part)
     return tuple((key.strip(), value.strip()) for key, _, value in parts)
 
 

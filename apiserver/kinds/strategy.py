@@ -154,7 +154,7 @@ def _without_empty(value: Any, path: list[str]) -> Any:
         return value
     step, *rest = path
     if step == "*":
-        return [_without_empty(one, rest) for one in value]
+        return [_without_empty(item, rest) for item in value]
     if step not in value:
         return value
     return value | {step: _without_empty(value[step], rest)}

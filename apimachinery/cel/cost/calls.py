@@ -306,9 +306,9 @@ def estimate_call(function: str, call: Call) -> Estimate | None:
     """Return the estimate of a library's function; None for those of the language itself."""
     by_overload = BY_OVERLOAD.get(call.overload)
     if by_overload is not None:
-        found = by_overload(call)
-        if found is not None:
-            return found
+        estimate = by_overload(call)
+        if estimate is not None:
+            return estimate
     by_function = BY_FUNCTION.get(function)
     return by_function(call) if by_function is not None else None
 

@@ -64,10 +64,10 @@ class Coster:
         self.costs: dict[int, Range] = {}
 
     def cost(self, node: Expr) -> Range:
-        found = self.costs.get(id(node))
-        if found is None:
-            found = self.costs[id(node)] = _COSTS[type(node)](self, node)
-        return found
+        cost_range = self.costs.get(id(node))
+        if cost_range is None:
+            cost_range = self.costs[id(node)] = _COSTS[type(node)](self, node)
+        return cost_range
 
     def sum(self, nodes: Sequence[Expr]) -> Range:
         total = ZERO
@@ -113,13 +113,13 @@ class Coster:
         return Node(expr.type, path, self.size(expr), expr)
 
     def size(self, node: Expr) -> Range | None:
-        found = self.sizes.get(id(node)) or _own_size(node)
-        if found is not None:
-            return found
-        found = self.known_sizes(self.path(node))
-        if found is not None:
-            self.sizes[id(node)] = found
-            return found
+        size_range = self.sizes.get(id(node)) or _own_size(node)
+        if size_range is not None:
+            return size_range
+        size_range = self.known_sizes(self.path(node))
+        if size_range is not None:
+            self.sizes[id(node)] = size_range
+            return size_range
         if is_scalar(node.type):
             return ONE
         variable = self.variable(node.name) if isinstance(node, Ident) else None
@@ -129,11 +129,11 @@ class Coster:
         return self.size(node) or UNKNOWN
 
     def entry_sizes(self, node: Expr) -> Entries | None:
-        found = self.entries.get(id(node))
-        if found is None and isinstance(node, Ident):
+        entries = self.entries.get(id(node))
+        if entries is None and isinstance(node, Ident):
             variable = self.variable(node.name)
             return variable.entries if variable else None
-        return found
+        return entries
 
     def call(self, node: Call) -> Range:
         if node.function == "dyn":
@@ -166,15 +166,15 @@ class Coster:
     def overload(
         self, node: Call, overload: str, target: Node | None, args: Sequence[Node], costs: Sequence[Range]
     ) -> Estimate:
-        found = estimate_call(node.function, calls.Call(overload, target, args, self.known_sizes))
-        special = None if found else self.estimate_special(node, overload, costs)
+        estimate = estimate_call(node.function, calls.Call(overload, target, args, self.known_sizes))
+        special = None if estimate else self.estimate_special(node, overload, costs)
         if special is not None:
             return special
         total = ZERO
         for cost in costs:
             total = total.plus(cost)
-        found = found or self.standard(node, overload, target, args) or Estimate(ONE)
-        return Estimate(found.cost.plus(total), found.size)
+        estimate = estimate or self.standard(node, overload, target, args) or Estimate(ONE)
+        return Estimate(estimate.cost.plus(total), estimate.size)
 
     def estimate_special(self, node: Call, overload: str, costs: Sequence[Range]) -> Estimate | None:
         """Estimate what may not evaluate all of its arguments."""

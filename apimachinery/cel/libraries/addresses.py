@@ -102,36 +102,36 @@ def _parse_address(text: str) -> tuple[Address, str]:
     raise _problem(text, "unable to parse IP")
 
 
-def _octets(text: str, whole: str) -> bytes:
+def _octets(text: str, address_text: str) -> bytes:
     """Read four numbers with points between them."""
     octets: list[int] = []
     value = digits = 0
     for i, char in enumerate(text):
         if "0" <= char <= "9":
             if digits == 1 and value == 0:
-                raise _problem(whole, "IPv4 field has octet with leading zero")
+                raise _problem(address_text, "IPv4 field has octet with leading zero")
             value = value * 10 + int(char)
             digits += 1
             if value > 255:
-                raise _problem(whole, "IPv4 field has value >255")
+                raise _problem(address_text, "IPv4 field has value >255")
         elif char == ".":
             if i in (0, len(text) - 1) or text[i - 1] == ".":
-                raise _problem(whole, "IPv4 field must have at least one digit", text[i:])
+                raise _problem(address_text, "IPv4 field must have at least one digit", text[i:])
             if len(octets) == 3:
-                raise _problem(whole, "IPv4 address too long")
+                raise _problem(address_text, "IPv4 address too long")
             octets.append(value)
             value = digits = 0
         else:
-            raise _problem(whole, "unexpected character", text[i:])
+            raise _problem(address_text, "unexpected character", text[i:])
     if len(octets) < 3:
-        raise _problem(whole, "IPv4 address too short")
+        raise _problem(address_text, "IPv4 address too short")
     return bytes([*octets, value])
 
 
-def _parse_v6(whole: str) -> tuple[IPv6Address, str]:
-    text, percent, zone = whole.partition("%")
+def _parse_v6(address_text: str) -> tuple[IPv6Address, str]:
+    text, percent, zone = address_text.partition("%")
     if percent and not zone:
-        raise _problem(whole, "zone must be a non-empty string")
+        raise _problem(address_text, "zone must be a non-empty string")
     data = bytearray()
     ellipsis = -1
     if text.startswith("::"):
@@ -140,65 +140,69 @@ def _parse_v6(whole: str) -> tuple[IPv6Address, str]:
         if not text:
             return IPv6Address(0), zone
     while len(data) < 16:
-        digits = _group(text, whole)
+        digits = _group(text, address_text)
         after = text[digits : digits + 1]
         if after == ".":
-            data += _parse_embedded_ipv4(text, whole, len(data), ellipsis)
+            data += _parse_embedded_ipv4(text, address_text, len(data), ellipsis)
             text = ""
             break
         data += int(text[:digits], 16).to_bytes(2, "big")
         text = text[digits:]
         if not text:
             break
-        text = _after_group(text, whole)
+        text = _after_group(text, address_text)
         if text.startswith(":"):
             if ellipsis >= 0:
-                raise _problem(whole, "multiple :: in address", text)
+                raise _problem(address_text, "multiple :: in address", text)
             ellipsis = len(data)
             text = text[1:]
             if not text:
                 break
-    return _expand_ellipsis(data, ellipsis, text, whole), zone
+    return _expand_ellipsis(data, ellipsis, text, address_text), zone
 
 
-def _group(text: str, whole: str) -> int:
+def _group(text: str, address_text: str) -> int:
     """Return how many hexadecimal digits a group begins with."""
     digits = 0
     while digits < len(text) and text[digits] in "0123456789abcdefABCDEF":
         digits += 1
         if digits > 4:
-            raise _problem(whole, "each group must have 4 or less digits", text)
+            raise _problem(address_text, "each group must have 4 or less digits", text)
     if not digits:
-        raise _problem(whole, "each colon-separated field must have at least one digit", text)
+        raise _problem(address_text, "each colon-separated field must have at least one digit", text)
     return digits
 
 
-def _after_group(text: str, whole: str) -> str:
+def _after_group(text: str, address_text: str) -> str:
     if text[0] != ":":
-        raise _problem(whole, "unexpected character, want colon", text)
+        raise _problem(address_text, "unexpected character, want colon", text)
     if len(text) == 1:
-        raise _problem(whole, "colon must be followed by more characters", text)
+        raise _problem(address_text, "colon must be followed by more characters", text)
     return text[1:]
 
 
-def _parse_embedded_ipv4(text: str, whole: str, length: int, ellipsis: int) -> bytes:
+def _parse_embedded_ipv4(text: str, address_text: str, length: int, ellipsis: int) -> bytes:
     """Read an IPv4 address at the end of an IPv6 one."""
     if ellipsis < 0 and length != 12:
-        raise _problem(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)
+        raise _problem(
+            address_text, "embedded IPv4 address must replace the final 2 fields of the address", text
+        )
     if length + 4 > 16:
-        raise _problem(whole, "too many hex fields to fit an embedded IPv4 at the end of the address", text)
-    return _octets(text, whole)
+        raise _problem(
+            address_text, "too many hex fields to fit an embedded IPv4 at the end of the address", text
+        )
+    return _octets(text, address_text)
 
 
-def _expand_ellipsis(data: bytearray, ellipsis: int, rest: str, whole: str) -> IPv6Address:
+def _expand_ellipsis(data: bytearray, ellipsis: int, rest: str, address_text: str) -> IPv6Address:
     if rest:
-        raise _problem(whole, "trailing garbage after address", rest)
+        raise _problem(address_text, "trailing garbage after address", rest)
     if len(data) < 16:
         if ellipsis < 0:
-            raise _problem(whole, "address string too short")
+            raise _problem(address_text, "address string too short")
         data[ellipsis:ellipsis] = bytes(16 - len(data))
     elif ellipsis >= 0:
-        raise _problem(whole, "the :: must expand to at least one field of zeros")
+        raise _problem(address_text, "the :: must expand to at least one field of zeros")
     return IPv6Address(bytes(data))
 
 
@@ -224,14 +228,14 @@ _DURING = "network address parse error during conversion from string: "
 
 def parse_cidr(text: str) -> CIDR:
     try:
-        found = _parse_prefix(text)
+        cidr = _parse_prefix(text)
     except CelError as error:
         raise CelError(f"{_DURING}{_DURING}netip.ParsePrefix({gotext.quote(text)}): {error}") from error
     try:
-        _refuse_mapped(text, found.address)
+        _refuse_mapped(text, cidr.address)
     except CelError as error:
         raise CelError(f"{_DURING}{error}") from error
-    return found
+    return cidr
 
 
 def _parse_prefix(text: str) -> CIDR:

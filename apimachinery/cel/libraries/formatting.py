@@ -51,23 +51,23 @@ def interpolate(text: str, count: int, clause: Clause) -> tuple[str, int]:
         if start < 0:
             break
         parts.append(text[at:start])
-        found = _CLAUSE.match(text, start)
-        assert found is not None
-        if found[1]:
+        match = _CLAUSE.match(text, start)
+        assert match is not None
+        if match[1]:
             parts.append("%")
         else:
             if used >= count:
                 raise FormatError(f"index {used} out of range")
-            parts.append(_clause(found, start + 1 == len(text), used, clause))
+            parts.append(_clause(match, start + 1 == len(text), used, clause))
             used += 1
-        at = found.end()
+        at = match.end()
     return "".join(parts) + text[at:], used
 
 
-def _clause(found: re.Match[str], at_end: bool, index: int, clause: Clause) -> str:  # noqa: FBT001 -- private
+def _clause(match: re.Match[str], at_end: bool, index: int, clause: Clause) -> str:  # noqa: FBT001 -- private
     if at_end:
         raise FormatError("unexpected end of string")
-    letter, precision = found[3], found[2]
+    letter, precision = match[3], match[2]
     prefix = "could not parse formatting clause"
     if precision is not None and not letter:
         raise FormatError(

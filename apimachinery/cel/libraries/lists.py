@@ -59,11 +59,11 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
     def extreme(items: list[Any]) -> Any:
         if not items:
             raise CelError(f"{name} called on empty list")
-        found = items[0]
+        extreme_item = items[0]
         for item in items[1:]:
-            if compare(found, item) * sign < 0:
-                found = item
-        return found
+            if compare(extreme_item, item) * sign < 0:
+                extreme_item = item
+        return extreme_item
 
     return extreme
 

@@ -74,7 +74,7 @@ def _compare(left: QuantityValue, right: QuantityValue) -> int:
 
 
 def _integer(value: QuantityValue) -> int | None:
-    return value.amount.whole() if value.amount is not None else None
+    return value.amount.int64_value() if value.amount is not None else None
 
 
 def _as_integer(value: QuantityValue) -> int:
@@ -104,9 +104,9 @@ def _difference(left: QuantityValue, right: QuantityValue) -> QuantityValue:
 
 
 def _result(quantity: quantities.Quantity, amount: quantities.Amount | None) -> QuantityValue:
-    found = QuantityValue(quantity, amount)
-    found.is_sum = True
-    return found
+    result = QuantityValue(quantity, amount)
+    result.is_sum = True
+    return result
 
 
 def _as_float(value: QuantityValue) -> float:

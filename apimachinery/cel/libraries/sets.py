@@ -15,16 +15,16 @@ DECLARED: Final = declare(
 )
 
 
-def _has(items: list[Any], element: Any) -> bool:
+def _has_element(items: list[Any], element: Any) -> bool:
     return any(equals(element, item) for item in items)
 
 
 def _contains(items: list[Any], subset: list[Any]) -> bool:
-    return all(_has(items, element) for element in subset)
+    return all(_has_element(items, element) for element in subset)
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "list_sets_contains_list": _contains,
     "list_sets_equivalent_list": lambda left, right: _contains(left, right) and _contains(right, left),
-    "list_sets_intersects_list": lambda left, right: any(_has(right, element) for element in left),
+    "list_sets_intersects_list": lambda left, right: any(_has_element(right, element) for element in left),
 }

@@ -34,9 +34,9 @@ class URL(Opaque):
     def __init__(self, text: str) -> None:
         self.text = text
         rest = text.partition("#")[0]
-        found = _SCHEME.match(rest)
-        self.scheme = found[1].lower() if found else ""
-        rest = rest[found.end() :] if found else rest
+        match = _SCHEME.match(rest)
+        self.scheme = match[1].lower() if match else ""
+        rest = rest[match.end() :] if match else rest
         rest, _, self.query = rest.partition("?")
         self.host = ""
         if rest.startswith("//") and (self.scheme or not rest.startswith("///")):
@@ -62,8 +62,8 @@ class URL(Opaque):
 
     @property
     def port(self) -> str:
-        found = re.search(r"(?:^[^\[]*|\]):([0-9]*)$", self.host)
-        return found[1] if found else ""
+        match = re.search(r"(?:^[^\[]*|\]):([0-9]*)$", self.host)
+        return match[1] if match else ""
 
     @property
     def escaped_path(self) -> str:
@@ -94,11 +94,11 @@ def _reason(text: str) -> str:
         return "net/url: invalid control character in URL"
     if text.startswith(":"):
         return "missing protocol scheme"
-    found = _SCHEME.match(text)
-    rest = (text[found.end() :] if found else text).partition("?")[0]
-    if not found and not rest.startswith("/"):
+    match = _SCHEME.match(text)
+    rest = (text[match.end() :] if match else text).partition("?")[0]
+    if not match and not rest.startswith("/"):
         return _NOT_FOR_REQUEST
-    return _authority_reason(rest[2:].partition("/")[0] if found and rest.startswith("//") else "", rest)
+    return _authority_reason(rest[2:].partition("/")[0] if match and rest.startswith("//") else "", rest)
 
 
 _NOT_FOR_REQUEST = "invalid URI for request"

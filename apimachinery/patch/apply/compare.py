@@ -72,22 +72,24 @@ def _compare_whole(before: Any, after: Any) -> Comparison:
     return _UNCHANGED if equal(before, after) else _MODIFIED
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(value: Any, other: Any) -> bool:
     """Equality in which 1 and 1.0 are the same, and true is neither."""
-    if one is other:
+    if value is other:
         return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(item, other[key]) for key, item in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(equal, one, other))
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(equal(item, other[key]) for key, item in value.items())
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(equal, value, other))
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
 def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Comparison:
     old: Mapping[str, Any] = before if isinstance(before, dict) else {}
     new: Mapping[str, Any] = after if isinstance(after, dict) else {}
     # Of an untyped value it may be that only one side is an object, and then the whole is another, too.
-    whole = _UNCHANGED if isinstance(before, dict | None) and isinstance(after, dict | None) else _MODIFIED
+    place_change = (
+        _UNCHANGED if isinstance(before, dict | None) and isinstance(after, dict | None) else _MODIFIED
+    )
     if not old and not new:
         return _compare_whole(before, after)
     changes = []
@@ -98,12 +100,14 @@ def _compare_maps(atom: MapAtom | Untyped, before: Any, after: Any) -> Compariso
     for name, other in new.items():
         if name not in old:
             changes.append((FIELD + name, _compare(atom.member(name) or DEDUCED, ABSENT, other)))
-    return _combine(changes, whole)
+    return _combine(changes, place_change)
 
 
-def _combine(changes: Iterable[tuple[Element, Comparison]], whole: Comparison = _UNCHANGED) -> Comparison:
+def _combine(
+    changes: Iterable[tuple[Element, Comparison]], place_change: Comparison = _UNCHANGED
+) -> Comparison:
     """The changes of a place and below it, as seen from there."""
-    removed, modified, added = map(FieldSet, whole)
+    removed, modified, added = map(FieldSet, place_change)
     for element, change in changes:
         if change.removed:
             removed[element] = change.removed

@@ -71,7 +71,9 @@ def _write_of_shared(atom: Atom, before: Json, never: FieldSet) -> Write:
         for name, was in before.items()
         if isinstance(was, dict) and _is_granular(member := atom.member(name) or DEDUCED)
     }
-    listed = {name for name, was in before.items() if was is None and _is_granular_list(atom.member(name))}
+    list_names = {
+        name for name, was in before.items() if was is None and _is_granular_list(atom.member(name))
+    }
 
     def write_changed(name: str, item: Any, write_new: Write) -> Fields:
         """The member with its fields, if it has any."""
@@ -79,7 +81,7 @@ def _write_of_shared(atom: Atom, before: Json, never: FieldSet) -> Write:
         if name in shared and isinstance(item, dict):
             below = shared[name](item)
             return {element: below} if below else below
-        if name in listed and item and isinstance(item, list):
+        if name in list_names and item and isinstance(item, list):
             below = {**write_new(item)}
             del below[SELF]
             return {element: below}

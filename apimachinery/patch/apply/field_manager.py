@@ -16,7 +16,7 @@ from mockube.apimachinery.patch.apply import creation, last_applied, managers, u
 from mockube.apimachinery.patch.apply.atoms import TypedError
 from mockube.apimachinery.patch.apply.conflicts import Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
-from mockube.apimachinery.patch.apply.fieldset import has
+from mockube.apimachinery.patch.apply.fieldset import has_path
 from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, cap_managers
 from mockube.apimachinery.patch.apply.ownership import Unconvertible, Versions
 from mockube.apimachinery.patch.apply.updater import Write
@@ -169,7 +169,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             if write.owner.name != last_applied.KUBECTL:
                 raise
             mine = last_applied.last_applied_fields(self.versions.atoms[self.versions.own], bare)
-            others = [conflict for conflict in refused.conflicts if not has(mine, conflict.path)]
+            others = [conflict for conflict in refused.conflicts if not has_path(mine, conflict.path)]
             if others:
                 raise Conflicts(others) from None
         return updater.apply(self.versions, managed, bare, config, replace(write, force=True))

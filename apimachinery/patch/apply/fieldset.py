@@ -64,43 +64,43 @@ def shown_path(path: Path) -> str:
     return "".join(map(format_element, path))
 
 
-def has(fields: FieldSet, path: Path) -> bool:
+def has_path(fields: FieldSet, path: Path) -> bool:
     node: FieldSet | None = fields
     for element in path:
         node = node.get(element) if node is not None else None
     return node is not None and SELF in node
 
 
-def union(one: FieldSet, other: FieldSet) -> FieldSet:
+def union(fields: FieldSet, other: FieldSet) -> FieldSet:
     """What is in either."""
-    if one is other or not other:
-        return one
-    if not one:
+    if fields is other or not other:
+        return fields
+    if not fields:
         return other
     both: FieldSet | None = None
     for element, node in other.items():
-        known = one.get(element)
-        merged = node if known is None else union(known, node)
-        if merged is not known:
-            both = FieldSet(one) if both is None else both
+        own_node = fields.get(element)
+        merged = node if own_node is None else union(own_node, node)
+        if merged is not own_node:
+            both = FieldSet(fields) if both is None else both
             both[element] = merged
-    return one if both is None else both
+    return fields if both is None else both
 
 
 def union_of(sets: Iterable[FieldSet]) -> FieldSet:
     """What is in any. Sets of about the same size are joined, so that many small ones are not copied once for each."""
-    found = list(sets)
-    while len(found) > 1:
-        pairs = zip(found[::2], found[1::2], strict=False)
-        found = [union(one, other) for one, other in pairs] + found[len(found) & ~1 :]
-    return found[0] if found else EMPTY
+    field_sets = list(sets)
+    while len(field_sets) > 1:
+        pairs = zip(field_sets[::2], field_sets[1::2], strict=False)
+        field_sets = [union(first, other) for first, other in pairs] + field_sets[len(field_sets) & ~1 :]
+    return field_sets[0] if field_sets else EMPTY
 
 
-def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
+def intersection(fields: FieldSet, other: FieldSet) -> FieldSet:
     """What is in both."""
-    if one is other:
-        return one
-    few, many = (one, other) if len(one) < len(other) else (other, one)
+    if fields is other:
+        return fields
+    few, many = (fields, other) if len(fields) < len(other) else (other, fields)
     common = FieldSet()
     for element, node in few.items():
         if element == SELF and SELF in many:
@@ -110,31 +110,31 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet:
     return common
 
 
-def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in `one` alone. A place and the places below it are different things."""
-    return _subtract(one, other, recursive=False)
+def difference(fields: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in `fields` alone. A place and the places below it are different things."""
+    return _subtract(fields, other, recursive=False)
 
 
-def recursive_difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """What is in `one` and neither in `other` nor below a place in `other`."""
-    return _subtract(one, other, recursive=True)
+def recursive_difference(fields: FieldSet, other: FieldSet) -> FieldSet:
+    """What is in `fields` and neither in `other` nor below a place in `other`."""
+    return _subtract(fields, other, recursive=True)
 
 
-def _subtract(one: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
-    if not one or not other:
-        return one
+def _subtract(fields: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
+    if not fields or not other:
+        return fields
     rest: FieldSet | None = None
     # What many managers own is compared with one large change: the smaller set is looked through.
-    for element in other if len(other) <= len(one) else [*one]:
-        known, node = one.get(element), other.get(element)
-        if known is None or node is None:
+    for element in other if len(other) <= len(fields) else [*fields]:
+        own_node, node = fields.get(element), other.get(element)
+        if own_node is None or node is None:
             continue
         is_removed = element == SELF or (recursive and SELF in node)
-        left = EMPTY if is_removed else _subtract(known, node, recursive=recursive)
-        if is_removed or left is not known:
-            rest = FieldSet(one) if rest is None else rest
-            if left:
-                rest[element] = left
+        remaining = EMPTY if is_removed else _subtract(own_node, node, recursive=recursive)
+        if is_removed or remaining is not own_node:
+            rest = FieldSet(fields) if rest is None else rest
+            if remaining:
+                rest[element] = remaining
             else:
                 del rest[element]
-    return one if rest is None else rest
+    return fields if rest is None else rest

@@ -82,7 +82,7 @@ def _merge_items(
 
 def _single(elements: Iterable[Element], items: Iterable[Any]) -> Mapping[Element, Any]:
     """The items by their steps. What is there more than once is not merged with, and null here."""
-    found: dict[Element, Any] = {}
+    items_by_element: dict[Element, Any] = {}
     for element, item in zip(elements, items, strict=True):
-        found[element] = None if element in found else item
-    return found
+        items_by_element[element] = None if element in items_by_element else item
+    return items_by_element

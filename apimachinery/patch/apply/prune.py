@@ -26,16 +26,18 @@ def prune(versions: Versions, merged: Json, managed: Managed, last: OwnedFields)
         return merged
     atom = versions.atoms[last.api_version]
     refusal = "failed to prune fields: failed to convert merged object to last applied version: {}"
-    whole = versions.to_version(last.api_version, merged, refusal)
+    full_object = versions.to_version(last.api_version, merged, refusal)
     owned_last = with_fields(atom, last.fields)
-    pruned = remove(atom, whole, owned_last)
+    pruned = remove(atom, full_object, owned_last)
     # The version of last time comes first: fields of other managers may be needed to convert the object.
     for version in sorted(owned, key=lambda version: version != last.api_version):
-        pruned = _with_owned(versions, version, whole, pruned, owned[version])
+        pruned = _with_owned(versions, version, full_object, pruned, owned[version])
     pruned_fields = difference(
-        _places(versions, last.api_version, whole), _places(versions, last.api_version, pruned)
+        _places(versions, last.api_version, full_object), _places(versions, last.api_version, pruned)
     )
-    return versions.to_version(versions.own, remove(atom, whole, intersection(pruned_fields, owned_last)))
+    return versions.to_version(
+        versions.own, remove(atom, full_object, intersection(pruned_fields, owned_last))
+    )
 
 
 def _fields_by_version(managed: Managed) -> dict[str, FieldSet]:
@@ -46,14 +48,14 @@ def _fields_by_version(managed: Managed) -> dict[str, FieldSet]:
     return {version: union_of(sets) for version, sets in owned.items()}
 
 
-def _with_owned(versions: Versions, version: str, whole: Json, pruned: Json, owned: FieldSet) -> Any:
+def _with_owned(versions: Versions, version: str, full_object: Json, pruned: Json, owned: FieldSet) -> Any:
     """Return the pruned object with the removed fields that a manager owns."""
     atom = versions.atoms[version]
     retained_fields = union(_places(versions, version, pruned), with_fields(atom, owned))
     return remove(
         atom,
-        versions.to_version(version, whole),
-        difference(_places(versions, version, whole), retained_fields),
+        versions.to_version(version, full_object),
+        difference(_places(versions, version, full_object), retained_fields),
     )
 
 

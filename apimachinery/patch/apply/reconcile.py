@@ -30,8 +30,8 @@ def _refit(atom: Atom | None, fields: FieldSet) -> FieldSet:
     for element, node in fields.items():
         if element != SELF and not is_leaf(node):
             kind = child_atom(atom, element)
-            whole = kind is not None and not isinstance(kind, Scalar) and kind.atomic
-            fitted = LEAF if whole else _refit(kind, node)
+            is_atomic = kind is not None and not isinstance(kind, Scalar) and kind.atomic
+            fitted = LEAF if is_atomic else _refit(kind, node)
             if fitted is not node:
                 changed[element] = fitted
     return FieldSet({**fields, **changed}) if changed else fields

@@ -66,9 +66,9 @@ def _diff_lists(name: str, current: Elements, value: Elements, kind: Type) -> di
         changes, deleted = changes + deleted, []
         order: list[Any] = [{kind.merge_key: item[kind.merge_key]} for item in value]
     else:
-        known = set(current)
-        changes = [item for item in value if item not in known]
-        deleted = sorted(known - set(value), key=gofmt.format_verb_v)
+        current_values = set(current)
+        changes = [item for item in value if item not in current_values]
+        deleted = sorted(current_values - set(value), key=gofmt.format_verb_v)
         order = list(value)
     lists = {name: changes, f"{DELETE_FROM_LIST}/{name}": deleted, f"{SET_ORDER}/{name}": order}
     return {directive: items for directive, items in lists.items() if items}
@@ -81,10 +81,10 @@ def _diff_objects(current: Elements, value: Elements, kind: Type) -> tuple[list[
     changes = []
     for item in value:
         name = name_of(item, key)
-        known = before.pop(name, None)
-        if known is None:
+        old_item = before.pop(name, None)
+        if old_item is None:
             changes.append(item)
-        elif patch := _diff(known, item, kind.items, retaining=RETAIN in kind.patch_strategy):
+        elif patch := _diff(old_item, item, kind.items, retaining=RETAIN in kind.patch_strategy):
             changes.append(patch | {key: name})
     deleted_names = sorted(before, key=gofmt.format_verb_v)
     return changes, [{key: name, DIRECTIVE: DELETE} for name in deleted_names]

@@ -53,10 +53,10 @@ def _member(item: Any, key: str) -> Any:
 
 def positions(elements: Elements, key: str) -> dict[Any, int]:
     """Where each name comes first."""
-    found: dict[Any, int] = {}
+    by_name: dict[Any, int] = {}
     for position, item in enumerate(elements):
-        found.setdefault(name_of(item, key), position)
-    return found
+        by_name.setdefault(name_of(item, key), position)
+    return by_name
 
 
 def arrange_elements(elements: Elements, patch_order: Elements, live: Elements, key: str) -> list[Any]:
@@ -80,9 +80,9 @@ _Named: TypeAlias = tuple[Any, Any]
 
 def _sort_elements(elements: Sequence[_Named], order: Mapping[Any, int]) -> list[_Named]:
     """By the order, and then what it does not name, last first: upstream's sort turns that around."""
-    known = [named for named in elements if named[0] in order]
+    known_elements = [named for named in elements if named[0] in order]
     unknown = [named for named in elements if named[0] not in order]
-    return sorted(known, key=lambda named: order[named[0]]) + unknown[::-1]
+    return sorted(known_elements, key=lambda named: order[named[0]]) + unknown[::-1]
 
 
 def _interleave(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:

@@ -72,8 +72,8 @@ def _merge_into(merged: dict[str, Any], patch: Json, parent: Type) -> dict[str, 
     done = _merge_ordered_lists(merged, patch, parent)
     for name, value in patch.items():
         if name.startswith(DELETE_FROM_LIST):
-            listed = _list_name(name, DELETE_FROM_LIST, "invalid patch format of primitive list")
-            _merge_member(merged, listed, value, parent, deleting=True)
+            list_name = _list_name(name, DELETE_FROM_LIST, "invalid patch format of primitive list")
+            _merge_member(merged, list_name, value, parent, deleting=True)
         elif name not in done:
             _merge_member(merged, name, value, parent)
     return merged
@@ -185,19 +185,19 @@ def _without_directives(current: Elements, patch: Elements, key: str) -> tuple[E
 
 def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any]:
     merged = list(current)
-    known = positions([item for item in current if kind.merge_key in item], kind.merge_key)
+    position_by_name = positions([item for item in current if kind.merge_key in item], kind.merge_key)
     new: dict[int, dict[str, Any]] = {}
     """Elements that were merged here: if the patch has one again, it is changed and not copied again."""
     for item in patch:
         name = name_of(item, kind.merge_key)
-        if name in known:
-            at = known[name]
+        if name in position_by_name:
+            at = position_by_name[name]
             if at in new and RETAIN_KEYS not in item and DIRECTIVE not in item:
                 _merge_into(new[at], item, kind.items)
             else:
                 merged[at] = new[at] = _merge(merged[at], item, kind.items)
         else:
-            known[name] = len(merged)
+            position_by_name[name] = len(merged)
             merged.append(item)
     return merged
 

@@ -44,10 +44,10 @@ def _prepare_create(definition: Tree, _request: Request) -> None:
 def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
     """Add the storage version to those that objects may still be stored in."""
     status = new.get("status", {})
-    known = status.get("storedVersions") or []
-    already = {*known}
+    stored_versions = status.get("storedVersions") or []
+    already = {*stored_versions}
     stored = [name for name in _storage_versions(new) if name not in already]
-    new["status"] = status | {"storedVersions": [*known, *stored] or None}
+    new["status"] = status | {"storedVersions": [*stored_versions, *stored] or None}
 
 
 def _is_pending(definition: Tree) -> bool:
@@ -61,8 +61,8 @@ def _prepare_delete(definition: Tree) -> None:
         finalizers = metadata.get("finalizers", [])
         metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
         now = parse_time(metadata["deletionTimestamp"])
-        listed = conditions.set_condition(conditions.of(definition), _TERMINATING, now)
-        definition["status"] = (definition.get("status") or {}) | {"conditions": listed}
+        new_conditions = conditions.set_condition(conditions.of(definition), _TERMINATING, now)
+        definition["status"] = (definition.get("status") or {}) | {"conditions": new_conditions}
 
 
 _STRATEGY: Final = Strategy(

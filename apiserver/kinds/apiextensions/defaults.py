@@ -59,31 +59,33 @@ def _defaults_in(schema: ReadOnlyTree, path: Path) -> Iterator[Path]:
         yield from _defaults_in(schema["items"], path.child("items"))
 
 
-def _check_defaults_in(schema: ReadOnlyTree, path: Path, whole: _Whole | None) -> Iterator[FieldError]:
+def _check_defaults_in(
+    schema: ReadOnlyTree, path: Path, enclosing_object: _Whole | None
+) -> Iterator[FieldError]:
     """Messages have paths from the default's root."""
-    is_root = whole is None
-    is_whole = whole is None or bool(schema.get(EMBEDDED))
-    whole = _whole_object(schema) if whole is None or is_whole else whole
+    is_root = enclosing_object is None
+    is_whole = enclosing_object is None or bool(schema.get(EMBEDDED))
+    enclosing_object = _whole_object(schema) if enclosing_object is None or is_whole else enclosing_object
     if schema.get("default") is not None:
         default, at = sorted_keys(schema["default"]), path.child("default")
-        if whole.in_head:
-            yield from _check_default_in_head(schema, default, at, whole)
+        if enclosing_object.in_head:
+            yield from _check_default_in_head(schema, default, at, enclosing_object)
         else:
             yield from _check_default(schema, default, at, is_root=is_root)
     for name, inner in (schema.get("properties") or {}).items():
         if "default" not in inner and is_leaf(inner):
             continue
-        inner_whole = whole.child(name, in_head=is_whole and name in HEAD)
+        inner_whole = enclosing_object.child(name, in_head=is_whole and name in HEAD)
         yield from _check_defaults_in(inner, path.child("properties").key(name), inner_whole)
     if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
-        yield from _check_defaults_in(schema["items"], path.child("items"), whole.item())
+        yield from _check_defaults_in(schema["items"], path.child("items"), enclosing_object.item())
 
 
 def _check_default_in_head(
-    schema: ReadOnlyTree, default: Any, at: Path, whole: _Whole
+    schema: ReadOnlyTree, default: Any, at: Path, enclosing_object: _Whole
 ) -> Iterable[FieldError]:
     """Check a default within the head of an object by what the object comes to: unknown fields may be in it."""
-    wrong = [*_check_embedded(whole.schema, whole.around(default), ROOT)]
+    wrong = [*_check_embedded(enclosing_object.schema, enclosing_object.around(default), ROOT)]
     if wrong:
         return (errors.invalid(at, default, f"must result in valid metadata: {errors.aggregate(wrong)}"),)
     return _check_fields(schema, default, at)
@@ -95,8 +97,8 @@ def _check_default(schema: ReadOnlyTree, default: Any, at: Path, *, is_root: boo
     prune(schema, drop_null=False)(default, unknown)
     if unknown:
         yield errors.invalid(at, default, "must not have unknown fields")
-    whole = {**schema, EMBEDDED: True} if is_root else schema
-    of_embedded = [*_check_embedded(whole, default, at)]
+    checked_schema = {**schema, EMBEDDED: True} if is_root else schema
+    of_embedded = [*_check_embedded(checked_schema, default, at)]
     yield from of_embedded or _check_fields(schema, default, at)
 
 

@@ -44,7 +44,7 @@ class TotalCost(Struct):
         if self.total <= DEFINITION_LIMIT:
             return
         reason = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        for _, at in sorted(self.expensive, key=lambda one: -one[0])[:4]:
+        for _, at in sorted(self.expensive, key=lambda entry: -entry[0])[:4]:
             yield errors.forbidden(at, reason)
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         yield errors.forbidden(path, _too_expensive(name, self.total, DEFINITION_LIMIT))

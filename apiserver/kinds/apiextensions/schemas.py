@@ -81,13 +81,13 @@ def check_schema(
     if is_convertible and not (of_structure or of_patterns is None or of_patterns):
         of_structure = [*check_defaults(schema, path)]
     total, context = TotalCost(), None
-    if is_convertible and not of_structure and any(one.get(RULES) for one in parts):
+    if is_convertible and not of_structure and any(part.get(RULES) for part in parts):
         context = RuleContext(schema, total, root=True, language=language)
     of_keywords, of_rules = _check(schema, path, context)
-    found = [*of_root, *of_structure, *of_keywords] or [*(of_patterns or ())]
-    if not found and any(one.get("$schema") for one in parts):
-        found = [errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
-    yield from found
+    field_errors = [*of_root, *of_structure, *of_keywords] or [*(of_patterns or ())]
+    if not field_errors and any(part.get("$schema") for part in parts):
+        field_errors = [errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
+    yield from field_errors
     yield from of_rules
     yield from total.check(path)
 
@@ -99,50 +99,50 @@ def _is_unsupported(schema: ReadOnlyTree) -> bool:
 
 def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
     """The formats of a schema that the API server ignores."""
-    for one in _all(schema):
-        form = one.get("format", "")
-        if form and not is_known_format(one.get("type", ""), form):
+    for part in _all(schema):
+        form = part.get("format", "")
+        if form and not is_known_format(part.get("type", ""), form):
             yield form
 
 
 def _all(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield every schema in a schema, outer ones first, in the order of `_inner`, without their paths."""
-    left = [schema]
-    while left:
-        one = left.pop()
-        yield one
+    pending = [schema]
+    while pending:
+        current = pending.pop()
+        yield current
         inner: list[ReadOnlyTree] = []
-        if isinstance(additional := one.get("additionalProperties"), dict):
+        if isinstance(additional := current.get("additionalProperties"), dict):
             inner.append(additional)
-        if properties := one.get("properties"):
+        if properties := current.get("properties"):
             inner += properties.values()
-        if (negated := one.get("not")) is not None:
+        if (negated := current.get("not")) is not None:
             inner.append(negated)
         for name in _JUNCTORS:
-            if parts := one.get(name):
+            if parts := current.get(name):
                 inner += parts
-        if isinstance(items := one.get("items"), dict):
+        if isinstance(items := current.get("items"), dict):
             inner.append(items)
         inner.reverse()
-        left += inner
+        pending += inner
 
 
 def _check(
     schema: ReadOnlyTree, path: Path, context: RuleContext | None
 ) -> tuple[list[FieldError], list[FieldError]]:
     """Check a schema and every schema inside it: its keywords, and its rules if there is a context for them."""
-    found, of_rules = _check_keywords(schema, path), list[FieldError]()
+    field_errors, of_rules = _check_keywords(schema, path), list[FieldError]()
     for inner, at in _inner_schemas(schema, path):
         below, rules_below = _check(inner, at, _context_below(schema, inner, at, path, context))
-        found += below
+        field_errors += below
         of_rules += rules_below
     if not _EXTENSIONS.isdisjoint(schema):
-        found += _CHECK_EXTENSIONS(schema, path)
+        field_errors += _CHECK_EXTENSIONS(schema, path)
     if schema.get(RULES):
-        found += check_rule_fields(schema, path)
-        if not found and context is not None:
+        field_errors += check_rule_fields(schema, path)
+        if not field_errors and context is not None:
             of_rules += check_rules(context, path)
-    return found, of_rules
+    return field_errors, of_rules
 
 
 def _context_below(
@@ -171,8 +171,8 @@ def _inner_schemas(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyT
     if schema.get("not") is not None:
         yield schema["not"], path.child("not")
     for name in _JUNCTORS:
-        for index, one in enumerate(schema.get(name) or ()):
-            yield one, path.child(name).index(index)
+        for index, alternative in enumerate(schema.get(name) or ()):
+            yield alternative, path.child(name).index(index)
     if isinstance(items, dict):
         yield items, path.child("items")
 
@@ -183,7 +183,7 @@ def _check_patterns(parts: Iterable[ReadOnlyTree], path: Path) -> Sequence[Field
     None if a pattern is invalid, which the check of keywords reports.
     """
     try:
-        cost = sum(regexp.check(one["pattern"]) for one in parts if one.get("pattern"))
+        cost = sum(regexp.check(part["pattern"]) for part in parts if part.get("pattern"))
     except RegexpError:
         return None
     if cost <= regexp.MAX_COST:
@@ -225,15 +225,15 @@ _SELDOM: Final = frozenset({*_NOT_SUPPORTED, "items", "uniqueItems"})
 
 def _check_keywords(schema: ReadOnlyTree, path: Path) -> list[FieldError]:
     """Check the keywords of one schema: a definition has thousands, and most have none that needs a look."""
-    found: list[FieldError] = []
+    field_errors: list[FieldError] = []
     kind = schema.get("type")
     if kind and kind not in _KNOWN_TYPES:
-        found += _TYPE(kind, path.child("type"))
+        field_errors += _TYPE(kind, path.child("type"))
     if kind == "null" or not _SELDOM.isdisjoint(schema):
-        found += _check_supported(schema, path)
+        field_errors += _check_supported(schema, path)
     if "additionalProperties" in schema:
-        found += _check_struct_or_map(schema, path)
-    return found
+        field_errors += _check_struct_or_map(schema, path)
+    return field_errors
 
 
 # --- extensions

@@ -29,13 +29,13 @@ def check_selectable_fields(
             yield errors.required(at, "")
             continue
         try:
-            steps, found = _field_at(text, schema)
+            steps, field_schema = _field_at(text, schema)
         except _InvalidPath as error:
             yield errors.invalid(at, text, f"is an invalid path: {error}")
             continue
         if steps[0] == "metadata":
             yield errors.invalid(at, text, "must not point to fields in metadata")
-        if found.get("type") not in _TYPES:
+        if field_schema.get("type") not in _TYPES:
             yield errors.invalid(at, text, _OTHER_TYPE)
         if steps in seen:
             yield errors.duplicate(at, text)

@@ -190,8 +190,8 @@ def _check_complete(
     inner: ReadOnlyTree, schema: ReadOnlyTree, path: Path, inner_path: Path
 ) -> Iterator[FieldError]:
     for name in ("allOf", "anyOf", "oneOf"):
-        for index, one in enumerate(inner.get(name) or ()):
-            yield from _check_declared(one, schema, path, inner_path.child(name).index(index))
+        for index, alternative in enumerate(inner.get(name) or ()):
+            yield from _check_declared(alternative, schema, path, inner_path.child(name).index(index))
     if inner.get("not") is not None:
         yield from _check_declared(inner["not"], schema, path, inner_path.child("not"))
 
@@ -204,7 +204,7 @@ def _check_declared(inner: ReadOnlyTree, schema: Any, path: Path, inner_path: Pa
     if isinstance(inner.get("items"), dict):
         at, inner_at = path.child("items"), inner_path.child("items")
         yield from _check_declared(inner["items"], schema.get("items"), at, inner_at)
-    known = _properties(schema)
+    declared_properties = _properties(schema)
     for name, of_field in _properties(inner).items():
-        at, inner_at = (one.child("properties").key(name) for one in (path, inner_path))
-        yield from _check_declared(of_field, known.get(name), at, inner_at)
+        at, inner_at = (parent.child("properties").key(name) for parent in (path, inner_path))
+        yield from _check_declared(of_field, declared_properties.get(name), at, inner_at)

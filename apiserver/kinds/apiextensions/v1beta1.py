@@ -19,13 +19,13 @@ _OF_ALL_VERSIONS: Final[Mapping[str, str]] = {
 def to_v1(tree: ReadOnlyTree) -> Tree:
     """Return the definition in v1, with the defaults of v1beta1."""
     spec = dict(tree.get("spec") or {})
-    version, versions = spec.pop("version", ""), [dict(one) for one in spec.get("versions") or ()]
+    version, versions = spec.pop("version", ""), [dict(entry) for entry in spec.get("versions") or ()]
     if not versions and version:
         versions = [{"name": version, "served": True, "storage": True}]
     common = {
         name: value for old, name in _OF_ALL_VERSIONS.items() if (value := spec.pop(old, None)) is not None
     }
-    spec["versions"] = [_with_paths(one | common) for one in versions]
+    spec["versions"] = [_with_paths(entry | common) for entry in versions]
     spec["conversion"] = _conversion(spec.get("conversion") or {})
     if spec.pop("preserveUnknownFields", None) is not False:
         spec["preserveUnknownFields"] = True

@@ -45,8 +45,8 @@ def _join_problems(problems: Callable[[str], list[str]], before: str = "") -> Ch
     """Return a check that reports all faults of a value as one error."""
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
-        found = problems(value)
-        return (errors.invalid(path, value, before + ",".join(found)),) if found else ()
+        texts = problems(value)
+        return (errors.invalid(path, value, before + ",".join(texts)),) if texts else ()
 
     return check
 
@@ -128,12 +128,12 @@ def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
     if not stored:
         yield errors.invalid(path, stored, "must have at least one stored version")
         return
-    known = {version.get("name", "") for version in versions}
+    version_names = {version.get("name", "") for version in versions}
     for version in versions:
         if version.get("storage") and version.get("name") not in stored:
             yield errors.invalid(path, stored, f"must have the storage version {version.get('name', '')}")
     for index, name in enumerate(stored):
-        if name not in known:
+        if name not in version_names:
             problem = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "

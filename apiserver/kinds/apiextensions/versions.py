@@ -31,8 +31,8 @@ def _warning_problems(warning: str) -> Iterator[str]:
     at = 0
     for character in warning:
         if not character.isprintable():
-            found = f"non-printable character found at index {at}"
-            yield f"must only contain printable UTF-8 characters; {found}"
+            detail = f"non-printable character found at index {at}"
+            yield f"must only contain printable UTF-8 characters; {detail}"
             return
         at += len(character.encode())
 

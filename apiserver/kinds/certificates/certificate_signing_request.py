@@ -36,27 +36,30 @@ def _prepare_create(csr: Tree, request: Request) -> None:
 
 def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
     status, before = new.get("status") or {}, (old.get("status") or {}).get("conditions", [])
-    listed = status.get("conditions", [])
+    new_conditions = status.get("conditions", [])
     for decision in _DECISIONS:
-        listed = _with_decisions(listed, before, decision)
-    new["status"] = _with_times(status | {"conditions": listed}, before, request)
+        new_conditions = _with_decisions(new_conditions, before, decision)
+    new["status"] = _with_times(status | {"conditions": new_conditions}, before, request)
 
 
-def _with_decisions(listed: list[Tree], before: list[Tree], decision: str) -> list[Tree]:
+def _with_decisions(new_conditions: list[Tree], before: list[Tree], decision: str) -> list[Tree]:
     """Return the conditions with each decision as it was. Validation refuses one more or one less."""
     old_decisions = deque(condition for condition in before if condition.get("type") == decision)
-    if len(old_decisions) != sum(condition.get("type") == decision for condition in listed):
-        return listed
+    if len(old_decisions) != sum(condition.get("type") == decision for condition in new_conditions):
+        return new_conditions
     return [
-        old_decisions.popleft() if condition.get("type") == decision else condition for condition in listed
+        old_decisions.popleft() if condition.get("type") == decision else condition
+        for condition in new_conditions
     ]
 
 
 def _prepare_approval(new: Tree, old: Tree, request: Request) -> None:
     """Only the conditions change."""
     before = old.get("status") or {}
-    listed = (new.get("status") or {}).get("conditions", [])
-    new["status"] = _with_times(before | {"conditions": listed}, before.get("conditions", []), request)
+    new_conditions = (new.get("status") or {}).get("conditions", [])
+    new["status"] = _with_times(
+        before | {"conditions": new_conditions}, before.get("conditions", []), request
+    )
 
 
 def _with_times(status: Tree, before: list[Tree], request: Request) -> Tree:
@@ -66,7 +69,7 @@ def _with_times(status: Tree, before: list[Tree], request: Request) -> Tree:
         (condition.get("type"), condition.get("status")): condition.get("lastTransitionTime") or now
         for condition in reversed(before)
     }
-    listed = [
+    new_conditions = [
         condition
         | {
             "lastUpdateTime": condition.get("lastUpdateTime") or now,
@@ -75,8 +78,10 @@ def _with_times(status: Tree, before: list[Tree], request: Request) -> Tree:
         }
         for condition in status["conditions"]
     ]
-    timed = status | {"conditions": listed}
-    return timed if listed else {field: value for field, value in timed.items() if field != "conditions"}
+    timed = status | {"conditions": new_conditions}
+    return (
+        timed if new_conditions else {field: value for field, value in timed.items() if field != "conditions"}
+    )
 
 
 _STRATEGY: Final = Strategy(

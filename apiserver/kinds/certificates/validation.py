@@ -216,7 +216,11 @@ def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _conditions(tree: ReadOnlyTree, kind: str) -> list[ReadOnlyTree]:
-    return [one for one in get_struct(tree, "status").get("conditions") or () if one.get("type") == kind]
+    return [
+        condition
+        for condition in get_struct(tree, "status").get("conditions") or ()
+        if condition.get("type") == kind
+    ]
 
 
 def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, decides: bool) -> Iterator[FieldError]:

@@ -39,15 +39,15 @@ def cidr_warnings(value: str, path: Path) -> Iterator[str]:
     if address is None or not (length.isascii() and length.isdigit()):
         return
     network = ip_network((address, int(length)), strict=False)
-    network_text, found = _go_text(network), False
+    network_text, has_warned = _go_text(network), False
     if network.network_address != address:
         single = f"{_unmap_ipv4(address)}/{network.max_prefixlen}"
         yield f"{path}: CIDR value {quote(value)} is ambiguous in this context (should be {quote(network_text)} or {quote(single)}?)"
-        found = True
+        has_warned = True
     if _is_sloppy(address, text) or (length[0] == "0" and length != "0"):
         yield f"{path}: non-standard CIDR value {quote(value)} is invalid: use {quote(network_text)}"
-        found = True
-    if not found and f"{address}/{length}" != value:
+        has_warned = True
+    if not has_warned and f"{address}/{length}" != value:
         yield f"{path}: IPv6 CIDR value {quote(value)} should be in RFC 5952 canonical format ({quote(network_text)})"
 
 

@@ -62,7 +62,7 @@ def _without_leading_zeros(text: str) -> str:
     if not _ZERO.search(text):
         return text
     return _DOTTED.sub(
-        lambda found: re.sub(r"\d+", lambda digits: digits[0].lstrip("0") or "0", found[0]), text
+        lambda match: re.sub(r"\d+", lambda digits: digits[0].lstrip("0") or "0", match[0]), text
     )
 
 

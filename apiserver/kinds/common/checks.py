@@ -55,20 +55,20 @@ class _Every:
         self.rows = rows
 
     def __call__(self, value: Any, path: Path) -> Iterable[FieldError]:
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         for check, name, step, empty, absent in self.rows:
             if not name:
-                found += check(value, path)
+                field_errors += check(value, path)
                 continue
             item = value.get(name)
             if item:
-                found += check(item, Path(path, step))
+                field_errors += check(item, Path(path, step))
             elif item is None:
                 if absent is not None:
-                    found += absent(item, Path(path, step))
+                    field_errors += absent(item, Path(path, step))
             elif empty is not None:
-                found += empty(item, Path(path, step))
-        return found
+                field_errors += empty(item, Path(path, step))
+        return field_errors
 
 
 def all_of(*checks: Check) -> Check:
@@ -144,10 +144,10 @@ def each_item(*checks: Check) -> Check:
     inner = all_of(*checks)
 
     def check(values: Iterable[Any] | None, path: Path) -> Iterable[FieldError]:
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         for index, value in enumerate(values or ()):
-            found += inner(value, Path(path, index))
-        return found
+            field_errors += inner(value, Path(path, index))
+        return field_errors
 
     return check
 
@@ -157,10 +157,10 @@ def each_value(*checks: Check) -> Check:
     inner = all_of(*checks)
 
     def check(values: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         for key, value in (values or {}).items():
-            found += inner(value, path.key(key))
-        return found
+            field_errors += inner(value, path.key(key))
+        return field_errors
 
     return check
 
@@ -214,8 +214,8 @@ def one_of(*values: str) -> Check:
 
 def required_one_of(*values: str) -> Check:
     """As `one_of`, but an empty value is missing."""
-    known = one_of(*values)
-    return lambda value, path: known(value, path) if value else (errors.required(path),)
+    check_choice = one_of(*values)
+    return lambda value, path: check_choice(value, path) if value else (errors.required(path),)
 
 
 def no_longer_than(limit: int) -> Check:

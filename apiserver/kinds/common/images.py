@@ -29,10 +29,10 @@ def pull_policy(image: str) -> str:
 
 
 def _policy(image: str) -> str:
-    found = _parse(image)
-    if found is None:
+    match = _parse(image)
+    if match is None:
         return "IfNotPresent"
-    latest = found["tag"] == "latest" or not (found["tag"] or found["digest"])
+    latest = match["tag"] == "latest" or not (match["tag"] or match["digest"])
     return "Always" if latest else "IfNotPresent"
 
 
@@ -42,11 +42,11 @@ _usual_policy = lru_cache(maxsize=4096)(_policy)
 
 
 def _parse(image: str) -> re.Match[str] | None:
-    found = None if _IDENTIFIER.fullmatch(image) else _REFERENCE.fullmatch(image)
-    return found if found and _path_length(found) <= _MAX_PATH else None
+    match = None if _IDENTIFIER.fullmatch(image) else _REFERENCE.fullmatch(image)
+    return match if match and _path_length(match) <= _MAX_PATH else None
 
 
-def _path_length(found: re.Match[str]) -> int:
-    path: str = found["path"]
-    left_out = found["host"] in _HUB and "/" not in path
+def _path_length(match: re.Match[str]) -> int:
+    path: str = match["path"]
+    left_out = match["host"] in _HUB and "/" not in path
     return len(path) + len(_OFFICIAL) * left_out

@@ -38,7 +38,7 @@ def _check_whose(finalizer: str) -> list[str]:
 class NameRule(NamedTuple):
     """The checks of names in metadata: name, generateName and finalizers."""
 
-    whole: Callable[[str], list[str]]
+    check_full: Callable[[str], list[str]]
     beginning: Callable[[str], list[str]]
     """Something will be added to it."""
     finalizer: Callable[[str], list[str]] = _check_whose
@@ -52,14 +52,14 @@ _LONGEST_MANAGER: Final = 128
 _LONGEST_SUBRESOURCE: Final = 256
 
 
-def named_by(whole: Callable[[str], list[str]]) -> NameRule:
+def named_by(check_full: Callable[[str], list[str]]) -> NameRule:
     """Return the rule of names with a check of whole names, which also checks generateName."""
-    return NameRule(whole, lambda name: whole(names.mask_trailing_dash(name)))
+    return NameRule(check_full, lambda name: check_full(names.mask_trailing_dash(name)))
 
 
-def named_whole(whole: Callable[[str], list[str]]) -> NameRule:
+def named_whole(check_full: Callable[[str], list[str]]) -> NameRule:
     """Return the rule of kinds that check whole names only, and not generateName."""
-    return NameRule(whole, lambda _beginning: [])
+    return NameRule(check_full, lambda _beginning: [])
 
 
 SUBDOMAIN: Final = named_by(names.check_dns1123_subdomain)
@@ -81,17 +81,17 @@ def check(tree: ReadOnlyTree, rule: NameRule, *, namespaced: bool, path: Path = 
     """Metadata as it must be at every write."""
     of = meta.metadata(tree)
     check_namespace = _check_namespace if namespaced else _check_no_namespace
-    found = [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
-    return [*found, *check_finalizers(tree, rule, path)]
+    field_errors = [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
+    return [*field_errors, *check_finalizers(tree, rule, path)]
 
 
 def check_name(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) -> list[FieldError]:
     of = meta.metadata(tree)
     base, name = of.get("generateName"), of.get("name")
-    found = _invalid_errors(rule.beginning, base, path, "generateName") if base else []
+    field_errors = _invalid_errors(rule.beginning, base, path, "generateName") if base else []
     if not name:
-        return [*found, errors.required(path.child("name"), "name or generateName is required")]
-    return found + _invalid_errors(rule.whole, name, path, "name")
+        return [*field_errors, errors.required(path.child("name"), "name or generateName is required")]
+    return field_errors + _invalid_errors(rule.check_full, name, path, "name")
 
 
 def _invalid_errors(
@@ -260,17 +260,17 @@ def check_update(new: ReadOnlyTree, old: ReadOnlyTree, *, path: Path = METADATA)
 def check_step(new_tree: ReadOnlyTree, old_tree: ReadOnlyTree, *, path: Path = METADATA) -> list[FieldError]:
     """Check that an update does not change immutable metadata."""
     new, old = meta.metadata(new_tree), meta.metadata(old_tree)
-    found: list[Any] = []
+    field_errors: list[Any] = []
     if old.get("deletionTimestamp"):
-        found += _check_no_new_finalizers(new, old, path)
+        field_errors += _check_no_new_finalizers(new, old, path)
     if new.get("generation", 0) < old.get("generation", 0):
-        found.append(
+        field_errors.append(
             errors.invalid(path.child("generation"), new.get("generation", 0), "must not be decremented")
         )
     for name in _IMMUTABLE:
         if new.get(name) != old.get(name):
-            found += immutable(new.get(name), old.get(name), path.child(name))
-    return found
+            field_errors += immutable(new.get(name), old.get(name), path.child(name))
+    return field_errors
 
 
 def check_change(new: ReadOnlyTree, old: ReadOnlyTree, rule: NameRule) -> list[FieldError]:

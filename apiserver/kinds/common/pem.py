@@ -102,13 +102,13 @@ def authorities_problem(text: bytes) -> str:
     """Return why a client that was to trust only these certificates could not be made, as client-go words it."""
     if not text:
         return ""
-    found = blocks(text)
-    certificates = [block.data for block in found if block.type == "CERTIFICATE" and not block.headers]
+    pem_blocks = blocks(text)
+    certificates = [block.data for block in pem_blocks if block.type == "CERTIFICATE" and not block.headers]
     problems = [certificate_problem(data) for data in certificates]
     if "" in problems:
         return ""
     if problems:
         return f"unable to load root certificates: failed to parse certificate: {problems[0]}"
-    if not found or found[-1].end < len(text):
+    if not pem_blocks or pem_blocks[-1].end < len(text):
         return "unable to load root certificates: unable to parse bytes as PEM block"
     return "unable to load root certificates: no valid certificate authority data seen"

@@ -68,37 +68,37 @@ _check_format: Final = report(names.check_label_key)
 def check_name(name: str, path: Path) -> list[FieldError]:
     if name in _STANDARD:
         return []
-    found = [*_check_format(name, path)]
-    if not found and "/" not in name and not _is_huge_page_of_quota(name):
+    field_errors = [*_check_format(name, path)]
+    if not field_errors and "/" not in name and not _is_huge_page_of_quota(name):
         return [errors.invalid(path, name, "must be a standard resource type or fully qualified")]
-    return found
+    return field_errors
 
 
 def check_container_name(name: str, path: Path) -> list[FieldError]:
     """Check the name of a container resource."""
-    found = check_name(name, path)
+    field_errors = check_name(name, path)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not is_huge_page(name):
-            found.append(errors.invalid(path, name, "must be a standard resource for containers"))
+            field_errors.append(errors.invalid(path, name, "must be a standard resource for containers"))
     elif not is_native(name) and not is_extended(name):
-        found.append(errors.invalid(path, name, "doesn't follow extended resource name standard"))
-    return found
+        field_errors.append(errors.invalid(path, name, "doesn't follow extended resource name standard"))
+    return field_errors
 
 
 def check_pod_name(name: str, path: Path) -> list[FieldError]:
     """Check the name of a pod-level resource."""
-    found = check_name(name, path)
-    if not found and name not in (CPU, MEMORY) and not is_huge_page(name):
+    field_errors = check_name(name, path)
+    if not field_errors and name not in (CPU, MEMORY) and not is_huge_page(name):
         return [errors.not_supported(path, name, (CPU, HUGE_PAGES, MEMORY))]
-    return found
+    return field_errors
 
 
 def check_quota_name(name: str, path: Path) -> list[FieldError]:
     """A name of what can be limited for a namespace."""
-    found = check_name(name, path)
+    field_errors = check_name(name, path)
     if "/" not in name and not is_standard_of_quotas(name):
-        found.append(errors.invalid(path, name, "must be a standard resource for quota"))
-    return found
+        field_errors.append(errors.invalid(path, name, "must be a standard resource for quota"))
+    return field_errors
 
 
 # --- amounts

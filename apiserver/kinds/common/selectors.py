@@ -55,7 +55,9 @@ check_selector_leniently: Final = _selector()
 
 def has_wrong_values(selector: ReadOnlyTree) -> bool:
     """Return whether a selector's expressions have invalid label values."""
-    values = (value for one in selector.get("matchExpressions", ()) for value in one.get("values", ()))
+    values = (
+        value for expression in selector.get("matchExpressions", ()) for value in expression.get("values", ())
+    )
     return any(names.check_label_value(value) for value in values)
 
 

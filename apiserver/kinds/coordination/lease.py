@@ -25,8 +25,8 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 def _check_strategy(strategy: str, path: Path) -> Iterable[FieldError]:
     """The path names the field twice, as upstream's does."""
     path = path.child("strategy")
-    known = one_of("OldestEmulationVersion")
-    return check_label_name(strategy, path) if "/" in strategy else known(strategy, path)
+    check_choice = one_of("OldestEmulationVersion")
+    return check_label_name(strategy, path) if "/" in strategy else check_choice(strategy, path)
 
 
 def _check_preferred_holder(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:

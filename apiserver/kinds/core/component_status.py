@@ -12,8 +12,8 @@ from mockube.apiserver.wire.table import NAME, Column, Printer
 
 
 def _component_status(component: Tree, _: datetime) -> list[Any]:
-    found = (each for each in items(component, "conditions") if text(each, "type") == "Healthy")
-    condition = next(found, None)
+    health_conditions = (each for each in items(component, "conditions") if text(each, "type") == "Healthy")
+    condition = next(health_conditions, None)
     return [meta.name(component), _health(condition), text(condition, "message"), text(condition, "error")]
 
 

@@ -111,7 +111,7 @@ def _check_pod_cidrs(networks: Sequence[str] | None) -> Iterator[FieldError]:
     yield from chain.from_iterable(wrong)
     if not networks or len(networks) == 1:
         return
-    first = next((at for at, found in enumerate(wrong) if found), None)
+    first = next((at for at, cidr_errors in enumerate(wrong) if cidr_errors), None)
     if first is not None:
         unread = f"invalid CIDR[{first}]: <nil> (invalid CIDR address: {networks[first]})"
         problem = f"invalid PodCIDRs. failed to check with dual stack with error:{unread}"
@@ -232,8 +232,8 @@ def _roles(node: Tree) -> list[str]:
 
 def _address(node: Tree, address_type: str) -> str:
     addresses = items(node, "status", "addresses")
-    found = (address for address in addresses if text(address, "type") == address_type)
-    return text(next(found, None), "address", default="<none>")
+    matches = (address for address in addresses if text(address, "type") == address_type)
+    return text(next(matches, None), "address", default="<none>")
 
 
 def _kernel(info: Any) -> str:

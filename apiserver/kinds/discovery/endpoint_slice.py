@@ -53,8 +53,8 @@ _NODE_NAME: Final = report(names.check_dns1123_subdomain)
 
 def _of_family(version: str, *, six: bool) -> Check:
     def check(address: str, path: Path) -> Iterator[FieldError]:
-        if found := [*check_ip(address, path)]:
-            yield from found
+        if ip_errors := [*check_ip(address, path)]:
+            yield from ip_errors
             return
         if is_ipv6(address) != six:  # reported at the path of all addresses, without an index
             yield errors.invalid(path.parent or path, address, f"must be an {version} address")
@@ -171,10 +171,10 @@ _AS_CREATED: Final = as_created(_CREATE)
 
 def _check_again(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     """Check a changed slice; endpoints that were taken before are as good as they were."""
-    found = [*_AS_CREATED(new, old)]
-    if not found or not is_same(new.get("endpoints"), old.get("endpoints")):
-        return found
-    return [error for error in found if not error.field.startswith("endpoints")]
+    field_errors = [*_AS_CREATED(new, old)]
+    if not field_errors or not is_same(new.get("endpoints"), old.get("endpoints")):
+        return field_errors
+    return [error for error in field_errors if not error.field.startswith("endpoints")]
 
 
 def _without_topology(slice_: Tree, _request: Request) -> None:

@@ -39,10 +39,10 @@ _STAND_IN: Final = {"name": "fakename"}
 
 def coercer(schema: Schema) -> Coerce | None:
     """Return the decoder of embedded objects; None if a schema has none."""
-    known = {name: inner for name, of in properties(schema).items() if (inner := coercer(of)) is not None}
+    coercers = {name: inner for name, of in properties(schema).items() if (inner := coercer(of)) is not None}
     rest, of_item = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
     embedded = is_embedded(schema)
-    if not known and rest is None and of_item is None and not embedded:
+    if not coercers and rest is None and of_item is None and not embedded:
         return None
 
     def coerce(value: Any, path: Path, read: ReadMetadata) -> Any:
@@ -51,8 +51,8 @@ def coercer(schema: Schema) -> Coerce | None:
         if value.__class__ is not dict:
             return value
         changed = _head(value, path, read) if embedded else {}
-        for name in value.keys() & known.keys():
-            changed[name] = known[name](value[name], path.child(name), read)
+        for name in value.keys() & coercers.keys():
+            changed[name] = coercers[name](value[name], path.child(name), read)
         if rest is not None:
             others = value.keys() - properties(schema).keys()
             changed |= {name: rest(value[name], path.key(name), read) for name in others}
@@ -80,29 +80,29 @@ def _head(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str,
 
 def embedded_checker(schema: Schema) -> Check | None:
     """Return the check of embedded objects; None if a schema has none."""
-    known = {
+    checkers = {
         name: inner for name, of in properties(schema).items() if (inner := embedded_checker(of)) is not None
     }
     rest, of_item = _checker_of(values(schema)), _checker_of(schema.get("items"))
     embedded = is_embedded(schema)
-    if not known and rest is None and of_item is None and not embedded:
+    if not checkers and rest is None and of_item is None and not embedded:
         return None
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         if value.__class__ is list and of_item is not None:
             for index, item in enumerate(value):
-                found += of_item(item, path.index(index))
+                field_errors += of_item(item, path.index(index))
         if value.__class__ is not dict:
-            return found
+            return field_errors
         if embedded:
-            found += _check_head(value, path)
+            field_errors += _check_head(value, path)
         for name, item in value.items():
-            if name in known:
-                found += known[name](item, path.child(name))
+            if name in checkers:
+                field_errors += checkers[name](item, path.child(name))
             elif rest is not None and name not in properties(schema):
-                found += rest(item, path.key(name))
-        return found
+                field_errors += rest(item, path.key(name))
+        return field_errors
 
     return check
 
@@ -123,7 +123,7 @@ def _check_head(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
             yield from (errors.invalid(path.child(name), text, problem) for problem in problems(text))
     metadata = value.get("metadata")
     if metadata is not None:
-        tree = {"metadata": _STAND_IN | {name: one for name, one in metadata.items() if one}}
+        tree = {"metadata": _STAND_IN | {name: member for name, member in metadata.items() if member}}
         namespaced = bool(metadata.get("namespace"))
         yield from objectmeta.check(
             tree, objectmeta.LEAST, namespaced=namespaced, path=path.child("metadata")

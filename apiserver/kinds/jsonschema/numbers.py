@@ -30,8 +30,8 @@ def is_integer(value: Number) -> bool:
         return True
     if not abs(value) <= _SAFE_INTEGER:
         return False
-    whole = math.trunc(value)
-    return value == whole or (whole > 0 and abs(value - whole) / (abs(value) + abs(whole)) < _EPSILON)
+    integer = math.trunc(value)
+    return value == integer or (integer > 0 and abs(value - integer) / (abs(value) + abs(integer)) < _EPSILON)
 
 
 class _Range:
@@ -41,8 +41,8 @@ class _Range:
         kind, form = ("" if is_int_or_string(schema) else schema.get("type", "")), schema.get("format", "")
         self._bits = _BITS.get(form, 64) if kind == "integer" else 0
         self._is_float = kind == "number" and form == "float"
-        known = _BITS if kind == "integer" else _FLOATS if kind == "number" else ()
-        self._name = f"{kind} with format {form}" if form in known else f"{kind} (default format)"
+        known_formats = _BITS if kind == "integer" else _FLOATS if kind == "number" else ()
+        self._name = f"{kind} with format {form}" if form in known_formats else f"{kind} (default format)"
 
     def contains(self, value: Number) -> bool:
         if self._bits:

@@ -49,19 +49,19 @@ def _value(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) 
 
 
 def _members_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) -> Prune:
-    known = {name: pruner(inner, drop_null=drop_null) for name, inner in properties(schema).items()}
+    pruners = {name: pruner(inner, drop_null=drop_null) for name, inner in properties(schema).items()}
     never_null = frozenset(
         name for name, inner in properties(schema).items() if drop_null and _is_never_null(inner)
     )
-    whole = HEAD if is_embedded(schema) else preserved_names
-    known |= dict.fromkeys(whole, _keep)
+    unpruned_names = HEAD if is_embedded(schema) else preserved_names
+    pruners |= dict.fromkeys(unpruned_names, _keep)
     rest = values(schema)
-    if rest is ANYTHING and not never_null and all(inner is _keep for inner in known.values()):
+    if rest is ANYTHING and not never_null and all(inner is _keep for inner in pruners.values()):
         return _keep
     rest_never_null = drop_null and rest is not None and rest is not ANYTHING and _is_never_null(rest)
     of_rest = None if rest is None else pruner(rest, drop_null=drop_null)
     return _members(
-        known, of_rest, lambda name: name in never_null or (rest_never_null and name not in known)
+        pruners, of_rest, lambda name: name in never_null or (rest_never_null and name not in pruners)
     )
 
 
@@ -86,11 +86,11 @@ def _is_never_null(schema: Schema) -> bool:
     return not schema.get("nullable") and schema.get("default") is None
 
 
-def _members(known: Mapping[str, Prune], rest: Prune | None, is_never_null: Callable[[str], bool]) -> Prune:
+def _members(pruners: Mapping[str, Prune], rest: Prune | None, is_never_null: Callable[[str], bool]) -> Prune:
     def prune(value: Any, unknown: Unknown) -> Any:
         pruned: dict[str, Any] = {}
         for name, item in value.items():
-            inner = known.get(name, rest)
+            inner = pruners.get(name, rest)
             if inner is None:
                 unknown.append(name)
                 continue

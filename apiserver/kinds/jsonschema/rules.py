@@ -52,17 +52,17 @@ def rules_of(schema: Schema) -> Sequence[Mapping[str, Any]]:
 def compile_rules(schema: Schema, declared: DeclaredType, language: Language = WHOLE) -> list[Rule]:
     """Compile the rules of a schema, not those of schemas within it."""
     declared, structs = name_structs(declared, "selfType")
-    known = DeclaredStructs(structs)
+    struct_types = DeclaredStructs(structs)
     environments: dict[bool, Environment] = {}
-    found: list[Rule] = []
+    compiled_rules: list[Rule] = []
     for source in rules_of(schema):
         optional_old = bool(source.get("optionalOldSelf"))
         if optional_old not in environments:
             old = types.optional_of(declared.type) if optional_old else declared.type
             variables = {"self": declared.type, "oldSelf": old}
-            environments[optional_old] = Environment(variables, known, language=language)
-        found.append(_compile(source, environments[optional_old], declared, schema))
-    return found
+            environments[optional_old] = Environment(variables, struct_types, language=language)
+        compiled_rules.append(_compile(source, environments[optional_old], declared, schema))
+    return compiled_rules
 
 
 def _compile(
@@ -116,10 +116,10 @@ def field_path(text: str, schema: Schema) -> Path | None:
     path, at = ROOT, 0
     current: Schema | None = schema
     while at < len(text):
-        found = _STEP.match(text, at)
-        if found is None or current is None:
+        match = _STEP.match(text, at)
+        if match is None or current is None:
             return None
-        name = found[1] if found[1] is not None else _unescape(found[2])
+        name = match[1] if match[1] is not None else _unescape(match[2])
         additional = current.get("additionalProperties")
         if name is None:
             return None
@@ -131,7 +131,7 @@ def field_path(text: str, schema: Schema) -> Path | None:
             return None
         if current is None:
             return None
-        at = found.end()
+        at = match.end()
     return path
 
 

@@ -39,30 +39,30 @@ def walk(schema: Schema) -> Iterator[Schema]:
     """A schema and all that are in it as parts of the value: fields, members, elements."""
     yield schema
     inner = [*properties(schema).values(), schema.get("additionalProperties"), schema.get("items")]
-    for one in inner:
-        if isinstance(one, Mapping):
-            yield from walk(one)
+    for part in inner:
+        if isinstance(part, Mapping):
+            yield from walk(part)
 
 
 def has_rules(schema: Schema) -> bool:
     """Whether there are rules in CEL anywhere in it."""
-    return any(one.get(RULES) for one in walk(schema))
+    return any(part.get(RULES) for part in walk(schema))
 
 
 def patterns(schema: Schema) -> Iterator[str]:
     """All patterns in it, also in what must hold besides or instead."""
-    left = [schema]
-    while left:
-        one = left.pop()
-        if one.get("pattern"):
-            yield one["pattern"]
-        left += properties(one).values()
+    pending = [schema]
+    while pending:
+        current = pending.pop()
+        if current.get("pattern"):
+            yield current["pattern"]
+        pending += properties(current).values()
         for name in ("allOf", "anyOf", "oneOf"):
-            left += one.get(name) or ()
-        left += (
-            one[name]
+            pending += current.get(name) or ()
+        pending += (
+            current[name]
             for name in ("additionalProperties", "items", "not")
-            if isinstance(one.get(name), Mapping)
+            if isinstance(current.get(name), Mapping)
         )
 
 

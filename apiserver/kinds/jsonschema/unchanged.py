@@ -24,9 +24,9 @@ def is_unchanged(schema: Schema, value: Any, old: Any) -> bool:
 def _has_same_members(schema: Schema, value: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     if value.keys() != old.keys():
         return False
-    known, others = properties(schema), schema.get("additionalProperties")
+    declared_properties, others = properties(schema), schema.get("additionalProperties")
     for name, member in value.items():
-        part = known.get(name, others)
+        part = declared_properties.get(name, others)
         if not isinstance(part, Mapping) or not is_unchanged(part, member, old[name]):
             return False
     return True
@@ -36,7 +36,8 @@ def _has_same_elements(schema: Schema, value: Sequence[Any], old: Sequence[Any])
     keys, part = map_keys(schema), schema.get("items") or {}
     before = elements_by_keys(old, keys)
     return len(value) == len(old) and all(
-        (found := before.get(keys_of(element, keys))) is not None and is_unchanged(part, element, found)
+        (old_element := before.get(keys_of(element, keys))) is not None
+        and is_unchanged(part, element, old_element)
         for element in value
     )
 

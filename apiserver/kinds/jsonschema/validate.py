@@ -87,8 +87,12 @@ def checker(schema: Schema) -> Checker:
     counter = _counter(schema)
 
     def check(value: Any, path: Path, old: Any = _NONE) -> list[FieldError]:
-        found, _ = counter(value, path, old)
-        return list({str(error): error for error in found}.values()) if len(found) > 1 else found
+        field_errors, _ = counter(value, path, old)
+        return (
+            list({str(error): error for error in field_errors}.values())
+            if len(field_errors) > 1
+            else field_errors
+        )
 
     return check
 
@@ -112,27 +116,29 @@ def _counter(schema: Schema) -> _Counter:
 
     def check(value: Any, path: Path, old: Any) -> tuple[list[FieldError], int]:
         if value is None:
-            found, count = [*null_check(value, path)], 0
-            count += not found
+            field_errors, count = [*null_check(value, path)], 0
+            count += not field_errors
         else:
-            found, count = [*type_check(value, path)], counts[value.__class__]
-            count += type_check is not _no_errors and not found
+            field_errors, count = [*type_check(value, path)], counts[value.__class__]
+            count += type_check is not _no_errors and not field_errors
             for combination in combinations:
                 inner, more = combination(value, path)
-                found += inner
+                field_errors += inner
                 count += more
         before, walk, after = by_class[value.__class__]
-        for one in before:
-            found += one(value, path)
+        for value_check in before:
+            field_errors += value_check(value, path)
         changed = old is _NONE
         if walk is not None:
             inner, differs, more = walk(value, path, old)
-            found += inner
+            field_errors += inner
             count += more
             changed = changed or differs
-        for one in after:
-            found += one(value, path)
-        return ([] if found and not changed and is_unchanged(schema, value, old) else found), count
+        for value_check in after:
+            field_errors += value_check(value, path)
+        return (
+            [] if field_errors and not changed and is_unchanged(schema, value, old) else field_errors
+        ), count
 
     return check
 
@@ -196,9 +202,9 @@ def _format_check(schema: Schema) -> list[Check]:
     return [lambda value, path: () if holds(value) else (_wrong_type(path, form, value),)]
 
 
-def _wrong_type(path: Path, expected: str, found: str) -> FieldError:
-    problem = f"{shown_path(path)} in body must be of type {expected}: {gotext.quote(found)}"
-    return errors.type_invalid(path, found, problem)
+def _wrong_type(path: Path, expected: str, actual_type: str) -> FieldError:
+    problem = f"{shown_path(path)} in body must be of type {expected}: {gotext.quote(actual_type)}"
+    return errors.type_invalid(path, actual_type, problem)
 
 
 # --- what is in it
@@ -212,53 +218,53 @@ def _elements(schema: Schema) -> _Walk | None:
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
         check_wanted()
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         changed, count = False, 0
         by_keys = elements_by_keys(old, keys) if keys and old.__class__ is list else {}
         for index, item in enumerate(value):
             old_item = by_keys.get(keys_of(item, keys), _NONE) if by_keys else _NONE
             errors_of_item, more = inner(item, path.index(index), old_item)
-            found += errors_of_item
+            field_errors += errors_of_item
             count += more
             changed = changed or bool(errors_of_item and old_item is not _NONE)
-            if len(found) > MOST_ERRORS:
+            if len(field_errors) > MOST_ERRORS:
                 break
-        return found, changed, count
+        return field_errors, changed, count
 
     return check
 
 
 def _members(schema: Schema) -> _Walk:
-    known = {name: _counter(inner) for name, inner in sorted(properties(schema).items())}
+    counters = {name: _counter(inner) for name, inner in sorted(properties(schema).items())}
     others = values(schema)
     rest = None if others is None or others is ANYTHING else _counter(others)
     defaulted = {name for name, inner in properties(schema).items() if inner.get("default") is not None}
     required = [name for name in schema.get("required") or () if name not in defaulted]
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
-        found: list[FieldError] = []
+        field_errors: list[FieldError] = []
         changed, count = False, 0
         before = old if old.__class__ is dict else {}
         if rest is not None:
-            for name in sorted(value.keys() - known.keys()):
+            for name in sorted(value.keys() - counters.keys()):
                 old_item = before.get(name, _NONE)
                 errors_of_item, more = rest(value[name], path.child(name), old_item)
-                found += errors_of_item
+                field_errors += errors_of_item
                 count += more
                 changed = changed or bool(errors_of_item and old_item is not _NONE)
-                if len(found) > MOST_ERRORS:
-                    return found, changed, count
-        for name in sorted(value.keys() & known.keys()):
+                if len(field_errors) > MOST_ERRORS:
+                    return field_errors, changed, count
+        for name in sorted(value.keys() & counters.keys()):
             old_item = before.get(name, _NONE)
-            errors_of_item, more = known[name](value[name], path.child(name), old_item)
-            found += errors_of_item
+            errors_of_item, more = counters[name](value[name], path.child(name), old_item)
+            field_errors += errors_of_item
             count += more
             changed = changed or bool(errors_of_item and old_item is not _NONE)
-            if len(found) > MOST_ERRORS:
-                return found, changed, count
+            if len(field_errors) > MOST_ERRORS:
+                return field_errors, changed, count
         absent = (name for name in required if name not in value)
-        found += [errors.required(path.child(name)) for name in islice(absent, MOST_ERRORS)]
-        return found, changed, count
+        field_errors += [errors.required(path.child(name)) for name in islice(absent, MOST_ERRORS)]
+        return field_errors, changed, count
 
     return check
 
@@ -270,14 +276,14 @@ def _all_of(schemas: list[Schema]) -> _Combination:
     each = [_counter(schema) for schema in schemas]
 
     def check(value: Any, path: Path) -> _Counted:
-        tried = [one(value, path, _NONE) for one in each]
-        failed = [found for found, _ in tried if found]
+        tried = [counter(value, path, _NONE) for counter in each]
+        failed = [branch_errors for branch_errors, _ in tried if branch_errors]
         count = sum(more for _, more in tried)
         if not failed:
             return (), count
         none = ". None validated" if len(failed) == len(each) else ""
         problem = _body_error(path, f"must validate all the schemas (allOf){none}")
-        return [*(error for found in failed for error in found), problem], count
+        return [*(error for branch_errors in failed for error in branch_errors), problem], count
 
     return check
 
@@ -287,11 +293,11 @@ def _any_of(schemas: list[Schema]) -> _Combination:
 
     def check(value: Any, path: Path) -> _Counted:
         failed = []
-        for one in each:
-            found, count = one(value, path, _NONE)
-            if not found:
+        for counter in each:
+            branch_errors, count = counter(value, path, _NONE)
+            if not branch_errors:
                 return (), count
-            failed.append((found, count))
+            failed.append((branch_errors, count))
         closest, count = _closest(failed)
         return [_body_error(path, "must validate at least one schema (anyOf)"), *closest], count
 
@@ -302,8 +308,8 @@ def _one_of(schemas: list[Schema]) -> _Combination:
     each = [_counter(schema) for schema in schemas]
 
     def check(value: Any, path: Path) -> _Counted:
-        tried = [one(value, path, _NONE) for one in each]
-        counts = [count for found, count in tried if not found]
+        tried = [counter(value, path, _NONE) for counter in each]
+        counts = [count for branch_errors, count in tried if not branch_errors]
         if len(counts) == 1:
             return (), counts[0]
         if counts:
@@ -316,7 +322,7 @@ def _one_of(schemas: list[Schema]) -> _Combination:
 
 def _closest(failed: list[tuple[list[FieldError], int]]) -> tuple[list[FieldError], int]:
     """The alternative of which most holds; of equals the first."""
-    return max(failed, key=lambda one: one[1])
+    return max(failed, key=lambda branch: branch[1])
 
 
 _ONE_OF: Final = "must validate one and only one schema (oneOf)"
@@ -326,8 +332,8 @@ def _not(schema: Schema) -> _Combination:
     inner = _counter(schema)
 
     def check(value: Any, path: Path) -> _Counted:
-        found, _ = inner(value, path, _NONE)
-        return () if found else (_body_error(path, "must not validate the schema (not)"),), 0
+        branch_errors, _ = inner(value, path, _NONE)
+        return () if branch_errors else (_body_error(path, "must not validate the schema (not)"),), 0
 
     return check
 

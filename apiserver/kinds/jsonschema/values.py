@@ -38,7 +38,9 @@ def check_string(schema: Schema) -> Check:
         return all_of(*checks)
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
-        return next((found for one in checks if (found := [*one(value, path)])), ())
+        return next(
+            (value_errors for value_check in checks if (value_errors := [*value_check(value, path)])), ()
+        )
 
     return check
 

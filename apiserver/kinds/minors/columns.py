@@ -38,11 +38,11 @@ def older_printer(kind: Kind, minor: str) -> Printer | None:
         return own
     columns = {column.name: column for column in own.columns} | {SECRETS: Column(name=SECRETS)}
     names = order.columns or tuple(column.name for column in own.columns if column.name not in order.left_out)
-    known = [column.name for column in own.columns]
+    own_names = [column.name for column in own.columns]
 
     def cells(tree: Tree, now: datetime) -> list[Any]:
-        found = dict(zip(known, own.cells(tree, now), strict=True))
-        found[SECRETS] = len(tree.get("secrets") or ())
-        return [found[name] for name in names]
+        cells_by_name = dict(zip(own_names, own.cells(tree, now), strict=True))
+        cells_by_name[SECRETS] = len(tree.get("secrets") or ())
+        return [cells_by_name[name] for name in names]
 
     return replace(own, columns=[columns[name] for name in names], cells=cells)

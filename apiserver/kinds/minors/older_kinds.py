@@ -62,7 +62,7 @@ _NEWEST: Final = frozenset(
     for row in [kind.resource]
     for name in (
         f"{row.api_version} {row.name}",
-        *(f"{row.api_version} {row.name}/{one.name}" for one in row.subresources),
+        *(f"{row.api_version} {row.name}/{subresource.name}" for subresource in row.subresources),
     )
 )
 
@@ -71,7 +71,9 @@ def _kind(kind: Kind, minor: str) -> Kind:
     row = kind.resource
     resource = replace(
         row,
-        subresources=tuple(one for one in row.subresources if _is_served(row, minor, one.name)),
+        subresources=tuple(
+            subresource for subresource in row.subresources if _is_served(row, minor, subresource.name)
+        ),
         deprecated=_deprecation(row.deprecated, minor),
     )
     return replace(

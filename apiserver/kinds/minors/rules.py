@@ -47,7 +47,7 @@ class Rule(NamedTuple):
     """Fields, with all fields below them."""
     known_fields: tuple[str, ...] = ()
     """Fields below `ignored` whose errors the older minor reports."""
-    known: str = ""
+    reported_detail: str = ""
     """The detail of an error below `ignored` that the older minor reports."""
     check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _no_update_errors
     """Takes the new object and the old one."""
@@ -214,7 +214,9 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
     GroupKind("storage.k8s.io", "StorageClass"): (Rule("1.35", reword=wording.of_forbidden_update),),
     GroupKind("storage.k8s.io", "CSINode"): (Rule("1.34", reword=wording.of_missing_driver),),
     GroupKind("storage.k8s.io", "VolumeAttachment"): (Rule("1.34", reword=wording.of_missing_driver),),
-    GroupKind("apps", "ControllerRevision"): (Rule("1.30", ignored=("data",), known="data is mandatory"),),
+    GroupKind("apps", "ControllerRevision"): (
+        Rule("1.30", ignored=("data",), reported_detail="data is mandatory"),
+    ),
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): (
         Rule("1.33", ignored=("spec.scaleTargetRef.apiVersion",)),
         Rule("1.35", reword=wording.of_missing_replicas),
@@ -278,11 +280,11 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> list[FieldError]:
         before = {(error.type, error.value, error.detail) for error in _run_rules(old, rules)}
-        found = [
+        new_errors = [
             error for error in _run_rules(new, rules) if (error.type, error.value, error.detail) not in before
         ]
         changed = [error for rule in rules for error in rule.check_update(new, old)]
-        return [*_select_errors(own.update(new, old), rules), *found, *changed]
+        return [*_select_errors(own.update(new, old), rules), *new_errors, *changed]
 
     return replace(own, create=create, update=update)
 
@@ -291,24 +293,24 @@ def _run_rules(tree: ReadOnlyTree, rules: Sequence[Rule]) -> list[FieldError]:
     return [error for rule in rules for error in rule.check(tree)]
 
 
-def _select_errors(found: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
-    for error in found:
+def _select_errors(field_errors: Iterable[FieldError], rules: Sequence[Rule]) -> Iterator[FieldError]:
+    for error in field_errors:
         if any(_is_ignored(error, rule) for rule in rules):
             continue
         reworded: Sequence[FieldError] = (error,)
         for reword in (rule.reword for rule in rules if rule.reword is not None):
-            reworded = [one for each in reworded for one in reword(each)]
+            reworded = [reworded_error for each in reworded for reworded_error in reword(each)]
         yield from reworded
 
 
 def _is_ignored(error: FieldError, rule: Rule) -> bool:
-    if rule.known and error.detail == rule.known:
+    if rule.reported_detail and error.detail == rule.reported_detail:
         return False
     return _is_below(error.field, rule.ignored) and not _is_below(error.field, rule.known_fields)
 
 
 def _is_below(field: str, fields: Iterable[str]) -> bool:
-    return any(field == one or field.startswith((f"{one}.", f"{one}[")) for one in fields)
+    return any(field == parent or field.startswith((f"{parent}.", f"{parent}[")) for parent in fields)
 
 
 # --- warnings

@@ -25,9 +25,9 @@ _CIDRS: Final = ROOT.child("spec", "cidrs")
 
 
 def _check_canonical(network: str, path: Path) -> Iterator[FieldError]:
-    found = [*check_cidr(network, path)]
-    yield from found
-    if not found and str(ip_network(network)) != network:
+    cidr_errors = [*check_cidr(network, path)]
+    yield from cidr_errors
+    if not cidr_errors and str(ip_network(network)) != network:
         yield errors.invalid(path, network, f'must be in canonical form ("{ip_network(network)}")')
 
 
@@ -49,8 +49,8 @@ def _check_cidrs(spec: ReadOnlyTree) -> Iterator[FieldError]:
 
 def _are_of_one_family(networks: Sequence[str]) -> bool:
     first, second = (network.partition("/")[0] for network in networks)
-    known = parse_sloppily(first) is not None and parse_sloppily(second) is not None
-    return known and is_ipv6(first) == is_ipv6(second)
+    are_valid = parse_sloppily(first) is not None and parse_sloppily(second) is not None
+    return are_valid and is_ipv6(first) == is_ipv6(second)
 
 
 def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:

@@ -107,8 +107,8 @@ def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 
 
 def _validation(create: Create, *, namespaced: bool) -> Validation:
-    whole = as_created(create, PATH_SEGMENT, namespaced=namespaced)
-    update = in_order(whole, changed_metadata(PATH_SEGMENT), _check_same_role)
+    create_check = as_created(create, PATH_SEGMENT, namespaced=namespaced)
+    update = in_order(create_check, changed_metadata(PATH_SEGMENT), _check_same_role)
     return Validation(name=PATH_SEGMENT, again=NO_CHECKS, create=create, update=update)
 
 

@@ -193,8 +193,8 @@ def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
     check_nodes = _check_own_nodes if chooses_nodes else _check_no_nodes
 
     def check_taints(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        name, found = device.get("name", ""), device.get("taints") or []
-        return () if name in taints and taints[name] == found else _TAINTS(device, path)
+        name, device_taints = device.get("name", ""), device.get("taints") or []
+        return () if name in taints and taints[name] == device_taints else _TAINTS(device, path)
 
     return all_of(
         field("name", check_label, absent=""),

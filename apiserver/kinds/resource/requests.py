@@ -78,12 +78,14 @@ _NO_REQUEST: Final = (
 
 def request_names(devices: ReadOnlyTree) -> frozenset[str]:
     """Return the names of requests and their alternatives, to which other fields can refer."""
-    found = set()
+    names = set()
     for request in devices.get("requests") or ():
         name = request.get("name", "")
-        found.add(name)
-        found.update(f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ())
-    return frozenset(found)
+        names.add(name)
+        names.update(
+            f"{name}/{subrequest.get('name', '')}" for subrequest in request.get("firstAvailable") or ()
+        )
+    return frozenset(names)
 
 
 def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldError]]:

@@ -89,9 +89,9 @@ def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = No
     devices = spec.get("devices") or []
     if devices and spec.get("sharedCounters"):
         yield errors.invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
-    is_advanced = any(one.get("taints") or one.get("consumesCounters") for one in devices)
+    is_advanced = any(entry.get("taints") or entry.get("consumesCounters") for entry in devices)
     limit = _MAX_ADVANCED_DEVICES if is_advanced else _MAX_DEVICES
-    before = {one.get("name", ""): one.get("taints") or [] for one in (old or {}).get("devices") or ()}
+    before = {entry.get("name", ""): entry.get("taints") or [] for entry in (old or {}).get("devices") or ()}
     check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), taints=before)
     yield from items(limit, check, key=its_name)(devices, path.child("devices"))
 

@@ -46,10 +46,10 @@ def items(
         yield from check_each(values, path)
         seen = set()
         for index, value in enumerate(values or ()) if key else ():
-            found = key(value) if key else None
-            if found in seen:
-                yield errors.duplicate(path.index(index), found)
-            seen.add(found)
+            item_key = key(value) if key else None
+            if item_key in seen:
+                yield errors.duplicate(path.index(index), item_key)
+            seen.add(item_key)
 
     return check
 

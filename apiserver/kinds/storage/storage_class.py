@@ -49,7 +49,8 @@ _TERM: Final = field("matchLabelExpressions", each_item(_REQUIREMENT), unique("k
 
 def _values_by_key(term: ReadOnlyTree) -> dict[str, set[str]]:
     return {
-        one.get("key", ""): {*(one.get("values") or ())} for one in (term.get("matchLabelExpressions") or ())
+        expression.get("key", ""): {*(expression.get("values") or ())}
+        for expression in (term.get("matchLabelExpressions") or ())
     }
 
 

@@ -67,7 +67,7 @@ def _read(value: Any, shape: Any) -> Any:
         return None
     if isinstance(shape, list):
         _check(isinstance(value, list))
-        return [found for item in value if (found := _read(item, shape[0])) is not None]
+        return [member for item in value if (member := _read(item, shape[0])) is not None]
     if isinstance(shape, dict):
         _check(isinstance(value, dict))
         return _fields(value, shape)
@@ -92,9 +92,9 @@ def _fields(value: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any
     names = {name.lower(): name for name in shape}
     fields = {}
     for name, each in value.items():
-        known = name if name in shape else names.get(name.lower())
-        if known is not None and (found := _read(each, shape[known])) is not None:
-            fields[known] = found
+        field_name = name if name in shape else names.get(name.lower())
+        if field_name is not None and (member := _read(each, shape[field_name])) is not None:
+            fields[field_name] = member
     return {name: fields[name] for name in shape if name in fields}
 
 
@@ -121,18 +121,18 @@ def write_behavior(behavior: Mapping[str, Any]) -> str:
 def _rules(rules: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if rules is None:
         return None
-    found = {_capital(name): rules.get(name) for name in _RULES}
+    go_rules = {_capital(name): rules.get(name) for name in _RULES}
     policies = rules.get("policies")
     if policies is not None:
-        found["Policies"] = [
+        go_rules["Policies"] = [
             {
-                "Type": one.get("type", ""),
-                "Value": one.get("value", 0),
-                "PeriodSeconds": one.get("periodSeconds", 0),
+                "Type": policy.get("type", ""),
+                "Value": policy.get("value", 0),
+                "PeriodSeconds": policy.get("periodSeconds", 0),
             }
-            for one in policies
+            for policy in policies
         ]
-    return found
+    return go_rules
 
 
 def _capital(name: str) -> str:

@@ -61,7 +61,10 @@ def to_v1(autoscaler: Tree) -> Tree:
         v1_status["currentCPUUtilizationPercentage"] = metric["resource"]["current"]["averageUtilization"]
     texts: dict[str, str | None] = dict.fromkeys(_ANNOTATIONS)
     for name, value in (
-        (METRICS, [metrics.spec_to_v1(one) for one in metric_specs if not metrics.is_cpu_utilization(one)]),
+        (
+            METRICS,
+            [metrics.spec_to_v1(metric) for metric in metric_specs if not metrics.is_cpu_utilization(metric)],
+        ),
         (CURRENT, [*map(metrics.status_to_v1, metric_statuses)]),
         (CONDITIONS, status.get("conditions")),
     ):

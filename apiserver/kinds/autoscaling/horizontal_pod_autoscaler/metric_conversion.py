@@ -149,11 +149,11 @@ def _to_v2(metric: Tree, table: Mapping[str, Places]) -> Tree:
 def _to_v1(metric: Tree, table: Mapping[str, Places]) -> Tree:
     v1_metric: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
     for source in _sources(metric, table):
-        found = {field: _get(metric[source], path) for field, path in table[source]}
-        least = {field: "0" for field in found if (source, field) in _ALWAYS}
+        values = {field: _get(metric[source], path) for field, path in table[source]}
+        least = {field: "0" for field in values if (source, field) in _ALWAYS}
         v1_metric[source] = {
             field: value if value is not None else least[field]
-            for field, value in found.items()
+            for field, value in values.items()
             if value is not None or field in least
         }
     return v1_metric

@@ -129,5 +129,5 @@ def _rename_fields(metric: _Metric, side: str, names: Mapping[str, str]) -> dict
 
 def _values(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Utilization is a number, and every other value a quantity; a number reads as the same quantity."""
-    known = {names[old]: value for old, value in source.items() if old in names and value is not None}
-    return {name: str(quantity.from_json(value)) for name, value in known.items()}
+    new_values = {names[old]: value for old, value in source.items() if old in names and value is not None}
+    return {name: str(quantity.from_json(value)) for name, value in new_values.items()}

@@ -147,13 +147,13 @@ _TYPES: Final[Mapping[str, str]] = {
 def _check_metric(metric: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check a metric source. Upstream returns the error of an unknown type twice."""
     kind, present = metric.get("type", ""), [name for name in _SOURCES if metric.get(name) is not None]
-    known, expected = one_of(*_TYPES), _TYPES.get(kind, "")
+    check_type, expected = one_of(*_TYPES), _TYPES.get(kind, "")
     if not kind:
         yield errors.required(path.child("type"), "must specify a metric source type")
-    yield from known(kind, path.child("type"))
+    yield from check_type(kind, path.child("type"))
     if present:
         yield from _SOURCES[present[0]](metric[present[0]], path.child(present[0]))
-    yield from known(kind, path.child("type"))
+    yield from check_type(kind, path.child("type"))
     if expected and expected not in present:
         detail = "must populate information for the given metric source"
         yield errors.required(path.child(expected), detail)

@@ -54,13 +54,13 @@ def count(intervals: list[Interval]) -> int:
 
 def overlap(some: str, others: str, completions: int) -> int | None:
     """Return the first index that is in both. Invalid intervals are reported elsewhere."""
-    found = [
-        max(one.first, other.first)
-        for one in _valid_intervals(some, completions)
+    common_indexes = [
+        max(interval.first, other.first)
+        for interval in _valid_intervals(some, completions)
         for other in _valid_intervals(others, completions)
-        if one.first <= other.last and other.first <= one.last
+        if interval.first <= other.last and other.first <= interval.last
     ]
-    return min(found, default=None)
+    return min(common_indexes, default=None)
 
 
 def _valid_intervals(text: str, completions: int) -> list[Interval]:

@@ -34,8 +34,8 @@ def _choice(*values: str) -> Check:
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
         if not value:
-            known = " ".join(map(gotext.quote, values))
-            return (errors.required(path, f"valid values: [{known}]"),)
+            valid_values = " ".join(map(gotext.quote, values))
+            return (errors.required(path, f"valid values: [{valid_values}]"),)
         return () if value in values else (errors.not_supported(path, value, values),)
 
     return check

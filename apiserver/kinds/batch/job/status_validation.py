@@ -45,13 +45,16 @@ class _Change(Struct, frozen=True):
 
     def has_changed_condition(self, *types: str) -> bool:
         """Return whether one of these conditions has changed."""
-        return any(conditions.is_true(self.new, one) != conditions.is_true(self.old, one) for one in types)
+        return any(
+            conditions.is_true(self.new, condition_type) != conditions.is_true(self.old, condition_type)
+            for condition_type in types
+        )
 
     def has_conditions(self, *types: str) -> bool:
-        return all(conditions.is_true(self.new, one) for one in types)
+        return all(conditions.is_true(self.new, condition_type) for condition_type in types)
 
     def had_conditions(self, *types: str) -> bool:
-        return all(conditions.is_true(self.old, one) for one in types)
+        return all(conditions.is_true(self.old, condition_type) for condition_type in types)
 
     @property
     def is_finished(self) -> bool:
@@ -102,11 +105,13 @@ def _check_uncounted(change: _Change) -> Iterator[FieldError]:
 # --- conditions that exclude or need each other
 
 
-def _excluding(one: str, other: str, problem: str, *turning: str) -> _Rule:
+def _excluding(condition_type: str, other: str, problem: str, *turning: str) -> _Rule:
     """Refuse two conditions at once; with `turning`, only if one of those changes."""
 
     def check(change: _Change) -> Iterator[FieldError]:
-        if change.has_conditions(one, other) and (not turning or change.has_changed_condition(*turning)):
+        if change.has_conditions(condition_type, other) and (
+            not turning or change.has_changed_condition(*turning)
+        ):
             yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
     return check

@@ -62,7 +62,7 @@ def _has_wrong_cost(metadata: ReadOnlyTree) -> bool:
 
 
 def _compares_taints(spec: ReadOnlyTree) -> bool:
-    return any(one.get("operator") in COMPARISONS for one in spec.get("tolerations", ()))
+    return any(toleration.get("operator") in COMPARISONS for toleration in spec.get("tolerations", ()))
 
 
 def _has_parts_of_pages(spec: ReadOnlyTree) -> bool:

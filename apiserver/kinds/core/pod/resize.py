@@ -26,8 +26,8 @@ def check_resize(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     if os_of(spec_of(old)) == WINDOWS:
         return (errors.forbidden(NOWHERE, "windows pods cannot be resized"),)
     spec, before = spec_of(new), spec_of(old)
-    found = [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec, before)]
-    return found or _check_rest(spec, before)
+    field_errors = [*check_changed_pod(new, old), *_check_service(new, old), *_check_spec(spec, before)]
+    return field_errors or _check_rest(spec, before)
 
 
 def _check_service(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:

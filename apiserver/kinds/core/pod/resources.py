@@ -157,8 +157,8 @@ def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iter
 
 
 def _not_declared(name: str, path: Path, declared: frozenset[str]) -> FieldError:
-    known = f": {', '.join(sorted(declared))}" if declared else " which is empty"
-    detail = f"must be one of the names in pod.spec.resourceClaims{known}"
+    names_text = f": {', '.join(sorted(declared))}" if declared else " which is empty"
+    detail = f"must be one of the names in pod.spec.resourceClaims{names_text}"
     return FieldError(type=errors.ErrorType.NOT_FOUND, field=str(path), value=name, detail=detail)
 
 
@@ -171,12 +171,12 @@ def check_pod_resources(pod_context: PodContext, path: Path) -> Iterable[FieldEr
         return ()
     if pod_context.os == WINDOWS:
         return (errors.forbidden(path, "may not be set for a windows pod"),)
-    found = []
+    field_errors = []
     if resources.get("claims") is not None:
         detail = "claims may not be set for Resources at pod-level"
-        found.append(errors.forbidden(path.child("claims"), detail))
-    found += check_requirements(resources, path, pod_context, check_pod_name)
-    return [*found, *_check_containers_fit(pod_context.spec, resources, path)]
+        field_errors.append(errors.forbidden(path.child("claims"), detail))
+    field_errors += check_requirements(resources, path, pod_context, check_pod_name)
+    return [*field_errors, *_check_containers_fit(pod_context.spec, resources, path)]
 
 
 def _check_containers_fit(spec: ReadOnlyTree, resources: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

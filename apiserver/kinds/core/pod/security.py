@@ -153,10 +153,12 @@ def check_apparmor_annotations(
         if not key.startswith(APPARMOR_OF_CONTAINER):
             continue
         container = key.removeprefix(APPARMOR_OF_CONTAINER)
-        if all(one.get("name", "") != container for one, _ in containers_of(spec, path)):
+        if all(
+            spec_container.get("name", "") != container for spec_container, _ in containers_of(spec, path)
+        ):
             yield errors.invalid(path.key(key), container, "container not found")
-        known = ("", *(named[0] for named in _ANNOTATED.values()))
-        if profile not in known and not profile.startswith(_LOCALHOST_PREFIX):
+        profiles = ("", *(named[0] for named in _ANNOTATED.values()))
+        if profile not in profiles and not profile.startswith(_LOCALHOST_PREFIX):
             problem = f"invalid AppArmor profile name: {gotext.quote(profile)}"
             yield errors.invalid(path.key(key), profile, problem)
 

@@ -131,8 +131,8 @@ def _check_known(name: str, path: Path, container: ReadOnlyTree | None) -> Itera
     """Statuses of containers that are not there are let be."""
     resources: dict[str, Any] = (container or {}).get("resources") or {}
     is_claim = name.startswith(_CLAIM)
-    known = map(_claim, resources.get("claims", ())) if is_claim else resources.get("requests", ())
-    if container is not None and name not in known:
+    known_names = map(_claim, resources.get("claims", ())) if is_claim else resources.get("requests", ())
+    if container is not None and name not in known_names:
         yield errors.invalid(path, name, _OF_CLAIMS if is_claim else _OF_REQUESTS)
 
 
@@ -284,8 +284,8 @@ def _check_host_ip(status: ReadOnlyTree) -> Iterator[FieldError]:
 def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Check that there is one IP of each family. Invalid IPs of the old status are allowed."""
     entries, path = status_of(new).get(name, ()), _STATUS.child(name)
-    valid_old_ips = {one.get("ip", "") for one in status_of(old).get(name, ())}
-    addresses = [one.get("ip", "") for one in entries]
+    valid_old_ips = {entry.get("ip", "") for entry in status_of(old).get(name, ())}
+    addresses = [entry.get("ip", "") for entry in entries]
     for index, address in enumerate(addresses):
         yield from check_ip(address, path.index(index), valid_old_ips)
     if len(addresses) < 2:
@@ -295,7 +295,7 @@ def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Fiel
         problem = f"failed to check for dual stack with error:invalid IP[{index}]: {addresses[index]}"
         yield errors.internal(path, problem)
     if wrong or len(addresses) > 2 or not is_dual_stack(addresses):
-        value = [internal("core.PodIP" if name == "podIPs" else "core.HostIP", one) for one in entries]
+        value = [internal("core.PodIP" if name == "podIPs" else "core.HostIP", entry) for entry in entries]
         yield errors.invalid(path, value, "may specify no more than one IP for each IP family")
 
 

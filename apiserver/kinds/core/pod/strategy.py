@@ -51,8 +51,8 @@ def _observe_conditions(new: list[Tree], old: list[Tree]) -> list[Tree]:
     for condition in new:
         of_type = generations[condition.get("type", "")]
         generation = of_type.popleft() if of_type else None
-        known = "observedGeneration" in condition or generation is None
-        observed.append(condition if known else condition | {"observedGeneration": generation})
+        is_complete = "observedGeneration" in condition or generation is None
+        observed.append(condition if is_complete else condition | {"observedGeneration": generation})
     return observed
 
 
@@ -84,7 +84,9 @@ def complete_selectors(pod: Tree) -> None:
         changed["affinity"] = affinity | {kind: _complete_affinity(affinity[kind], labels) for kind in kinds}
     if spec.get("topologySpreadConstraints"):
         constraints = spec["topologySpreadConstraints"]
-        changed["topologySpreadConstraints"] = [_complete_term(one, labels) for one in constraints]
+        changed["topologySpreadConstraints"] = [
+            _complete_term(constraint, labels) for constraint in constraints
+        ]
     pod["spec"] = spec | changed
 
 
@@ -160,8 +162,8 @@ def _with_profile(container: Tree, annotated: dict[str, str], of_pod: Tree | Non
 def apparmor_profile(value: str) -> Tree | None:
     if value.startswith(_LOCALHOST) and (local := value.removeprefix(_LOCALHOST).strip()):
         return {"type": "Localhost", "localhostProfile": local}
-    found = _PROFILES.get(value)
-    return dict(found) if found else None
+    profile = _PROFILES.get(value)
+    return dict(profile) if profile else None
 
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"

@@ -116,7 +116,8 @@ def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) 
 def _only_adds_requirements(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
     """Return whether a term only adds requirements. A term without requirements matches no node, so none may be added."""
     requirements, old_requirements = (
-        [one.get(field) or [] for field in ("matchExpressions", "matchFields")] for one in (term, before)
+        [version.get(field) or [] for field in ("matchExpressions", "matchFields")]
+        for version in (term, before)
     )
     if not any(old_requirements):
         return not any(requirements)

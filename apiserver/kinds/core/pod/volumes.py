@@ -69,7 +69,7 @@ def check_volumes(
         _claim_of(pod, each.get("name", "")) for each in volumes if pod and each.get("ephemeral") is not None
     }
     good: dict[str, ReadOnlyTree] = {}
-    found: list[FieldError] = []
+    field_errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
         name, at = volume.get("name", ""), path.index(index)
         wrong = [*check_source(volume, at, sources), *_check_iscsi_name(volume, at)]
@@ -78,8 +78,8 @@ def check_volumes(
             wrong.append(errors.duplicate(at.child("name"), name))
         if not wrong:
             good[name] = volume
-        found += [*wrong, *_check_not_ephemeral(volume, ephemeral_claims, at)]
-    return good, found
+        field_errors += [*wrong, *_check_not_ephemeral(volume, ephemeral_claims, at)]
+    return good, field_errors
 
 
 def _check_not_ephemeral(

@@ -45,30 +45,30 @@ def _is_unremarkable(spec: ReadOnlyTree) -> bool:
 def _of_all(
     spec: ReadOnlyTree, annotations: Mapping[str, Any] | None, at: Path, *, in_pod: bool = False
 ) -> list[str]:
-    path, found = at.child("spec"), list[str]()
+    path, warnings = at.child("spec"), list[str]()
     if not spec.keys().isdisjoint(_PLACING):
-        found += _scheduling(spec, path)
+        warnings += _scheduling(spec, path)
     if annotations:
-        found += _deprecated_annotations(annotations, at)
+        warnings += _deprecated_annotations(annotations, at)
     if volumes := spec.get("volumes"):
-        found += volume_warnings(volumes, path.child("volumes"))
+        warnings += volume_warnings(volumes, path.child("volumes"))
     if not spec.keys().isdisjoint(_LISTS):
-        found += _lists(spec, path)
+        warnings += _lists(spec, path)
     containers = [*containers_of(spec, path)]
     if annotations:
-        found += _seccomp(spec, annotations, at)
+        warnings += _seccomp(spec, annotations, at)
     for container, place in containers:
         if annotations:
             keys = at.child("metadata", "annotations")
-            found += annotation_warnings(container, annotations, keys, spec, in_pod=in_pod)
-        found += container_warnings(container, place)
-    found += port_warnings(containers)
+            warnings += annotation_warnings(container, annotations, keys, spec, in_pod=in_pod)
+        warnings += container_warnings(container, place)
+    warnings += port_warnings(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         field_path = path.child("terminationGracePeriodSeconds")
-        found.append(f"{field_path}: must be >= 0; negative values are invalid and will be treated as 1")
+        warnings.append(f"{field_path}: must be >= 0; negative values are invalid and will be treated as 1")
     if not spec.keys().isdisjoint(_OTHERS):
-        found += (*_neighbours(spec, path), *_addresses(spec, path))
-    return found
+        warnings += (*_neighbours(spec, path), *_addresses(spec, path))
+    return warnings
 
 
 def _scheduling(spec: ReadOnlyTree, path: Path) -> Iterator[str]:

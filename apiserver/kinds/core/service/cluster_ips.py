@@ -143,8 +143,8 @@ def check_family_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
         yield from _check_released(new, new_families, "ipFamily")
 
 
-def _check_released(spec: ReadOnlyTree, left: Sequence[Any], noun: str) -> Iterator[FieldError]:
+def _check_released(spec: ReadOnlyTree, remaining: Sequence[Any], noun: str) -> Iterator[FieldError]:
     policy = spec.get("ipFamilyPolicy")
-    if len(left) == 1 and policy != _SINGLE_STACK:
+    if len(remaining) == 1 and policy != _SINGLE_STACK:
         problem = f"must be set to '{_SINGLE_STACK}' when releasing the secondary {noun}"
         yield errors.invalid(_POLICY, policy, problem)

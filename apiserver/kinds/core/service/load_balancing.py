@@ -49,12 +49,12 @@ def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iter
         yield errors.forbidden(path, _OF_LOAD_BALANCERS)
     if ranges:
         of_old = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges", ())
-        valid_old_cidrs = {one.strip() for one in of_old}
-        for index, one in enumerate(ranges):
-            yield from check_cidr(one.strip(), path.index(index), valid_old_cidrs)
+        valid_old_cidrs = {cidr.strip() for cidr in of_old}
+        for index, cidr in enumerate(ranges):
+            yield from check_cidr(cidr.strip(), path.index(index), valid_old_cidrs)
     elif text and (old is None or meta.annotations(old).get(_RANGES_ANNOTATION) != text):
-        for one in text.split(",") if text.strip() else ():
-            yield from check_cidr(one.strip(), path)
+        for cidr in text.split(",") if text.strip() else ():
+            yield from check_cidr(cidr.strip(), path)
 
 
 # --- load balancers

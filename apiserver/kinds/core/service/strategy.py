@@ -84,13 +84,13 @@ def _with_old_node_ports(spec: Tree, old: Tree) -> list[Tree]:
 
 def _match_cluster_ips(spec: Tree, old: Tree) -> None:
     """Change clusterIPs with clusterIP, or clusterIP with clusterIPs, if only one of them changed."""
-    one, several = spec.get("clusterIP", ""), spec.get("clusterIPs", [])
-    old_one, old_several = old.get("clusterIP", ""), old.get("clusterIPs", [])
-    if old_several and not several and one == old_one:
-        spec["clusterIPs"] = old_several
-    elif one != old_one and several == old_several:
-        spec["clusterIPs"] = [one]
-        if old_one and not one:
+    cluster_ip, cluster_ips = spec.get("clusterIP", ""), spec.get("clusterIPs", [])
+    old_cluster_ip, old_cluster_ips = old.get("clusterIP", ""), old.get("clusterIPs", [])
+    if old_cluster_ips and not cluster_ips and cluster_ip == old_cluster_ip:
+        spec["clusterIPs"] = old_cluster_ips
+    elif cluster_ip != old_cluster_ip and cluster_ips == old_cluster_ips:
+        spec["clusterIPs"] = [cluster_ip]
+        if old_cluster_ip and not cluster_ip:
             del spec["clusterIPs"]
 
 

@@ -34,8 +34,8 @@ def check_access_modes(modes: Sequence[str] | None, path: Path) -> Iterator[Fiel
     """Modes that there are, and the one for a single pod alone."""
     for mode in modes or ():
         yield from one_of(*ACCESS_MODES)(mode, path)
-    known = {*(modes or ())} & {*ACCESS_MODES}
-    if READ_WRITE_ONCE_POD in known and len(known) > 1:
+    known_modes = {*(modes or ())} & {*ACCESS_MODES}
+    if READ_WRITE_ONCE_POD in known_modes and len(known_modes) > 1:
         yield errors.forbidden(path, f"may not use {READ_WRITE_ONCE_POD} with other access modes")
 
 

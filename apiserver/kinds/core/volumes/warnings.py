@@ -68,10 +68,14 @@ class _File(NamedTuple):
 
     def is_beside(self, other: "_File") -> bool:
         """Whether both can be there: neither is the other, nor in the other's folder."""
-        one, two = self.path, other.path
-        if not one or not two:
+        own_path, other_path = self.path, other.path
+        if not own_path or not other_path:
             return True
-        return one != two and not one.startswith(f"{two}/") and not two.startswith(f"{one}/")
+        return (
+            own_path != other_path
+            and not own_path.startswith(f"{other_path}/")
+            and not other_path.startswith(f"{own_path}/")
+        )
 
 
 def _overlaps(volume: ReadOnlyTree) -> Iterator[str]:

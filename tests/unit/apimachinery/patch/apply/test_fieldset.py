@@ -7,7 +7,7 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     difference,
-    has,
+    has_path,
     intersection,
     of_fields,
     of_paths,
@@ -30,9 +30,9 @@ def as_set(fields):
 def test_field_set_contains_its_paths(one):
     fields = of_paths(one)
     assert as_set(fields) == one
-    assert all(has(fields, path) for path in one)
-    assert not has(fields, ("f:no",))
-    assert not has(fields, ())
+    assert all(has_path(fields, path) for path in one)
+    assert not has_path(fields, ("f:no",))
+    assert not has_path(fields, ())
 
 
 @given(one=SETS, other=SETS)
