@@ -1,14 +1,14 @@
-"""What can go wrong with a store, by name.
+"""The errors of a store.
 
-Callers decide by class, never by text. `outcome_unknown` is whether a mutating request that failed this way may
-have been carried out all the same.
+Callers distinguish them by class, never by text. `outcome_unknown` is whether a mutating request that failed this way
+may have been executed.
 """
 
 from typing import ClassVar
 
 
 class KVError(Exception):
-    """The root of everything a store raises on purpose."""
+    """The base class of every error that a store raises on purpose."""
 
     outcome_unknown: ClassVar[bool] = False
 
@@ -36,19 +36,19 @@ class LeaseNotFound(KVError):
 
 
 class LeaseExists(KVError):
-    """A lease of that id is there already."""
+    """A lease of that id exists already."""
 
 
 class InvalidRequest(KVError):
-    """The request means nothing to etcd's model: an empty key, one key put twice in a transaction, a TTL of 0."""
+    """The request is invalid in etcd's model: an empty key, one key put twice in a transaction, a TTL of 0."""
 
 
 class TooLarge(KVError):
-    """The request is over the store's size limit, or a transaction has more operations than it takes."""
+    """The request exceeds the store's size limit, or a transaction has too many operations."""
 
 
 class NoSpace(KVError):
-    """The store's disk or quota is full: nothing was written, reads go on."""
+    """The store's disk or quota is full: nothing was written, reads continue."""
 
 
 class PermissionDenied(KVError):
@@ -60,23 +60,23 @@ class Unavailable(KVError):
 
 
 class Timeout(KVError):
-    """No answer within the deadline: the request may or may not have been carried out."""
+    """No response within the deadline: the request may or may not have been executed."""
 
     outcome_unknown = True
 
 
 class Interrupted(KVError):
-    """The connection or the disk failed under the request: it may or may not have been carried out."""
+    """The connection or the disk failed during the request: it may or may not have been executed."""
 
     outcome_unknown = True
 
 
 class Unsupported(KVError):
-    """The backend cannot do that; it refuses rather than do something similar."""
+    """The backend cannot do that, and does nothing instead."""
 
 
 class WatcherTooSlow(KVError):
-    """The watcher fell further behind than its bound; it must start again from the last revision it saw."""
+    """The watcher is further behind than its bound; it must start again from the last revision it received."""
 
     def __init__(self, pending: int, limit: int) -> None:
         super().__init__(f"watcher cut off: {pending} revisions pending, the limit is {limit}")
@@ -89,7 +89,7 @@ class Closed(KVError):
 
 
 class Corrupt(KVError):
-    """The store's files are not as they were written."""
+    """The store's files are damaged."""
 
     def __init__(self, path: str, offset: int, reason: str) -> None:
         super().__init__(f"{path}: corrupt at byte {offset}: {reason}")
@@ -99,8 +99,8 @@ class Corrupt(KVError):
 
 
 class UnsafeDirectory(KVError):
-    """Another user could change what is in the data directory."""
+    """Another user could change the content of the data directory."""
 
 
 class Locked(KVError):
-    """Another process has this data directory."""
+    """Another process uses this data directory."""

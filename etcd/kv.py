@@ -80,7 +80,7 @@ class Put(Struct, frozen=True, kw_only=True, gc=False):
     value: bytes
     lease: LeaseId = NO_LEASE
     previous: bool = False
-    """Answer with what the key held before."""
+    """Return the previous key and value."""
 
 
 class Delete(Struct, frozen=True, kw_only=True, gc=False):
@@ -93,7 +93,7 @@ Operation: TypeAlias = Range | Put | Delete
 
 
 class Target(Enum):
-    """What of a key a comparison looks at. A key that is absent has version, revisions and lease 0, and no value."""
+    """What a comparison compares. An absent key has version, revisions and lease 0, and no value."""
 
     VERSION = "VERSION"
     CREATE = "CREATE"
@@ -110,7 +110,9 @@ class Relation(Enum):
 
 
 class Compare(Struct, frozen=True, kw_only=True, gc=False):
-    """True if `key`'s target stands in the relation to the operand. A VALUE comparison with an absent key is false."""
+    """True if the relation holds between `key`'s target and the operand. A VALUE comparison with an absent key is
+    false.
+    """
 
     key: bytes
     target: Target
@@ -119,7 +121,7 @@ class Compare(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Txn(Struct, frozen=True, kw_only=True, gc=False):
-    """If every comparison holds do `then`, else `otherwise`: all of it at one revision, or nothing."""
+    """Execute `then` if every comparison holds, else `otherwise`: all of it at one revision, or nothing."""
 
     compare: Sequence[Compare] = ()
     then: Sequence[Operation] = ()
@@ -127,22 +129,24 @@ class Txn(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class WatchRequest(Struct, frozen=True, kw_only=True, gc=False):
-    """Follow one key, or [key, range_end), from `start_revision` on; HEAD means from the next change on."""
+    """Watch one key, or [key, range_end), from `start_revision` on; HEAD means from the next change on."""
 
     key: bytes
     range_end: bytes | None = None
     start_revision: Revision = HEAD
     previous: bool = False
-    """Carry what each key held before in `Event.previous`."""
+    """Add the previous key and value to each `Event.previous`."""
     progress: bool = False
-    """Deliver an empty batch now and then while nothing matches, so that the watcher learns the current revision."""
+    """Send an empty batch now and then while nothing matches, so that the watcher gets the current revision."""
 
 
 # --- answers
 
 
 class RangeResult(Struct, frozen=True, kw_only=True, gc=False):
-    """`count` is of all keys in the range, whatever the limit; `revision` is what the read saw as the store's newest."""
+    """`count` is of all keys in the range, whatever the limit; `revision` is the store's newest at the time of the
+    read.
+    """
 
     revision: Revision
     kvs: Sequence[KeyValue]
@@ -178,7 +182,7 @@ class WatchBatch(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Lease(Struct, frozen=True, kw_only=True, gc=False):
-    """`ttl` is what was granted, `remaining` what is left of it, in seconds; `keys` only if they were requested."""
+    """`ttl` is the granted time and `remaining` the remaining one, in seconds; `keys` only if they were requested."""
 
     id: LeaseId
     ttl: int
@@ -188,13 +192,13 @@ class Lease(Struct, frozen=True, kw_only=True, gc=False):
 
 class Status(Struct, frozen=True, kw_only=True, gc=False):
     backend: str
-    """For people: "memory", "durable" or "etcd"."""
+    """For messages: "memory", "durable" or "etcd"."""
     version: str
     revision: Revision
     compact_revision: Revision
     """The oldest revision that can be read; 0 if the backend does not report it."""
     size: int
-    """Bytes held, as the backend counts them."""
+    """The size of the store in bytes, as the backend measures it."""
 
 
 @runtime_checkable
@@ -210,10 +214,10 @@ class Watch(Protocol):
     async def __anext__(self) -> WatchBatch: ...
 
     async def request_progress(self) -> None:
-        """Have a progress notification delivered, at no less than the store's revision at this call."""
+        """Request a progress notification of at least the store's current revision."""
 
     def take_pending(self, most: int) -> WatchBatch | None:
-        """Return the next batch if it is there already and has at most so many events; None otherwise."""
+        """Return the next batch if it is available and has at most so many events; None otherwise."""
 
     async def close(self) -> None: ...
 
@@ -224,7 +228,7 @@ class Watch(Protocol):
 
 @runtime_checkable
 class KV(Protocol):
-    """A store. Every method may raise `mockube.etcd.errors.KVError`, and nothing else of a backend's own."""
+    """A store. Its methods raise no errors of a backend's own, only `mockube.etcd.errors.KVError`."""
 
     async def range(self, request: Range) -> RangeResult: ...
 
@@ -235,18 +239,18 @@ class KV(Protocol):
     async def txn(self, request: Txn) -> TxnResult: ...
 
     async def watch(self, request: WatchRequest) -> Watch:
-        """Start to watch; on return the start revision is fixed, so no later change can be missed."""
+        """Start a watch. Its start revision is fixed on return, so no later change can be missed."""
 
     async def compact(self, revision: Revision) -> None:
-        """Forget history before `revision`, which itself stays readable."""
+        """Drop the history before `revision`, which itself stays readable."""
 
     async def grant(self, ttl: int, lease: LeaseId = NO_LEASE) -> Lease:
-        """Grant a lease of `ttl` seconds, of a chosen id or a fresh one."""
+        """Grant a lease of `ttl` seconds, with a chosen id or a new one."""
 
     async def keep_alive(self, lease: LeaseId) -> Lease: ...
 
     async def revoke(self, lease: LeaseId) -> None:
-        """End a lease now; its keys are deleted in one revision."""
+        """Revoke a lease now; its keys are deleted in one revision."""
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease: ...
 

@@ -1,7 +1,7 @@
 """CertificateApproval, CertificateSigning and CertificateSubjectRestriction.
 
-Who approves or signs certificates of a signer must be allowed to for this signer, or for all of its
-domain, beyond being allowed to write the object.
+A user who approves or signs certificates of a signer needs a permission for this signer, or for all of its domain,
+besides the permission to write the object.
 """
 
 from cryptography import x509
@@ -36,7 +36,7 @@ def _signer(tree: Tree) -> str:
 
 
 def request_of(csr: Tree) -> x509.CertificateSigningRequest:
-    """Return the request that a CertificateSigningRequest holds, or raise ValueError."""
+    """Return the request in a CertificateSigningRequest, or raise ValueError."""
     return parse_request(csr["spec"].get("request", ""))
 
 

@@ -1,7 +1,6 @@
 """Admin access to devices in use is allowed only in namespaces with a label.
 
-It is no plugin of upstream's, whose storage of claims does it behind the plugins that mutate. So it can not be
-disabled.
+Upstream does it in the storage of claims, after the mutating plugins. So it cannot be disabled.
 """
 
 from collections.abc import Iterable

@@ -37,7 +37,7 @@ class Limit(Struct, frozen=True, kw_only=True):
     qps: int
     burst: int
     cache_size: int = DEFAULT_SIZE
-    """Of how many keys it is known how much they have sent."""
+    """The number of keys whose rates are stored."""
 
 
 class _Bucket:

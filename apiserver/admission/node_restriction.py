@@ -294,7 +294,7 @@ def _audiences(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Ite
 
 
 def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
-    """The CSI driver of a volume, be it in the pod, of a claim or of a claim that is made for it."""
+    """Return the CSI driver of a volume, which is in the pod, in a claim or in a claim that is created for it."""
     if "csi" in volume:
         return str(volume["csi"].get("driver") or "")
     name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
@@ -309,7 +309,7 @@ def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
 
 
 def _existing(backend: Backend, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
-    """Return the object as it was last seen, or raise NotFound, which names the resource as a lister does."""
+    """Return the cached object, or raise NotFound with the name of the resource as a lister has it."""
     stored = backend.find_cached(resource, namespace, name) if name else None
     if stored is None:
         raise status.not_found(GroupResource(resource.group, resource.resource.removesuffix("s")), name)

@@ -1,4 +1,4 @@
-"""OwnerReferencesPermissionEnforcement: a user who makes an object the dependent of another needs the right to."""
+"""OwnerReferencesPermissionEnforcement: a user needs a permission to make an object the dependent of another."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The total requests of a pod: of its containers together, and of its init containers one after the other."""
+"""The total requests of a pod: its containers run together, and its init containers one at a time."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias

@@ -1,7 +1,7 @@
-"""ResourceQuota: what is written is charged to the quotas of its namespace, and refused where they have not so much left.
+"""ResourceQuota: a write is charged to the quotas of its namespace, and refused if one of them is exceeded.
 
-Writes that wait for the same namespace are charged together, by one transaction over all of its quotas that holds for
-the versions that were looked at. So no number of writers, of one server or several, comes past a limit.
+Writes that wait for the same namespace are charged together, by one transaction over all of its quotas that compares
+their versions. So no number of writers, of one server or several, exceeds a limit.
 """
 
 import asyncio
@@ -37,7 +37,8 @@ QUOTAS: Final = GroupResource("", "resourcequotas")
 ATTEMPTS: Final = 20
 """How often others may write the quotas in between before a write is refused."""
 MAX_WRITTEN: Final = 100
-"""Quotas of which the last version is kept. Without it, a write that is charged too early is charged once more."""
+"""The number of quotas whose last version is kept. Without it, a write that is charged too early is charged once more.
+"""
 _WRITER: Final = User(name="system:apiserver", groups=("system:masters",))
 _SERVER: Final = "kube-apiserver"
 _UPDATES: Final[frozenset[Target]] = frozenset(

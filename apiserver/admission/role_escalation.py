@@ -1,7 +1,7 @@
-"""Nobody writes a role or a binding that grants more than they have, unless they may escalate or bind.
+"""A user who writes a role or a binding may not grant more rights than it has, unless it may escalate or bind.
 
-It is no plugin of upstream's, whose storage of these kinds does it at this place: behind the plugins that mutate, before
-validation. So it can not be disabled.
+Upstream does it in the storage of these kinds: after the mutating plugins and before validation. So it cannot be
+disabled.
 """
 
 from collections.abc import Sequence

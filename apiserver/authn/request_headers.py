@@ -16,7 +16,7 @@ Headers = Iterable[tuple[str, str]]
 
 
 class RequestHeaders(Struct, frozen=True, kw_only=True, dict=True):
-    """Names of headers, and of the proxies whose word counts; none: every one that has a certificate."""
+    """Names of headers, and the common names of trusted proxies; without names every verified certificate is accepted."""
 
     username: Sequence[str] = ()
     uid: Sequence[str] = ()
@@ -64,7 +64,7 @@ def _first_value(values_by_header: dict[str, list[str]], names: Sequence[str]) -
 
 
 class FrontProxy:
-    """Believes the headers of a request whose certificate a front proxy has shown."""
+    """Authenticates a request by its headers if its certificate is a front proxy's."""
 
     def __init__(self, headers: RequestHeaders, clock: Clock) -> None:
         self._allowed = frozenset(headers.allowed_names)

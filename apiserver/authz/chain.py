@@ -92,7 +92,7 @@ class Rules(Struct, kw_only=True):
 
 
 class PreparationNeeded(Exception):
-    """An authorizer has too much to take in before it can decide: so it is done while others are served."""
+    """An authorizer must apply too many changes before it can decide: they are applied in the background."""
 
     def __init__(self, prepare: Callable[[], Awaitable[None]], prepare_at_once: Callable[[], None]) -> None:
         super().__init__()

@@ -40,7 +40,7 @@ class Rights:
     def configure(
         self, settings: "AuthorizationSettings", remote: RemoteAuthorization
     ) -> "ConfiguredAuthorizers":
-        """Decide by a configuration instead, whose `run` follows its file."""
+        """Replace the authorizers by those of a configuration; its `run` reloads the file."""
         from mockube.apiserver.authz.configured import ConfiguredAuthorizers  # noqa: PLC0415 - few need it
 
         built_in: Mapping[str, Authorizer] = {"Node": self._node, "RBAC": self.rbac}

@@ -102,7 +102,7 @@ class WebhookAuthorizer:
         return _read_decision(status)
 
     def decide(self, attributes: Attributes, /) -> DecisionAndReason:
-        """Return the decision if it is known; raise RemoteAnswerNeeded otherwise, or AuthorizerFailed."""
+        """Return the decision if it is cached; raise RemoteAnswerNeeded otherwise, or AuthorizerFailed."""
         spec = spec_of(attributes)
         if not self._matches(spec):
             return NO_OPINION

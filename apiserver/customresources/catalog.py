@@ -51,7 +51,7 @@ class Catalog:
         self.conversions: Conversions = dict(kinds.conversions)
         self.on_change: list[Callable[[], None]] = []
         self.on_resource: list[Callable[[GroupResource], None]] = []
-        """Told which resource is served otherwise, before `on_change`."""
+        """Called with the resource that is served differently, before `on_change`."""
         for group in groups:
             for row in group.resources:
                 self._put(row)
@@ -101,10 +101,10 @@ class Catalog:
                 await worker.run(custom.preparation, custom.prepare)
 
     def add(self, customs: Sequence[Custom], *, changed_at: int = 0) -> None:
-        """Serve a custom resource in all its versions, in place of what was served of it before.
+        """Serve a custom resource in all its versions, and stop serving its former versions.
 
-        Objects that were stored until a revision, if one is given, may not be as the definition is now.
-        Nothing is served in a built-in group, whose paths all belong to the built-in resources.
+        Objects that were stored until a revision, if one is given, may not match the present definition. A definition
+        in a built-in group is not served, because all paths of the group belong to the built-in resources.
         """
         resource = customs[0].row.group_resource
         if resource.group in self._built_in_names:

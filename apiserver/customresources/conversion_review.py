@@ -43,7 +43,7 @@ class ConversionFailed(Exception):
 
 
 def review_version(versions: Sequence[str]) -> str:
-    """The first version of the review that both sides know."""
+    """The first version of the review that both sides support."""
     return next((version for version in versions if version in VERSIONS), VERSIONS[0])
 
 

@@ -175,13 +175,13 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return [*bounded, *self._rule_findings(tree, old)[0]]
 
     def rule_warnings(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[str]:
-        """Say which rules an update breaks in what it does not change: that is no error."""
+        """Return warnings of rules that an update violates in parts that it does not change; they are no errors."""
         return self._rule_findings(tree, old)[1] if self._has_rules else ()
 
     def _rule_findings(
         self, tree: Mapping[str, Any], old: Mapping[str, Any] | None
     ) -> tuple[Sequence[FieldError], Sequence[str]]:
-        """Evaluate the rules; what was found last is found again without that."""
+        """Evaluate the rules; the results of the last evaluation are cached."""
         if self._check_rules is None:
             return (), ()
         for new_tree, old_tree, findings in self._last_findings:

@@ -34,7 +34,7 @@ _REASONS: Final = {
 
 class NamesDecision(NamedTuple):
     accepted: dict[str, Any]
-    """The names accepted from now on: a name that is already in use keeps its old value."""
+    """The names accepted from now on: a name that another definition uses keeps its old value."""
     reason: str = ""
     problem: str = ""
     """Why not all are accepted."""

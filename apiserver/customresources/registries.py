@@ -141,7 +141,7 @@ class AllRules:
         return check(new, old, of_metadata=[*field_errors, *of_metadata])
 
     def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
-        """Upstream checks the finalizers of custom objects no further than to say which others may use as well."""
+        """Upstream does not check the finalizers of custom objects; it only suggests qualified names."""
         if not resource.custom:
             return self._built_in.warn_create(resource, tree)
         return _finalizer_warnings(meta.metadata(tree).get("finalizers") or ())

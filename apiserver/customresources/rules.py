@@ -1,4 +1,4 @@
-"""What the rules in CEL of a schema say of an object: each at its value, within a budget for all of them."""
+"""The CEL rules of a schema: each is evaluated at its value, within a budget for all of them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

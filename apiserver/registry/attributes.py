@@ -1,4 +1,4 @@
-"""A write as admission sees it."""
+"""A write and its attributes, as admission plugins receive it."""
 
 from enum import Enum
 from typing import Any, TypeAlias
@@ -30,7 +30,7 @@ class Reinvocation(Struct, kw_only=True):
     is_again: bool = False
     is_wanted: bool = False
     state: dict[str, Any] = {}
-    """What plugins keep between both rounds, each under a name of its own."""
+    """Data that plugins pass from the mutating to the validating round, each under a name of its own."""
 
 
 class Attributes(Struct, kw_only=True):

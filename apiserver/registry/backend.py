@@ -86,7 +86,9 @@ class Rules(Protocol):
 
 
 class Claims(Struct, frozen=True, kw_only=True):
-    """What a write takes or gives back besides its object, in the same transaction: so nothing is ever held twice."""
+    """What a write allocates or releases besides its object, in the same transaction, so that nothing is allocated
+    twice.
+    """
 
     compare: Sequence[Compare] = ()
     then: Sequence[Operation] = ()
@@ -102,7 +104,7 @@ class Claimant(Protocol):
         """Fill in what the new object is given. `old` is None at its creation, `new` at its deletion."""
 
     async def reclaim(self, backend: "Backend", namespace: str, name: str) -> Claims:
-        """Return what gives back all that a deleted object had been given that cannot be read."""
+        """Return what releases all that a deleted object had allocated and that cannot be read."""
 
 
 class Permits(Protocol):
@@ -125,7 +127,7 @@ def _allow_all(*_about: object, **_more: object) -> bool:
 
 
 class Backend(Struct, frozen=True, kw_only=True):
-    """The store and all that is known of objects."""
+    """The store, and the state of the server that concerns objects."""
 
     kv: KV
     layout: Layout
@@ -178,11 +180,11 @@ class Backend(Struct, frozen=True, kw_only=True):
         return self.conversions.get((resource.group_version, resource.name))
 
     def request(self, call: Call) -> Request:
-        """What a strategy may know of a call."""
+        """What a strategy can read of a call."""
         return Request(user=call.user, now=self.clock.now(), warn=call.warn)
 
     def may_claim(self, resource: Resource) -> bool:
-        """Whether objects of the resource may be allocated what concurrent requests want."""
+        """Whether concurrent requests may compete for what objects of the resource allocate."""
         return resource.group_resource in self.claimants
 
     async def claims(
@@ -214,7 +216,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         return cache.select(self.layout.scope(self.rows[resource], namespace)) if cache.objects else ()
 
     def resource_cache(self, resource: GroupResource) -> ResourceCache:
-        """Return what the watch cache has of a resource; found once, for admission looks at every write."""
+        """Return the resource cache of a resource; it is looked up once, because admission uses it at every write."""
         cache = self.resource_caches.get(resource)
         if cache is None:
             folder = self.layout.resource_cache(self.rows[resource])

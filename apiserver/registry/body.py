@@ -60,7 +60,7 @@ def _version(api_version: Any) -> Any:
 
 
 def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
-    """An object that upstream has no struct for: numbers of its metadata are written anew before they are read."""
+    """An object without a struct upstream: numbers in its metadata are normalized before they are read."""
     metadata = tree.get("metadata")
     numbers = metadata if isinstance(metadata, dict) else {}
     if not any(isinstance(value, float) for value in numbers.values()):

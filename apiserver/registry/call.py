@@ -1,4 +1,4 @@
-"""A request for an object or a collection, and its answer, free of any transport."""
+"""A request for an object or a collection, and its answer, independent of the transport."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -75,7 +75,7 @@ class Call(Struct, kw_only=True):
 
     @asynccontextmanager
     async def calling_out(self) -> AsyncIterator[None]:
-        """Release the memory while another server is called, which may have to send large requests here to answer."""
+        """Release the memory while another server is called, because it may have to send large requests to this one."""
         async with AsyncExitStack() as stack:
             for reservation in (self.reservation, self.body_reservation):  # the last one is reserved first
                 if reservation is not None:

@@ -21,7 +21,7 @@ from mockube.etcd.errors import KVError
 
 
 class Health(Struct, frozen=True, kw_only=True):
-    """`error` is what went wrong in the asking, `message` what was answered."""
+    """`error` is the failure of the request, `message` the content of the response."""
 
     is_good: bool
     message: str = ""
@@ -29,7 +29,7 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 Probe: TypeAlias = Callable[[str], Awaitable[Health]]
-"""Asks a component at its URL."""
+"""Requests the health of a component at its URL."""
 
 RESOURCE: Final = GroupResource("", "componentstatuses")
 URLS: Final[Mapping[str, str]] = {

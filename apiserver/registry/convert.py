@@ -100,7 +100,7 @@ def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
         # Upstream fills in defaults whenever it reads a stored object, which may have none.
         backend.rules.default(tree["apiVersion"], tree["kind"], tree)
     if call.body.media_type.startswith(APPLY):
-        # What is applied keeps null until it is valid.
+        # An applied object keeps null until it is validated.
         decoded: Tree = decode_as(backend, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
     return tree

@@ -1,6 +1,6 @@
 """Delete: at once, or marked until finalizers and kubelets are done.
 
-An object waits if it has finalizers, which the propagation policy may add, or a grace period. Otherwise it goes.
+An object waits if it has finalizers, which the propagation policy may add, or a grace period. Otherwise it is removed.
 """
 
 from datetime import datetime
@@ -229,7 +229,7 @@ def _policy(strategy: Strategy, meta: Tree, options: DeleteOptions) -> str:
 
 
 def _set_policy(meta: Tree, policy: str) -> None:
-    """The finalizer that a propagation policy stands for, in place of any other's."""
+    """Return the finalizer of a propagation policy, which replaces that of any other policy."""
     if not policy:
         return
     finalizers = [name for name in meta.get("finalizers", []) if name not in _POLICY_FINALIZERS]
@@ -250,7 +250,9 @@ async def _carry_out(
     if waits:
         marked = await marked_object(backend, call.resource, marked)
     value, revision = stored.value, stored.revision
-    if waits or meta.get("deletionTimestamp") != ending:  # what goes at once without grace is shown as it was
+    if (
+        waits or meta.get("deletionTimestamp") != ending
+    ):  # an object that is removed at once, without grace, is returned unchanged
         value = _text(call.resource, strategy, stored, marked)
     if options.dry_run:
         return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)

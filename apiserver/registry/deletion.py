@@ -1,4 +1,4 @@
-"""How a deletion is wanted: its options, from a body or a query, checked."""
+"""The options of a deletion, from a body or a query, and their validation."""
 
 from typing import Any
 

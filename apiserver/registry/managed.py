@@ -1,4 +1,4 @@
-"""Who manages which fields, kept in `metadata.managedFields` at every write."""
+"""Update `metadata.managedFields`, the managers of an object's fields, at every write."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -1,7 +1,7 @@
-"""Fields that upstream keeps as the bytes that were sent, such as the data of a ControllerRevision.
+"""Fields that upstream stores as the bytes that were sent, such as the data of a ControllerRevision.
 
-They are compared as bytes, so it matters how a client wrote them and on which way they came: a JSON body is kept as it
-is, a patch of JSON is carried out on text without blanks, and all others are written anew with their keys in order.
+They are compared as bytes, so the format of the request matters: a JSON body is stored as it is, a JSON patch is
+applied to text without blanks, and all other formats are encoded again with sorted keys.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ def sent_text(call: Call, name: str, tree: Tree) -> bytes:
         text = bytes(_MEMBERS.decode(call.body.data).get(name, b""))
     else:
         text = written.dumps(sorted_keys(rewritten(tree[name]))).encode()
-    # What admission has changed is written anew.
+    # What admission has changed is encoded again.
     return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
 
 

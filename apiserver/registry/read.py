@@ -55,7 +55,7 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
     if options.continue_token:
         return await _next_page(backend, call, options, chosen)
     revision = list_version(options.resource_version)
-    # Upstream reads what a collection is deleted of in pages of its own.
+    # Upstream reads the items of a deleted collection in pages of its own size.
     in_pages = options.limit or call.verb == "deletecollection"
     if revision and (options.match == EXACT or (in_pages and not options.match)):
         return await _page_at_revision(backend, call, options, chosen, Continuation(revision, ""))
@@ -97,7 +97,7 @@ async def _first_items(
 
 
 def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
-    """The prefix that holds all that can match."""
+    """Return the prefix of all objects that can match."""
     prefix = backend.layout.scope(call.resource, call.namespace)
     if chosen.name and (call.namespace or not call.resource.namespaced):
         return prefix + chosen.name.encode()

@@ -76,7 +76,7 @@ def followed_keys(
 def _following(
     backend: Backend, resources: Sequence[Resource], make: Callable[[ResourceCache], _Watcher]
 ) -> Iterator[Sequence[_Watcher]]:
-    """Subscribe a watcher for each resource until the end of the block; it also learns of missed changes."""
+    """Subscribe a watcher for each resource until the end of the block; it is also notified of missed changes."""
     watch_cache = backend.watch_cache
     caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
     followers = [make(cache) for cache in caches]

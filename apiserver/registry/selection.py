@@ -106,7 +106,7 @@ def _fields(resource: Resource, text: str) -> fields.Selector:
 
 
 def _unsupported_message(resource: Resource, label: str) -> str:
-    """Upstream has several messages: a kind with a conversion of labels of its own has its own."""
+    """Upstream has several messages: kinds with their own conversion of labels have their own."""
     usual = _NOT_SUPPORTED if _names_own_labels(resource) else _NOT_KNOWN
     return (resource.refused_label or usual).format(label=label, quoted=gotext.quote(label))
 

@@ -1,7 +1,7 @@
-"""Watch: what happens to the objects of a collection, from a version on, each change once and in order.
+"""Watch: the changes of the objects of a collection after a version, each once and in order.
 
-The stream is a queue between the resource cache, which never waits, and one reader. It is bounded: a client that does
-not read is cut off, and starts again from the last version seen.
+The stream is a queue between the resource cache, which never waits, and one reader. It is bounded: the watch of a
+client that does not read is ended, and the client resumes from the last version that it received.
 """
 
 import asyncio
@@ -27,7 +27,9 @@ LOG = logging.getLogger(__name__)
 BACKLOG = 16_384
 """Events that may wait for a reader."""
 BACKLOG_BYTES = 64 << 20
-"""How large the objects of those events may be, which may be kept for that reader alone; the last few are not counted."""
+"""The limit of the size of queued events' objects, which only this reader may still need; the last few events are not
+counted.
+"""
 UNCOUNTED = 64
 EVER = 1 << 63
 """Later than any revision."""
@@ -283,7 +285,7 @@ async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
 
 
 def end_watches(backend: Backend, resource: GroupResource) -> None:
-    """End the watches of a custom resource whose definition has changed or gone; as upstream, clients begin anew."""
+    """End the watches of a custom resource whose definition was changed or deleted; as upstream, clients list again."""
     prefix = backend.layout.root + f"{resource.group}/{resource.resource}/".encode()
     for follower in backend.watch_cache.resource_cache(prefix).followers():
         if isinstance(follower, Stream):

@@ -1,4 +1,4 @@
-"""Request handling, free of transport: `handler.py` lists the filters, each in a module of its own.
+"""Request handling, independent of the transport: `handler.py` lists the filters, each in a module of its own.
 
-A module belongs here if it knows requests and not sockets, which are in `http/`.
+A module belongs here if it handles requests; sockets are in `http/`.
 """

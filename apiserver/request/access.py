@@ -57,7 +57,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
 
 
 def _annotate(notes: TokenNotes, request: Request) -> None:
-    """Tell the audit log and the client of the token by which the user was known."""
+    """Add the notes of a token to the audit annotations and to the warnings of the response."""
     request.annotations.update(notes.annotations)
     request.client.head += b"".join(warning_headers(notes.warnings)).decode()
 

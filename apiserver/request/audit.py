@@ -22,7 +22,7 @@ _LAST: Final = 0xFFFFFFFFFFFF
 
 
 class AuditIds:
-    """Gives each request an id of its own: UUIDs that begin as one that was drawn, and count on."""
+    """Generates a unique id for each request: UUIDs that continue from a random one."""
 
     def __init__(self, random: Random) -> None:
         self._beginning, _, end = randomness.uid(random).rpartition("-")
@@ -33,7 +33,7 @@ class AuditIds:
 
 
 def with_audit_id(handle: Handle, config: Config) -> Handle:
-    """Name the request in its response as in the audit log: as its client does, or by an id of its own."""
+    """Set the request's id in its response: the one that the client sent, or a generated one."""
     ids = config.audit_ids
 
     def filter_(request: Request) -> Awaitable[Response]:

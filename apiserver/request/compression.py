@@ -1,7 +1,7 @@
-"""Compression of large answers: for which clients, from which size on, and in a thread, off the event loop.
+"""Compression of large responses: for which clients, from which size on, and in a thread, off the event loop.
 
-Compressing takes some milliseconds a megabyte even in the quickest way, which is the one that upstream takes too. zlib
-does it without the interpreter's lock.
+Compression takes some milliseconds a megabyte even at the fastest level, which upstream uses too. zlib releases the
+interpreter's lock.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Final
 from mockube.apiserver.request.request import ACCEPT_ENCODING, Request
 
 MIN_SIZE: Final = 128 * 1024
-"""Bytes; a smaller answer is not compressed."""
+"""The least size in bytes; a smaller response is not compressed."""
 
 
 def takes_gzip(request: Request) -> bool:

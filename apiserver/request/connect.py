@@ -1,4 +1,6 @@
-"""The subresources that lead to a kubelet or a pod: log, exec, attach, portforward and proxy. Knows no transport."""
+"""The subresources that connect to a kubelet or a pod: log, exec, attach, portforward and proxy. Independent of the
+transport.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

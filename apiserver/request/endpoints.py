@@ -57,7 +57,7 @@ class Routes(Struct, frozen=True, kw_only=True):
     built_in: Collection[str] = ()
     """The names of the groups that are no custom resources'."""
     groups: Pages = field(default_factory=dict)
-    """By API group, what answers to all paths of resources that have no row."""
+    """By API group, the page of all paths of resources that have no row."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
     """Which of a node's addresses is tried first."""
 

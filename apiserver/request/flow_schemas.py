@@ -71,7 +71,7 @@ class Flows:
         return ""
 
     def _sorted_schemas(self) -> Sequence[_Schema]:
-        """All schemas whose level is there, in the order in which they are tried."""
+        """Return the schemas with an existing level, in the order in which they are tried."""
         schemas, levels = self._caches
         uids = {meta.name(tree): meta.uid(tree) for tree in (stored.tree() for stored in levels)}
         ranked_schemas = []

@@ -1,4 +1,4 @@
-"""Requests in, responses out: the way of every request through the server, at one glance. Knows no transport."""
+"""Requests in, responses out: the path of every request through the server. Independent of the transport."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Final
@@ -21,7 +21,7 @@ _NO: Final = ("0", "false")
 
 
 def with_panic_recovery(handle: Handle, _config: Config | None = None) -> Handle:
-    """Return an error as the response that it stands for; an unexpected one is logged as well."""
+    """Return an error as its response; an unexpected error is also logged."""
 
     async def filter_(request: Request) -> Response:
         try:

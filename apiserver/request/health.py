@@ -14,7 +14,7 @@ from mockube.apiserver.supervision import TASKS, check_name, is_restarted
 from mockube.etcd.errors import KVError
 
 Check: TypeAlias = Callable[[], Awaitable[str]]
-"""Answers what is wrong, or "" if all is well."""
+"""Returns what is wrong, or "" if nothing is."""
 Page: TypeAlias = Callable[[Request], Awaitable[Response]]
 Pages: TypeAlias = Mapping[str, Page]
 """By exact path, without a slash at its end."""

@@ -49,7 +49,7 @@ def with_allowed_hosts(handle: Handle, config: Config) -> Handle:
 
 
 class Hosts:
-    """`own` are the server's: names, addresses, and patterns such as *.example.com, which stand for one label."""
+    """`own` are the server's: names, addresses, and patterns such as *.example.com, in which `*` is one label."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self.replace(own)

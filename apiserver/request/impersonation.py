@@ -283,7 +283,7 @@ _CORE: Final = frozenset({"users", "groups", "serviceaccounts"})
 
 
 def _node_name(username: str) -> str:
-    """Return the node that a user's name stands for; "" if it is another user."""
+    """Return the name of the node that a user is; "" if it is another user."""
     name = username.removeprefix(_NODE) if username.startswith(_NODE) else ""
     return "" if names.check_dns1123_subdomain(name) else name
 

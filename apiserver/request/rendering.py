@@ -31,10 +31,10 @@ Report = Callable[[Stored, Exception], None]
 
 
 class Renderer:
-    """Knows the time, for tables show ages.
+    """Renders answers. It has the clock, because tables show ages.
 
     A stored object may have fields of other types than its kind's, if another program wrote it. Such an object is
-    reported, and left out of a list with a warning.
+    reported, and omitted from a list with a warning.
     """
 
     def __init__(

@@ -139,13 +139,13 @@ class Request:
         self.version = version
         """Of HTTP."""
         self.audit_id = ""
-        """By which the audit log and the response know it."""
+        """The id of the request in the audit log and in the response."""
         self.info = NO_INFO
         self.query: Mapping[str, Sequence[str]] = NO_QUERY
         self.resource: Resource | None = None
         """None for a path that is no resource's."""
         self.authenticated = NOBODY
-        """Whose credentials were sent."""
+        """The user whose credentials were sent."""
         self.user: User = NOBODY
         """The user of the request: authenticated, or impersonated."""
         self.impersonated: Impersonated | None = None

@@ -94,7 +94,7 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
 
 
 def refusal(error: ApiError, request: "Request") -> Response:
-    """Return the error of a filter, whose type a browser must not guess."""
+    """Return the error of a filter, with a header that forbids browsers to guess its type."""
     response = error_response(error, request)
     response.headers = _NOT_SNIFFED
     return response

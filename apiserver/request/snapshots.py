@@ -63,7 +63,7 @@ async def _hand_out(request: Request, backend: Backend) -> Response:
     sink = request.client.stream(response)
     pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
     async with aclosing(pieces):
-        first = await anext(pieces)  # what is refused is refused before the answer begins
+        first = await anext(pieces)  # refuse before the response begins
         await sink.begin()
         await sink.write([first])
         await _write_rest(request, sink, pieces)

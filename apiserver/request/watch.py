@@ -56,7 +56,7 @@ class Watching:
             stream.end(None)
 
     def expire_all(self) -> None:
-        """Have every client list anew: it may have missed what happened."""
+        """End all watches, so that every client lists again: it may have missed changes."""
         for stream in self._streams:
             stream.end(Expired("The resourceVersion for the provided watch is too old."))
 

@@ -1,5 +1,5 @@
 """Objects over keys and revisions.
 
-A module belongs here if it converts objects to values of `mockube.etcd.kv`, or caches the store's content. It knows
-keys, revisions and encoded objects; it knows no verb, no user and no HTTP.
+A module belongs here if it converts objects to values of `mockube.etcd.kv`, or caches the store's content. It handles
+keys, revisions and encoded objects, and is independent of verbs, users and HTTP.
 """

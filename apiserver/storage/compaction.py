@@ -1,9 +1,9 @@
 """Compact the store's history, and expire objects such as Events by leases.
 
-Everything older than one to two intervals is compacted. Of several servers over one store one does it each time, as
-kube-apiserver has it: the version of the key `compact_rev_key` counts the compactions, and the server that raises the
-count compacts. So servers of both kinds can share a store. One lease serves many objects, since a lease of its own for
-each would cost the store more than the object does.
+Everything older than one to two intervals is compacted. Of several servers over one store one does it each time, as in
+kube-apiserver: the version of the key `compact_rev_key` counts the compactions, and the server that increases the
+count compacts. So servers of both kinds can share a store. One lease is shared by many objects, because a lease for
+each object would cost the store more than the object.
 """
 
 import logging
@@ -57,7 +57,7 @@ class Compactor:
         self._clock = clock
         self._interval = interval
         self._turns = 0
-        """The number of compactions, of any server, that this one has seen."""
+        """The number of compactions, of any server, that this server has observed."""
         self._revision = 0
         """The store's newest at the last turn."""
 

@@ -1,8 +1,8 @@
-"""Whether the watch cache shows what the store holds: looked at now and then, for a watch cache that is wrong stays so unnoticed.
+"""A periodic comparison of the watch cache with the store, because a wrong watch cache is not noticed otherwise.
 
-Each resource cache is compared with its range of the store, a slice of keys at a time, each at the revision that the slice was
-read at; no value is read, and others have their turn between slices. A difference is a fault of this server or of the
-store: it is logged with its keys and counted, and everything is listed anew.
+Each resource cache is compared with its range of the store, a slice of keys at a time, each at the revision at which
+the slice was read; no value is read, and other tasks run between slices. A difference is a bug of this server or of
+the store: it is logged with its keys and counted, and everything is listed again.
 """
 
 import logging
@@ -104,7 +104,7 @@ def _differences(
     """Return the keys of an interval whose cached objects differ from the store's at a revision."""
     try:
         later = {change.after.key for change in resource_cache.since(revision, resource_cache.prefix)}
-    except TooOld:  # everything was listed anew since then
+    except TooOld:  # everything was listed again meanwhile
         return ()
     unread = {kv.key for kv in kvs if passed_over.get(kv.key) == kv.mod_revision}
     store_versions = {(kv.key, kv.mod_revision) for kv in kvs}

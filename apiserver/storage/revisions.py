@@ -1,7 +1,7 @@
-"""The revision at which a new store begins: higher than all revisions of an earlier store at the same address.
+"""The first revision of a new store: higher than all revisions of an earlier store at the same address.
 
-Clients keep the resourceVersion that they saw last and resume their watches from it. A new store that counted from 1
-would accept such a watch as one for the future, and send nothing. A higher first revision makes it return 410, and the client lists.
+Clients keep the last resourceVersion and resume their watches from it. A new store that started at 1 would accept such
+a watch as one in the future, and send nothing. With a higher first revision it returns 410, and the client lists.
 """
 
 from datetime import UTC, datetime, timedelta

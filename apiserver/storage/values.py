@@ -78,9 +78,9 @@ def _tree(value: bytes) -> Tree:
 
 
 class TrustedValues:
-    """Values that this process has written, and that a watch has not brought back yet: they need not be read.
+    """Values that this process has written and that its watch has not received yet: they need not be decoded.
 
-    To compare one costs much less than to read it: an etcd gives back another object.
+    A comparison costs much less than decoding: an etcd returns another object.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class TrustedValues:
         self._size = size
 
     def discard(self, key: bytes, value: bytes) -> None:
-        """Forget a value that a watch has brought back, and those before it: they were never written."""
+        """Remove a value that the watch has received, and the values before it, which were not written."""
         values = self._values.get(key, ())
         if value not in values:
             return
@@ -156,7 +156,7 @@ class UnreadableObjects:
         self._revisions.pop(key, None)
 
     def clear(self) -> None:
-        """Everything is about to be read anew."""
+        """Prepare for a list of everything."""
         self._revisions.clear()
 
     def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:

@@ -51,13 +51,13 @@ class WatchCache:
         self.unreadable = UnreadableObjects()
         self._trusted = TrustedValues()
         self._kinds: dict[bytes, tuple[bytes, ...]] = {}
-        """The start of the text of every object in a folder, where it is known."""
+        """The start of the text of every object in a folder, for folders in which it is constant."""
         self._as_stored: set[bytes] = set()
-        """The folders whose objects are shown in the version that they are stored in, which a webhook converts."""
+        """The folders whose objects are returned in the version in which they are stored, which a webhook converts."""
         self._is_outdated = False
         """Values were found unreadable that may be readable now."""
         self._to_read_again: dict[bytes, bytes] = {}
-        """Keys of objects whose stored version may not be known any more, with their folders."""
+        """Keys of objects whose stored version may not exist any more, with their folders."""
         self._in_step = clock.monotonic()
         """When the store was last seen to be at no later revision."""
 
@@ -95,9 +95,9 @@ class WatchCache:
                 resource_cache.replace(Stored(stored.key, text, stored.revision, is_outdated=True))
 
     async def reconsider(self) -> None:
-        """List everything anew if values that could not be read may be readable by what is expected now.
+        """List everything again if values that could not be read may be readable by the present definitions.
 
-        Objects that are shown as another version than they are stored in are read again, each by itself, if necessary.
+        If necessary, objects that are returned in another version than they are stored in are read again one by one.
         """
         if self._is_outdated:
             self._is_outdated = False
@@ -142,7 +142,7 @@ class WatchCache:
         return stored if stored is not None and stored.revision == revision else None
 
     def report_malformed(self, stored: Stored, error: Exception) -> None:
-        """Count and log an object whose metadata can be read, but not all of it."""
+        """Count and log an object of which only the metadata can be read."""
         self.unreadable.report(self._folder(stored.key), stored.key, stored.revision, error)
 
     def resource_caches(self) -> Sequence[ResourceCache]:
@@ -165,7 +165,7 @@ class WatchCache:
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def rebuild(self) -> None:
-        """List everything anew, as what is shown is not true; until then it is still shown."""
+        """List everything again, because the cache is wrong; until then it is still used."""
         if self._watch is not None:
             await self._watch.close()
 
@@ -199,7 +199,7 @@ class WatchCache:
         return self.revision
 
     async def deliver(self) -> None:
-        """Let watches send what was just written; a client then reads of its write there before the answer."""
+        """Let watches send the last write, so that a client receives its event before the response."""
         if await self._take_pending():
             await yield_to_loop()
 
@@ -298,9 +298,9 @@ class WatchCache:
         self._advance(batch.revision)
 
     async def _take_in_turns(self, batch: WatchBatch) -> None:
-        """Take in a batch as large as a restored snapshot, in slices; `revision` rises at the end of it.
+        """Apply a batch as large as a restored snapshot in slices; `revision` rises after the last one.
 
-        If it does not come to its end, readers wait until everything was listed anew.
+        If it fails, readers wait until everything was listed again.
         """
         self._consistent.clear()
         for events in batches(batch.events, _event_bytes, count=SLICE, max_bytes=SLICE_BYTES):
@@ -334,7 +334,7 @@ class WatchCache:
         return Change(ChangeKind.DELETED, before.at(kv.mod_revision), before, now)
 
     def _find_unchanged(self, folder: bytes, kv: KeyValue) -> Stored | None:
-        """The object in a value that was read before, with all that was made of it: a list anew mostly brings the same."""
+        """Return the object of a value that was read before, with its cached parts: most values are the same."""
         resource_cache = self._resource_caches.get(folder)
         cached = None if resource_cache is None else resource_cache.get(kv.key)
         if cached is None or cached.revision != kv.mod_revision or cached.value != kv.value:

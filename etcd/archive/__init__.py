@@ -1,1 +1,4 @@
-"""A store in one file that can be carried elsewhere. A module belongs here if it knows the file's format, writes it or reads it."""
+"""A store in one file.
+
+A module belongs here if it defines the file's format, writes it or reads it.
+"""

@@ -25,25 +25,25 @@ VERSION: Final = 1
 
 
 class Unreadable(Exception):
-    """A line is not as this format has it; the message has the reason."""
+    """A line does not have this format; the message has the reason."""
 
 
 class Opening(Struct, frozen=True, kw_only=True):
     format: str
     version: int
     prefix: str
-    """What all keys begin with."""
+    """The prefix of all keys."""
     revision: int
-    """Of the store when it was read."""
+    """The store's revision when it was read."""
     taken_at: str = msgspec.field(name="taken")
-    """When the store was read, for people."""
+    """When the store was read, for information only."""
 
 
 class Entry(Struct, frozen=True, kw_only=True, gc=False):
     key: bytes
     value: bytes
     ttl: int = 0
-    """Seconds after which the key ends by itself; 0: never."""
+    """Seconds until the key expires; 0: never."""
 
 
 class Closing(Struct, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ def _value(value: bytes) -> Mapping[str, Raw | str]:
 
 
 def _is_one_line_object(value: bytes) -> bool:
-    """Whether the value, put into a line as it stands, is what a reader of JSON finds there."""
+    """Return whether a value can be part of a JSON line without a change."""
     if value[:1] != b"{" or value[-1:] != b"}" or b"\n" in value:
         return False
     try:
@@ -146,7 +146,7 @@ _FOLDER = b"mockube-restoring"
 
 
 class HalfRestored(KVError):
-    """A restoration of the store has begun and has not ended."""
+    """A restoration of the store was begun and not completed."""
 
     def __init__(self, source: str) -> None:
         super().__init__(
@@ -155,7 +155,7 @@ class HalfRestored(KVError):
 
 
 def mark_of(root: bytes) -> bytes:
-    """The key that is there as long as the keys below `root` are being restored; its value names the source."""
+    """Return the key that exists while the keys below `root` are being restored; its value names the source."""
     return _FOLDER + root
 
 

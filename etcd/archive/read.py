@@ -1,4 +1,4 @@
-"""Read a store's file: all of it is looked at before any of it is used."""
+"""Read a store's file. All of it is checked before any of it is used."""
 
 import gzip
 import hashlib
@@ -14,26 +14,26 @@ from mockube.etcd.embedded.admit import Limits
 from mockube.etcd.embedded.leases import MAX_TTL
 
 MAX_LINE_BYTES: Final = 1 << 24
-"""Bytes of a line: far more than any store takes for a key and its value. What has more is no such file."""
+"""The limit of a line in bytes, far above the largest key and value of any store."""
 
 
 MAX_BYTES: Final = 1 << 34
-"""Of all lines: so a small file cannot fill a machine."""
+"""The limit of all lines in bytes: a small compressed file cannot fill the memory."""
 MAX_ENTRY: Final = Limits().request_bytes
 MAX_REVISION: Final = 1 << 62
-"""Far from the end of the numbers that etcd counts with."""
+"""Far below the largest revision of etcd."""
 
 
 class BadArchive(Exception):
-    """The file is not as it was written, or is another kind of file. The message names it."""
+    """The file is damaged, or is another kind of file. The message has its name."""
 
 
 class Archive(Struct, frozen=True, kw_only=True):
-    """A file that is whole."""
+    """A complete file."""
 
     file: BinaryIO
     name: str
-    """How people know the file."""
+    """The name of the file in messages."""
     opening: Opening
     count: int
 
@@ -42,7 +42,7 @@ class Archive(Struct, frozen=True, kw_only=True):
         return self.opening.prefix.encode()
 
     def entries(self) -> Iterator[Entry]:
-        """From the first to the last, read anew at each call."""
+        """Yield all entries, read from the file again at each call."""
         with _name_errors(self.name), _lines(self.file) as lines:
             next(lines)
             for line in lines:
@@ -52,13 +52,13 @@ class Archive(Struct, frozen=True, kw_only=True):
 
 
 Look = Callable[[Entry, bytes], None]
-"""Given an entry and the prefix of all keys; raises `Unreadable` to refuse the archive."""
+"""A function of an entry and the prefix of all keys that raises `Unreadable` to refuse the archive."""
 
 
 def check(file: BinaryIO, name: str, look: Look | None = None) -> Archive:
-    """The archive in a file that can be read more than once; `BadArchive` unless every byte is as it was written.
+    """Return the archive in a seekable file; raise `BadArchive` if it is damaged.
 
-    A caller that restricts values refuses others by `look`.
+    `look` may refuse values that the caller does not accept.
     """
     with _name_errors(name), _lines(file) as lines:
         return _check(file, name, lines, look)
@@ -96,7 +96,7 @@ def _check_opening(opening: Opening) -> None:
 
 
 def _check_entry(entry: Entry) -> None:
-    """Refuse what no store takes."""
+    """Refuse entries that no store accepts."""
     key = entry.key.decode(errors="replace")
     if len(entry.key) + len(entry.value) > MAX_ENTRY:
         raise Unreadable(f"cannot be restored: {key} and its value have more than {MAX_ENTRY} bytes")
@@ -113,7 +113,7 @@ def _lines(file: BinaryIO) -> Iterator[Iterator[bytes]]:
 
 @contextmanager
 def _name_errors(name: str) -> Iterator[None]:
-    """Errors contain the name of the file."""
+    """Add the name of the file to errors."""
     try:
         yield
     except gzip.BadGzipFile as error:

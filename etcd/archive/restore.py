@@ -1,11 +1,10 @@
-"""Put what a file holds into a store, instead of what is there.
+"""Restore a store from a file.
 
-An embedded store takes all of it in one revision, so a half is never visible. An etcd needs many
-transactions: a marker exists while they are in progress, and a marker found later means that they were interrupted.
+An embedded store is restored in one revision, so a half is never visible. An etcd needs many transactions: a marker
+exists while they are in progress, and a marker found later means that they were interrupted.
 
-What is restored is a change like any other: every key that is put gets a new revision, higher than any that was
-returned before, and a watch that resumes from an old one receives all changes. What is the same already is not put
-again where all is done at once.
+A restored key is changed like any other: it gets a new revision, higher than any earlier one, and a watch that resumes
+from an old revision receives all changes. In an embedded store a key that has its value already is not put again.
 """
 
 import asyncio
@@ -22,15 +21,15 @@ from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
 
 KEYS_OF_A_LEASE: Final = 1_000
-"""As upstream shares leases: one that ends deletes all of its keys in one revision."""
+"""As upstream shares leases: the end of a lease deletes all of its keys in one revision."""
 OPERATIONS: Final = 100
-"""Of one transaction; etcd takes 128 at most."""
+"""The size of one transaction; etcd accepts 128 operations at most."""
 BYTES: Final = 1 << 20
-"""Of keys and values in one transaction; etcd takes half as much again."""
+"""The limit of keys and values in one transaction; etcd accepts half as much again."""
 
 
 class NotEmpty(Exception):
-    """There are keys in the store that would be lost."""
+    """The store has keys that would be lost."""
 
     def __init__(self, count: int) -> None:
         super().__init__(f"the store holds {count} objects, which would be lost")
@@ -38,18 +37,18 @@ class NotEmpty(Exception):
 
 
 class RestoreTarget(Struct, frozen=True, kw_only=True):
-    """Where in a store the keys go."""
+    """The place in a store that is restored."""
 
     root: bytes
-    """What they begin with there, whatever it was where they come from."""
+    """The prefix of the keys there, which may differ from the prefix in the file."""
     spared: Sequence[bytes] = ()
-    """Folders below it that are left as they are: nothing is put there and nothing deleted."""
+    """Prefixes below it that are left as they are: nothing is put there and nothing deleted."""
 
     def of(self, archive: Archive, entry: Entry) -> bytes:
         return self.root + entry.key.removeprefix(archive.root)
 
     def intervals(self) -> Iterator[tuple[bytes, bytes]]:
-        """Of the keys that are not spared."""
+        """Return the intervals of keys that are replaced."""
         start = self.root
         for folder in sorted(self.root + folder for folder in self.spared):
             yield start, folder
@@ -106,7 +105,7 @@ async def _puts(
 
 
 async def _batches(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
-    """As many in one as a transaction takes."""
+    """Yield batches that fit into one transaction."""
     portion: list[Put] = []
     size = 0
     async for put in puts:
@@ -121,12 +120,12 @@ async def _batches(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
 
 
 class _Leases:
-    """Leases for what ends by itself: one for many keys that last equally long. Their time begins with the restoring."""
+    """The leases of keys that expire: one for many keys with the same TTL. Their time begins with the restoration."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
         self._open: dict[int, tuple[LeaseId, int]] = {}
-        """The lease for the next key that lasts so long, and how many more it may hold."""
+        """Return the lease for the next key with this TTL, and how many more keys it may have."""
 
     async def of(self, ttl: int) -> LeaseId:
         if not ttl:

@@ -1,4 +1,6 @@
-"""Write a store down as it was at one revision, while it goes on: page after page, so that nothing is held twice."""
+"""Write the content of a store at one revision while the store runs: page by page, so that it is not copied as a
+whole.
+"""
 
 import asyncio
 import hashlib
@@ -11,13 +13,13 @@ from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, RangeResult, prefix_end
 
 PAGE: Final = 2_000
-"""Keys read at a time."""
+"""The number of keys read at a time."""
 LEVEL: Final = 3
-"""Of compression: four fifths of what the highest saves, in a fifth of its time."""
+"""The level of compression: four fifths of the effect of the highest, in a fifth of its time."""
 ENDED: Final = 1
-"""Second that is left to what is under a lease that has ended since."""
+"""The TTL in seconds of a key whose lease has ended meanwhile."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
-"""Tells zlib to write gzip's header, without a time, and its checksum."""
+"""Makes zlib write gzip's header, without a time, and its checksum."""
 
 
 async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes, None]:
@@ -40,7 +42,7 @@ async def _page_after(kv: KV, key: bytes, root: bytes, revision: int) -> RangeRe
 
 
 class _Ttls:
-    """How long keys under leases last, as it was granted: what is restored has all its time, as after a restart."""
+    """Return the TTLs of leases as they were granted: restored keys get the full time, as after a restart."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv

@@ -1,7 +1,6 @@
-"""What a request must be before it is looked at: etcd's own checks, with its limits as defaults.
+"""The checks of a request before it is executed: etcd's own, with its limits as defaults.
 
-Nothing here reads the store. A request that passes can fail for what the store holds (a lease, a revision), but not
-for what it is.
+They do not read the store. A valid request can still fail because of the store's state (a lease, a revision).
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from mockube.etcd.kv import Delete, Operation, Put, Target, Txn
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """etcd's own, which Kubernetes is built to live within."""
+    """etcd's own limits, which Kubernetes is built for."""
 
     request_bytes: int = 1536 * 1024
     operations: int = 128
@@ -51,7 +50,7 @@ def check_size(size: int, limits: Limits) -> None:
 
 
 def _check_no_overlap(operations: Sequence[Operation]) -> None:
-    """A key may change once in a revision: put once, and not both put and deleted."""
+    """Refuse a request that changes a key twice: each revision may put or delete a key once."""
     puts = [operation.key for operation in operations if type(operation) is Put]
     if len(set(puts)) < len(puts):
         raise InvalidRequest("duplicate key in transaction: a key is put twice")

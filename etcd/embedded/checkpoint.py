@@ -1,8 +1,8 @@
-"""Checkpoints: when a snapshot pays, how it is taken while the store goes on, and what it makes superfluous.
+"""Checkpoints: when a snapshot is taken, how it is written while the store runs, and which files it replaces.
 
-Compaction drops history in memory at once; on disk it is dropped here, a whole segment at a time. A snapshot is
-taken once the log that it frees is as long as the snapshot before it, so at most every second byte written to the
-disk is a snapshot's.
+Compaction drops history in memory at once; on disk it is dropped here, a whole segment at a time. A snapshot is taken
+once the log that it replaces is as long as the last snapshot, so at most half of the bytes written to the disk are
+snapshots.
 """
 
 import logging
@@ -18,7 +18,7 @@ from mockube.etcd.kv import KeyValue
 
 CHUNK_BYTES = 1024 * 1024
 CHUNK_KEYS = 2048
-"""A record of a snapshot is made in one go, so it is kept to a few milliseconds' work."""
+"""A record of a snapshot is encoded without a pause, so its size is limited to a few milliseconds of work."""
 
 _logger = logging.getLogger(__name__)
 
@@ -34,7 +34,9 @@ class Checkpoints:
         self._thread = DiskThread("snapshot")
 
     async def take(self, core: Mvcc, commits: GroupCommit) -> None:
-        """Take a snapshot at the compact revision, if it pays. Until that is done nothing may be swept."""
+        """Take a snapshot at the compact revision if it frees enough of the log. Until it is written nothing may be
+        swept.
+        """
         revision = core.compact_revision
         segment = await commits.thread.call(self._log.first_needed, revision)
         if not await commits.thread.call(self._is_worthwhile, segment):
@@ -46,7 +48,7 @@ class Checkpoints:
             await self._thread.call(remove_segments_before, self._path, older.first_segment)
 
     async def close(self) -> None:
-        """Return when nothing is being written any more; a snapshot that was cancelled leaves no trace."""
+        """Return when nothing is being written; a cancelled snapshot leaves no file."""
         await self._thread.close()
 
     def _is_worthwhile(self, segment: int) -> bool:
@@ -71,7 +73,7 @@ class Checkpoints:
 
 
 def chunks(kvs: Iterable[KeyValue]) -> Iterator[list[KeyValue]]:
-    """Cut a walk through the keys into pieces for one record each."""
+    """Split an iteration over the keys into batches, one for each record."""
     chunk: list[KeyValue] = []
     size = 0
     for kv in kvs:

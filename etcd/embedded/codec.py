@@ -1,7 +1,7 @@
-"""The contents of the log and of snapshots as bytes: msgpack arrays, each with the number of its type.
+"""The contents of the log and of snapshots as bytes: msgpack arrays that begin with the number of their type.
 
-The log holds the result of each request, not the request: a replay decides nothing. New fields may be added
-at the end of a record, with a default; a change of meaning needs a new number here or a new format of the file.
+The log contains the result of each request, not the request, so that a replay only applies results. New fields may be
+added at the end of a record, with a default; a change of meaning needs a new number here or a new format of the file.
 """
 
 from collections.abc import Sequence
@@ -53,17 +53,17 @@ def _changes(events: Sequence[Event]) -> Sequence[Change]:
 
 
 def encode_changes(events: Sequence[Event]) -> Sequence[bytes]:
-    """Each change by itself, for `join_commit`."""
+    """Return each change as its own payload, for `join_commit`."""
     return list(map(_encoder.encode, _changes(events)))
 
 
 def join_commit(revision: Revision, changes: Sequence[bytes]) -> bytes:
-    """What `encode(commit(...))` makes of these changes: an array of the tag, the revision and an array of them."""
+    """Return what `encode(commit(...))` returns for these changes: an array of the tag, the revision and the changes."""
     return b"\x93\x01" + _encoder.encode(revision) + join(changes)
 
 
 def join(entries: Sequence[bytes]) -> bytes:
-    """One payload of entries that were encoded one by one: an array of them, as msgpack writes it."""
+    """Return one payload of entries that were encoded separately: an array of them, as msgpack writes it."""
     return b"\xdd" + len(entries).to_bytes(4, "big") + b"".join(entries)
 
 

@@ -1,9 +1,9 @@
 """A data directory: its lock, and its files when it is opened.
 
-LOCK                         held by the process that has the directory open
+LOCK                         held by the process that has opened the directory
 00000001.log …               the log's segments
 0000000000000042.snapshot    everything that existed at a revision
-*.tmp                        what a crash left unfinished; removed
+*.tmp                        unfinished files of a crashed process; removed
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ from mockube.etcd.kv import Revision
 
 
 class DataDirectory(Struct, frozen=True, kw_only=True):
-    """An open data directory, and what it held."""
+    """An open data directory and the state that was recovered from it."""
 
     path: Path
     disk: Disk
@@ -32,7 +32,7 @@ class DataDirectory(Struct, frozen=True, kw_only=True):
 
 
 def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirectory:
-    """Take a directory, made if it is not there, and recover what it holds; Locked or Corrupt if that cannot be."""
+    """Lock a directory, which is created if it does not exist, and recover its state; raise Locked or Corrupt."""
     lock = take_directory(path)
     try:
         remove_unfinished(path)
@@ -50,12 +50,12 @@ def open_directory(path: Path, disk: Disk, *, segment_bytes: int) -> DataDirecto
 
 
 def is_new(path: Path) -> bool:
-    """Whether no store has been begun there."""
+    """Return whether the directory contains no store."""
     return not path.is_dir() or not (segment_paths(path) or snapshot_paths(path))
 
 
 def begin_after(path: Path, revision: Revision, disk: Disk) -> None:
-    """Begin a store in a new directory that counts on from a revision, as one does that forgot all before it."""
+    """Create a store without keys in a new directory; its revisions continue after the given one."""
     lock = take_directory(path)
     try:
         assert is_new(path), "its revisions are known to clients already"

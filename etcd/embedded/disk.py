@@ -1,7 +1,7 @@
-"""Files as the log and the snapshots use them, with the system's refusals translated.
+"""Files as the log and the snapshots use them; errors of the system become errors of the store.
 
-Everything that changes a file goes through a `Disk`: whether fsync is called is decided in one place, and a test
-breaks the disk in one place. Knows no format.
+Every change of a file is made by a `Disk`: it decides whether fsync is called, and a test replaces it to break the
+disk. It is independent of file formats.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from mockube.etcd.errors import Interrupted, KVError, NoSpace, Unavailable
 UNFINISHED = ".tmp"
 
 _sync_content = getattr(os, "fdatasync", os.fsync)
-"""The file and its length, but not its times, where the system makes that difference."""
+"""`fdatasync` syncs the content and the length of a file, but not its times; other systems have `fsync` only."""
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 @contextmanager
 def naming_file(path: Path) -> Iterator[None]:
-    """Raise the system's errors as the store's, saying which file they are about."""
+    """Raise the system's errors as the store's, with the name of the file."""
     try:
         yield
     except OSError as error:
@@ -33,7 +33,7 @@ def naming_file(path: Path) -> Iterator[None]:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove what a crash left half made."""
+    """Remove the unfinished files of a crashed process."""
     with naming_file(directory):
         for path in directory.glob("*" + UNFINISHED):
             path.unlink()
@@ -46,7 +46,7 @@ def store_error(error: OSError, path: Path) -> KVError:
 
 @contextmanager
 def _syncing(path: Path) -> Iterator[None]:
-    """A failed fsync is a case of its own: it is unknown what it left on the disk, and a second try would not show it."""
+    """After a failed fsync the content of the disk is unknown, and a second fsync would not report it."""
     try:
         yield
     except OSError as error:
@@ -54,7 +54,7 @@ def _syncing(path: Path) -> Iterator[None]:
 
 
 class Disk:
-    """The calls that change a disk. With `fsync=False` nothing is ever forced down to it."""
+    """The calls that change a disk. With `fsync=False` nothing is synced."""
 
     def __init__(self, *, fsync: bool = True) -> None:
         self.fsync = fsync
@@ -70,7 +70,7 @@ class Disk:
         os.ftruncate(fd, size)
 
     def sync_directory(self, directory: Path) -> None:
-        """Make the names in a directory as durable as the files behind them."""
+        """Sync a directory, so that the names in it are as durable as the files."""
         if not self.fsync:
             return
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -81,7 +81,7 @@ class Disk:
 
 
 class File:
-    """An open file, written at offsets that the caller keeps count of."""
+    """An open file. The caller keeps the offsets at which it writes."""
 
     def __init__(self, disk: Disk, path: Path, flags: int = 0) -> None:
         self.path = path
@@ -98,7 +98,7 @@ class File:
                 offset += written
 
     def sync(self) -> None:
-        """Return when everything written is on the disk; if that fails, it is unknown how much of it is."""
+        """Return when everything written is on the disk. After a failure it is unknown how much of it is."""
         with _syncing(self.path):
             self._disk.sync(self._fd)
 
@@ -111,14 +111,14 @@ class File:
             self._disk.cut(self._fd, size)
 
     def close(self) -> None:
-        """Close it, if that has not been done."""
+        """Close the file, unless it is closed."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
 
 
 class NewFile(File):
-    """A file in the making. It is known by its name only when it is whole and durable."""
+    """A file that is being written. It gets its name only when it is complete and durable."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
         self._name = path
@@ -129,7 +129,7 @@ class NewFile(File):
         super().__init__(disk, unfinished, os.O_CREAT | os.O_EXCL)
 
     def publish(self) -> None:
-        """Make it durable and give it its name."""
+        """Sync the file and give it its name."""
         self.sync()
         with naming_file(self._name):
             self.path.replace(self._name)
@@ -138,7 +138,7 @@ class NewFile(File):
             self._disk.sync_directory(self.path.parent)
 
     def discard(self) -> None:
-        """Close it, and remove it unless it was published."""
+        """Close the file, and remove it unless it was published."""
         self.close()
         if self.path != self._name:
             with naming_file(self.path):
@@ -154,14 +154,14 @@ class DiskThread:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call in the thread and wait for the answer. A caller that is cancelled does not stop what has begun."""
+        """Call the function in the thread and wait for its result. Cancelling the caller does not stop the call."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, lambda: function(*args, **kwargs))
 
     def call_later(self, function: Callable[[], None]) -> None:
-        """Call in the thread after everything before it, without waiting."""
+        """Call the function in the thread after all earlier calls, without waiting."""
         self._executor.submit(function)
 
     async def close(self) -> None:
-        """Return when everything that was called is done."""
+        """Return when all earlier calls are done."""
         await asyncio.to_thread(self._executor.shutdown)

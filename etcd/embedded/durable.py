@@ -1,10 +1,11 @@
-"""The embedded store on a disk: nothing is acknowledged before it is durable, and a restart finds all that was acknowledged.
+"""The embedded store on a disk: a write is acknowledged when it is durable, and a restart recovers all acknowledged
+writes.
 
-The state machine runs ahead of the disk. A change is applied at once, so that the next can build on it; its answer
-waits for the fsync that it shares with everything of its time. Reads and watches see the newest durable revision,
-which holds all that was ever answered, and so need not wait. If the log cannot be written, what is not durable is
-undone and its callers get an error; reads go on, and later writes are tried again. If fsync itself fails, it is unknown
-what the disk holds: the store takes no more writes until it is started again.
+The state machine is ahead of the disk. A change is applied at once, so that the next one can build on it; its response
+waits for an fsync, which it shares with all changes recorded meanwhile. Reads and watches see the newest durable
+revision, which includes everything that was acknowledged, so they do not wait. If the log cannot be written, the
+changes that are not durable are undone and their callers get an error; reads continue, and later writes are tried. If
+fsync fails, the content of the disk is unknown, and the store refuses writes until it is restarted.
 """
 
 import asyncio
@@ -28,7 +29,9 @@ _logger = logging.getLogger(__name__)
 
 
 class DurableStore(EmbeddedStore):
-    """Open it with `open`. Leases outlive a restart, but not their deadlines: each begins anew."""
+    """Use `open` to open it. Leases survive a restart, but their deadlines do not: each lease starts again with its
+    full TTL.
+    """
 
     backend = "durable"
 
@@ -43,7 +46,7 @@ class DurableStore(EmbeddedStore):
         self._checkpoints = Checkpoints(directory)
         self._in_checkpoint = False
         self._prepared: list[bytes] = []
-        """Changes of the next revision, encoded before there is one."""
+        """Changes of the next revision, encoded before the revision is complete."""
         self._set_lease_timer()
 
     @classmethod
@@ -56,10 +59,10 @@ class DurableStore(EmbeddedStore):
         disk: Disk | None = None,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> Self:
-        """Open a data directory, which is made if it is not there.
+        """Open a data directory, which is created if it does not exist.
 
-        `Disk(fsync=False)` makes writes quicker and stakes all of them on the machine: what a crash of this process
-        cannot harm, a crash of the kernel or a loss of power can, up to a log that must be repaired.
+        `Disk(fsync=False)` makes writes faster and less safe: a crash of this process loses nothing, but a crash of
+        the kernel or a loss of power can lose writes, or leave a log that must be repaired.
         """
         disk = disk if disk is not None else Disk()
         if not disk.fsync:
@@ -77,7 +80,7 @@ class DurableStore(EmbeddedStore):
         await self._commits.close()
         self._lock.release()
 
-    # --- what is acknowledged, and when
+    # --- when a write is acknowledged
 
     async def _settle(self) -> None:
         revision = self._core.revision
@@ -114,7 +117,7 @@ class DurableStore(EmbeddedStore):
         self._commits.record(entries, head=revision, undo=undo)
 
     async def _record_compaction(self, revision: Revision) -> None:
-        # Nothing to undo: the state machine is changed once the log has it.
+        # Nothing to undo: the state machine changes after the log is written.
         entry = codec.encode(codec.Compaction(revision))
         self._commits.record([entry], head=self._commits.head, undo=lambda: None)
         await self._commits.wait_durable()
@@ -127,7 +130,7 @@ class DurableStore(EmbeddedStore):
         (events,) = self._core.events(revision, revision)
         return codec.encode(codec.commit(revision, events))
 
-    # --- what compaction lets go of: on the disk first, in memory after that
+    # --- what compaction frees: first on the disk, then in memory
 
     def _start_sweep(self) -> None:
         if not self._in_checkpoint:
@@ -145,6 +148,6 @@ class DurableStore(EmbeddedStore):
 
     def _sweep(self) -> None:
         if self._in_checkpoint:
-            self._sweeping = None  # the snapshot still reads it; sweeping starts again after that
+            self._sweeping = None  # the snapshot still reads the history; sweeping resumes after it
         else:
             super()._sweep()

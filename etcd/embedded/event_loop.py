@@ -1,4 +1,4 @@
-"""A turn of the event loop, between the steps of long work."""
+"""Yield to the event loop between the steps of long work."""
 
 from collections.abc import Generator
 from types import coroutine
@@ -6,5 +6,5 @@ from types import coroutine
 
 @coroutine
 def yield_to_loop() -> Generator[None, None, None]:
-    """Let everything else that can run do so once."""
+    """Let every other task that is ready run once."""
     yield

@@ -1,10 +1,11 @@
-"""How a record lies in a file: `mark | length | checksum | payload`, and how whole records are distinguished from damaged ones.
+"""The form of a record in a file, `mark | length | checksum | payload`, and how complete records are distinguished
+from damaged ones.
 
-Pure: bytes in, bytes out. What a payload means, and what is done about damage, is for others to say.
+Pure functions from bytes to bytes. The callers interpret payloads and handle damage.
 
-The checksum covers the payload, its length and the offset at which the frame lies. So a frame counts only where it
-was written: when the bytes after some damage are searched for whole frames, a copy of a log that was stored as a
-value is not taken for one.
+The checksum covers the payload, its length and the offset of the frame, so a frame is valid only at the offset at
+which it was written. When the bytes after some damage are searched for complete frames, a value that contains a copy
+of a log is not mistaken for frames.
 """
 
 import struct
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 MARK = b"\xf5log"
-"""A frame's first bytes; 0xf5 occurs in no UTF-8 text, so a search seldom stops in vain."""
+"""A frame's first bytes. UTF-8 text does not contain 0xf5, so the search rarely finds a false match."""
 
 _HEAD = struct.Struct("<4sII")
 _POSITION = struct.Struct("<QI")
@@ -30,17 +31,17 @@ class Frame(Struct, frozen=True, kw_only=True):
 
 
 def encode(payload: bytes, offset: int) -> bytes:
-    """The frame of a payload, to be written at this offset and no other."""
+    """Return the frame of a payload; it is valid at this offset only."""
     return _HEAD.pack(MARK, len(payload), _checksum(payload, offset)) + payload
 
 
 def size(payload: bytes | memoryview) -> int:
-    """How many bytes the frame of a payload takes."""
+    """Return the size of the frame of a payload."""
     return _HEAD.size + len(payload)
 
 
 def read_frames(data: bytes, offset: int) -> Iterator[Frame]:
-    """The whole frames from `offset` on, up to the first that is not whole."""
+    """Yield the complete frames from `offset` on, up to the first that is not complete."""
     view = memoryview(data)
     while (end := frame_end(view, offset)) is not None:
         yield Frame(offset=offset, payload=view[offset + _HEAD.size : end])
@@ -48,7 +49,7 @@ def read_frames(data: bytes, offset: int) -> Iterator[Frame]:
 
 
 def find_frame(data: bytes, offset: int) -> int | None:
-    """Where the first whole frame at or after `offset` lies, if there is one."""
+    """Return the position of the first complete frame at or after `offset`, or None."""
     view = memoryview(data)
     position = data.find(MARK, offset)
     while position >= 0:
@@ -59,7 +60,7 @@ def find_frame(data: bytes, offset: int) -> int | None:
 
 
 def frame_end(data: memoryview, offset: int) -> int | None:
-    """Where the frame that begins at `offset` ends; None if it is not whole."""
+    """Return the end of the frame that begins at `offset`; None if it is not complete."""
     start = offset + _HEAD.size
     if start > len(data):
         return None

@@ -1,7 +1,7 @@
-"""Group commit: everything recorded while one fsync runs is written and made durable by the next, together.
+"""Group commit: everything recorded during one fsync is written and synced together by the next.
 
-Entries are bytes and revisions are numbers here. The state machine runs ahead of the disk, so each entry brings the
-way to undo it: if the log cannot take a batch, it and all that was built on it are undone, the newest first.
+Entries are bytes and revisions are numbers here. The state machine is ahead of the disk, so each entry comes with a
+function that undoes it: if a batch cannot be written, its changes and all later ones are undone, the newest first.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _Batch:
-    """What one fsync makes durable, and the futures that wait for it."""
+    """The entries that one fsync makes durable, and the futures that wait for it."""
 
     __slots__ = ("entries", "head", "undos", "waiters")
 
@@ -27,7 +27,7 @@ class _Batch:
         self.undos: list[Callable[[], None]] = []
         self.waiters: list[asyncio.Future[None]] = []
         self.head = head
-        """The newest revision when the last entry came."""
+        """The newest revision when the last entry was added."""
 
     def undo(self) -> None:
         for undo in reversed(self.undos):
@@ -41,7 +41,7 @@ class _Batch:
     def fail(self, kind: type[KVError], reason: str) -> None:
         for waiter in self.waiters:
             if not waiter.done():
-                waiter.set_exception(kind(reason))  # to each its own: a raised error carries its traceback
+                waiter.set_exception(kind(reason))  # one error each: a raised error has its own traceback
 
 
 class GroupCommit:
@@ -55,12 +55,11 @@ class GroupCommit:
         *,
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        """`publish` is called with each newest durable revision, before its waiters are woken.
-
-        `on_failure` is called with what ended the task, if that is anything but an error of the disk.
+        """`publish` is called with each newest durable revision, before its waiters resume. `on_failure` is called
+        with the error that ended the task, unless it is a DiskError.
         """
         self.head = head
-        """The newest revision that was recorded."""
+        """The newest recorded revision."""
         self._durable = head
         self._log = log
         self._publish = publish
@@ -71,12 +70,12 @@ class GroupCommit:
         self._wakeup = asyncio.Event()
         self._closing = False
         self.thread = DiskThread("log")
-        """The only one that may use the log."""
+        """The thread, which is the only user of the log."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="group commit")
         self._task.add_done_callback(self._on_end)
 
     def record(self, entries: Sequence[bytes], *, head: Revision, undo: Callable[[], None]) -> None:
-        """Have entries written soon, and together. If the log takes no more, undo them now and raise Unavailable."""
+        """Queue entries to be written together. If the log is broken, undo them now and raise Unavailable."""
         if self._failure is not None:
             undo()
             raise Unavailable(self._failure)
@@ -86,7 +85,7 @@ class GroupCommit:
         self._wakeup.set()
 
     async def wait_durable(self) -> None:
-        """Return when all that was recorded so far is durable; raise if it was undone, or if that is unknown."""
+        """Return when everything recorded so far is durable; raise if it was undone, or if that is unknown."""
         batch = self._gathering if self._gathering.entries else self._writing
         if batch is not None:
             waiter = asyncio.get_running_loop().create_future()
@@ -126,19 +125,19 @@ class GroupCommit:
         self._log.sync()
 
     def _take_back(self, kind: type[KVError], reason: str) -> None:
-        """Undo everything that is not durable and raise that in its waiters."""
+        """Undo everything that is not durable, and fail its waiters with the error."""
         if kind.outcome_unknown:
             self._failure = f"read-only until it is restarted: {reason}"
         gathering, writing = self._gathering, self._writing
         self._gathering, self._writing, self.head = _Batch(self._durable), None, self._durable
         gathering.undo()
-        gathering.fail(Unavailable if kind.outcome_unknown else kind, reason)  # it never came near the disk
+        gathering.fail(Unavailable if kind.outcome_unknown else kind, reason)  # it was not written at all
         if writing is not None:
             writing.undo()
             writing.fail(kind, reason)
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
-        """Fail the waiters that the task has left behind."""
+        """Fail the waiters that the task did not complete."""
         if task.cancelled():
             self._take_back(Interrupted, "the event loop ended before the store was closed")
         elif (error := task.exception()) is not None:

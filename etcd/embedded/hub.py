@@ -1,9 +1,9 @@
 """Which watch receives which revision, and when.
 
-The hub receives every revision once it counts (in memory at once, on disk after the fsync). Watches of the same
-interval share a *channel*: each revision is matched and cut once for all of them, and each watch holds only a
-position in the channel's log. An idle watch costs nothing, for a change finds its channels by looking its key up, not
-by asking every channel.
+The hub receives every revision when it is published (in memory at once, on disk after the fsync). Watches of the same
+interval share a *channel*: each revision is matched and filtered once for all of them, and each watch has only a
+position in the channel's log. An idle watch costs nothing, because the channels of a changed key are looked up by the
+key; the hub does not iterate over all channels.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from mockube.etcd.errors import Closed, KVError, WatcherTooSlow
 from mockube.etcd.kv import Event, Revision, WatchBatch, WatchRequest, prefix_end
 
 TRIM = 64
-"""A channel with fewer entries is not worth trimming."""
+"""A channel with fewer entries is not trimmed."""
 
 
 T = TypeVar("T")
@@ -26,10 +26,10 @@ K = TypeVar("K")
 
 
 class Interest(Generic[T]):
-    """Things by the interval of keys that they want to hear of.
+    """A map from intervals of keys to their watches.
 
-    Kubernetes watches single keys and prefixes, so these two are hashed: a key is looked up whole, and once for each
-    length of prefix in use. Other intervals are rare and are tried one by one.
+    Kubernetes watches single keys and prefixes, so these two are hashed: a key is looked up as a whole, and once for
+    each length of prefix in use. Other intervals are rare and are compared one by one.
     """
 
     __slots__ = ("_count_of_length", "_lengths", "_others", "_prefixes", "_singles")
@@ -63,7 +63,7 @@ class Interest(Generic[T]):
             _take_out(self._others, (key, range_end), thing)
 
     def at(self, key: bytes, range_end: bytes | None) -> Sequence[T]:
-        """What was added for exactly this interval."""
+        """Return what was added for exactly this interval."""
         if range_end is None:
             return self._singles.get(key, ())
         if range_end == prefix_end(key):
@@ -71,7 +71,7 @@ class Interest(Generic[T]):
         return self._others.get((key, range_end), ())
 
     def of(self, key: bytes) -> list[T]:
-        """What is interested in a key."""
+        """Return everything whose interval contains a key."""
         members = list(self._singles.get(key, ()))
         for length in self._lengths:
             if length > len(key):
@@ -86,7 +86,7 @@ class Interest(Generic[T]):
         self._count_of_length[length] += change
         if (
             self._count_of_length[length] <= 1
-        ):  # it came or went: every other change leaves the lengths as they are
+        ):  # a key was added or removed: other changes do not affect the lengths
             self._lengths = sorted(+self._count_of_length)
 
 
@@ -98,33 +98,33 @@ def _take_out(table: dict[K, list[T]], key: K, thing: T) -> None:
 
 
 class Member(Protocol):
-    """A watch, as the hub sees it."""
+    """What the hub uses of a watch."""
 
     request: WatchRequest
     position: int
-    """In its channel: everything before it was read."""
+    """The channel of the watch and its position there: everything before it was read."""
 
     def wake(self) -> None: ...
 
     def want_progress(self) -> None: ...
 
     def cut_off(self, error: KVError) -> None:
-        """End it from the store's side; it leaves the hub."""
+        """End the watch on behalf of the store, and remove it from the hub."""
 
 
 class Channel:
-    """The revisions that touched one interval, for every watch of it."""
+    """The revisions that changed keys of one interval, for all its watches."""
 
     __slots__ = ("_batch", "_batch_span", "_long", "log", "previous", "revisions", "start", "watches")
 
     def __init__(self, *, previous: bool) -> None:
         self.previous = previous
-        self.watches: dict[Member, None] = {}  # in the order they came
+        self.watches: dict[Member, None] = {}  # in the order in which they were added
         self.start = (
-            0  # the position of log[0]: positions count from the channel's beginning and never restart
+            0  # the position of log[0]: positions count from the creation of the channel and are never reused
         )
         self.log: list[Sequence[Event]] = []
-        self.revisions: list[Revision] = []  # of each entry of log
+        self.revisions: list[Revision] = []  # the revision of each entry of log
         self._batch_span = (-1, -1)
         self._batch: WatchBatch | None = None
         self._long = TRIM
@@ -138,7 +138,7 @@ class Channel:
         self.revisions.append(revision)
 
     def batch(self, position: int) -> WatchBatch:
-        """Everything from a position to the end; watches that stand at the same place are handed the same object."""
+        """Return everything from a position to the end; watches at the same position get the same object."""
         span = (position, self.end)
         if self._batch is None or self._batch_span != span:
             entries = self.log[position - self.start :]
@@ -148,19 +148,21 @@ class Channel:
         return self._batch
 
     def size_from(self, position: int) -> int:
-        """How many events stand at a position and after it."""
+        """Return the number of events at and after a position."""
         return sum(map(len, self.log[position - self.start :]))
 
     def position_of(self, revision: Revision) -> int:
-        """Where the first entry at or after a revision stands, or will stand."""
+        """Return the position of the first entry at or after a revision."""
         return self.start + bisect_left(self.revisions, revision)
 
     def is_long(self) -> bool:
-        """Whether trimming pays: a trim visits every watch, so it waits for as many entries as there are watches."""
+        """Return whether trimming is worth its cost: it visits every watch, so it waits for as many entries as there
+        are watches.
+        """
         return len(self.log) > self._long
 
     def trim(self, limit: int) -> None:
-        """Drop what every watch has read, after cutting off those more than `limit` revisions behind."""
+        """Drop what every watch has read, after ending those that are more than `limit` revisions behind."""
         for watch in list(self.watches):
             pending = self.end - watch.position
             if pending > limit:
@@ -190,7 +192,7 @@ class PreparedEvents:
                 matching.append(event if channel.previous else without_previous(event))
 
     def add_channel(self, request: WatchRequest, channel: Channel) -> None:
-        """Match a channel that is made after some events were added."""
+        """Match a channel that was created after some events had been added."""
         self.per_channel[channel] = [
             event if channel.previous else without_previous(event)
             for event in self._events
@@ -203,7 +205,7 @@ class Hub:
 
     def __init__(self, core: Mvcc, *, backlog: int) -> None:
         self.revision = core.revision
-        """Watches know of everything up to here."""
+        """The newest published revision."""
         self._core = core
         self._backlog = backlog
         self._interest: Interest[Channel] = Interest()
@@ -215,7 +217,9 @@ class Hub:
         self._closed = False
 
     def prepare(self, events: Sequence[Event]) -> None:
-        """Match some events of the next revision now, so that `publish` need not: it is published alone, or discarded."""
+        """Match some events of the next revision now, so that `publish` takes less time. It is either published alone
+        or discarded.
+        """
         if self._prepared is None:
             self._prepared = PreparedEvents()
         self._prepared.add(self._interest, events)
@@ -224,7 +228,7 @@ class Hub:
         self._prepared = None
 
     def publish(self, revision: Revision) -> None:
-        """Let watches have everything up to `revision`, which counts from now on."""
+        """Publish all revisions up to `revision` to the watches."""
         if self._interest:
             first = self.revision + 1
             for offset, events in enumerate(self._core.events(first, revision)):
@@ -236,7 +240,7 @@ class Hub:
             loop.call_soon(self._end_turn)
 
     async def turn(self) -> None:
-        """Wait until watches have been woken for what was published last."""
+        """Wait until all watches were woken for the last published revision."""
         if self._turn is not None:
             await asyncio.shield(self._turn)
 
@@ -248,7 +252,7 @@ class Hub:
             self._progress.add(watch)
 
     def join(self, request: WatchRequest) -> Channel:
-        """The channel of an interval, made if it is the first watch of it."""
+        """Return the channel of an interval, which is created for its first watch."""
         channels = self._interest.at(request.key, request.range_end)
         for channel in channels:
             if channel.previous == request.previous:
@@ -268,7 +272,7 @@ class Hub:
                 self._interest.remove(watch.request.key, watch.request.range_end, channel)
 
     def notify_progress(self) -> None:
-        """Send progress to every watch that requested notifications."""
+        """Send a progress notification to every watch that requested them."""
         for watch in self._progress:
             watch.want_progress()
 

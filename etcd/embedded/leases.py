@@ -1,7 +1,7 @@
-"""Leases: which are granted, until when, and which keys each holds.
+"""Leases: which exist, their deadlines and their keys.
 
-A table without a clock: deadlines come and go as numbers. A restart drops deadlines, so every lease then begins
-anew, as in etcd after a change of leader.
+The table has no clock: deadlines are numbers. A restart drops deadlines, so every lease then starts again with its
+full TTL, as in etcd after a change of the leader.
 """
 
 from collections.abc import Iterator
@@ -49,12 +49,12 @@ class Leases:
         granted.deadline = now + granted.ttl
 
     def revoke(self, lease: LeaseId) -> None:
-        """Forget a lease; the caller has dealt with its keys."""
+        """Remove a lease. The caller has already deleted its keys."""
         self._find(lease)
         del self._granted[lease]
 
     def move(self, key: bytes, old: LeaseId, new: LeaseId) -> None:
-        """Let a key pass from one lease's hold to another's; a lease that is gone holds nothing."""
+        """Detach a key from one lease and attach it to another; a removed lease has no keys."""
         if old == new:
             return
         if old in self._granted:
@@ -75,11 +75,11 @@ class Leases:
         )
 
     def ttls(self) -> dict[LeaseId, int]:
-        """Each lease's TTL as it was granted."""
+        """Each lease with the TTL that was granted."""
         return {lease: granted.ttl for lease, granted in self._granted.items()}
 
     def expired_leases(self, now: float) -> list[LeaseId]:
-        """Those whose time is over, the longest over first."""
+        """Return the expired leases, the one that expired first before the others."""
         over = [
             (granted.deadline, lease) for lease, granted in self._granted.items() if granted.deadline <= now
         ]
@@ -89,7 +89,7 @@ class Leases:
         return min((granted.deadline for granted in self._granted.values()), default=None)
 
     def fresh_id(self) -> LeaseId:
-        """An id that was never in use together with any granted now."""
+        """Return an id that no existing lease has."""
         return max(self._granted, default=NO_LEASE) + 1
 
     def _find(self, lease: LeaseId) -> _Lease:

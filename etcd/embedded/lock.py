@@ -1,6 +1,7 @@
-"""One process at a time on a data directory.
+"""A lock that lets one process at a time use a data directory.
 
-The lock is the kernel's and ends with the process, however that ends; the file's text is for people only.
+The kernel releases the lock when the process ends, however it ends. The text in the file is only for users who look at
+it.
 """
 
 import fcntl
@@ -15,7 +16,7 @@ NAME = "LOCK"
 
 
 class DirectoryLock:
-    """Holds a data directory from construction to `release`."""
+    """The lock on a data directory, from construction to `release`."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
@@ -46,7 +47,7 @@ LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLO
 
 
 def check_private(directory: Path) -> None:
-    """Raise UnsafeDirectory, saying what to do, unless only this user can change what is in the directory."""
+    """Raise UnsafeDirectory, with what to do, unless only this user can change the content of the directory."""
     problem = problem_of(directory, directory.stat(), uid=os.geteuid(), gid=os.getegid())
     if problem:
         raise UnsafeDirectory(problem)
@@ -73,7 +74,7 @@ def problem_of(directory: Path, status: os.stat_result, *, uid: int, gid: int) -
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file, made if it is not there, with mode 0600; OSError for a symbolic link or what is no file."""
+    """Open a lock file, which is created with mode 0600 if it does not exist; raise OSError if it is no regular file."""
     descriptor = os.open(path, LOCK_FLAGS, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

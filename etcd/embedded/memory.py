@@ -1,10 +1,10 @@
-"""The embedded store without a disk: what is done counts at once, and is gone with the process."""
+"""The embedded store without a disk: writes take effect at once and are lost with the process."""
 
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import Lease, LeaseId, Revision
 
 BURST = 256
-"""Changes made before the caller waits for a turn of the event loop, so that no writer starves the readers."""
+"""After so many changes the caller yields to the event loop, so that a writer does not block readers."""
 
 
 class MemoryStore(EmbeddedStore):
@@ -22,7 +22,7 @@ class MemoryStore(EmbeddedStore):
             self._since_turn = 0
 
     def _record_grant(self, lease: LeaseId, ttl: int) -> None:
-        """Nothing to record: the table is all there is."""
+        """Nothing to record: only the table in memory changes."""
 
     def _record_revocation(self, lease: Lease) -> None:
         """Nothing to record."""

@@ -1,8 +1,8 @@
-"""Start-up: from the files of a data directory to the state they stand for. Reads only; changes no file.
+"""Recovery: read the state of a store from the files of its data directory, without changing them.
 
-The newest snapshot is loaded, and the log replayed from the snapshot's position on. Each segment must be the successor
-of the one before it and each revision of the one before it, or the files are `Corrupt`. What is whole before the
-damage has been replayed by then, and a repair starts from that.
+The newest snapshot is loaded, and the log is replayed from the snapshot's position. Each segment must follow the
+segment before it, and each revision the revision before it; otherwise the files are `Corrupt`. By then everything
+before the damage was replayed, and a repair starts from that state.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ from mockube.etcd.kv import LeaseId, Revision
 
 
 class Recovery:
-    """What was found so far: after `run` all there is, and if `run` raised Corrupt, all up to the damage."""
+    """The recovered state: all of it after `run`, or everything before the damage if `run` raised Corrupt."""
 
     def __init__(self, directory: Path, *, ignored: Collection[Path] = ()) -> None:
         """`ignored` are snapshots that are known to be damaged."""
@@ -30,12 +30,14 @@ class Recovery:
         self._ignored = ignored
         self.core = Mvcc()
         self.leases: dict[LeaseId, int] = {}
-        """Those granted, with their TTLs. The state machine gets them when nothing is left that could end them."""
+        """The leases with their TTLs. They are given to the state machine at the end, when no later record can revoke
+        them.
+        """
         self.snapshot: SnapshotInfo | None = None
         self.openings: list[Opening] = []
-        """Of the segments that were replayed; none in a new directory."""
+        """The openings of the replayed segments; empty for a new directory."""
         self.end = 0
-        """Where the last segment's whole records end."""
+        """The end of the complete records of the last segment."""
 
     def run(self) -> None:
         self._load_snapshot()
@@ -82,7 +84,7 @@ class Recovery:
     def _commit(self, commit: Commit) -> None:
         core = self.core
         if self.snapshot is not None and commit.revision <= self.snapshot.revision:
-            return  # the snapshot has it
+            return  # the snapshot contains it
         if commit.revision != core.revision + 1:
             raise _ContradictionError(f"revision {commit.revision} after {core.revision}")
         for key, value, _ in commit.changes:
@@ -100,4 +102,4 @@ class Recovery:
 
 
 class _ContradictionError(Exception):
-    """A record that cannot follow what came before it."""
+    """A record that cannot follow the one before it."""

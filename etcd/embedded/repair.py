@@ -1,12 +1,11 @@
-"""Repair of a damaged data directory: everything before the damage is kept, nothing is thrown away.
+"""Repair of a damaged data directory: everything before the damage is kept, and no file is deleted.
 
     python -m mockube.etcd.embedded.repair DATA_DIR
 
-A damaged snapshot is set aside; the one before it and a longer stretch of the log say the same. If the log is
-damaged, its contents up to there become a new snapshot, a new segment begins after it, and all older files are set
-aside. Revisions after the damage were given out once, and clients may remember them. So the repaired store goes on at
-a revision that is higher than any that can have been lost, and drops its history: watches from before must read
-anew, as after any compaction.
+A damaged snapshot is moved aside; the one before it and a longer part of the log contain the same. If the log is
+damaged, its contents before the damage become a new snapshot, followed by a new segment, and all older files are moved
+aside. Clients may have seen the revisions after the damage, so the repaired store continues at a revision that is
+higher than any lost one, and without history: older watches must list again, as after any compaction.
 """
 
 import argparse
@@ -39,13 +38,13 @@ class Report(Struct, frozen=True, kw_only=True):
 
     damages: Sequence[str]
     kept_revision: Revision
-    """Everything up to this revision is there."""
+    """Everything up to this revision was kept."""
     lost: Revision
-    """The newest revision that is known to be lost; `kept_revision` if none is."""
+    """The newest revision that is known to be lost; `kept_revision` if there is none."""
     resumes: Revision
-    """The revision that the store is at now."""
+    """The revision of the repaired store."""
     aside: Path | None
-    """Where the files went that the store no longer uses."""
+    """Where the unused files were moved."""
 
     def __str__(self) -> str:
         if self.aside is None:
@@ -66,7 +65,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def repair(directory: Path, disk: Disk | None = None) -> Report:
-    """Make a damaged directory one that opens. Refuses, with Corrupt, if there is nothing whole to go on from."""
+    """Make a damaged data directory usable again, unless nothing complete is left to start from (Corrupt)."""
     lock = DirectoryLock(directory)
     try:
         remove_unfinished(directory)
@@ -76,7 +75,7 @@ def repair(directory: Path, disk: Disk | None = None) -> Report:
 
 
 class _Repair:
-    """One run over one directory."""
+    """One repair of one directory."""
 
     def __init__(self, directory: Path, disk: Disk) -> None:
         self._directory = directory
@@ -105,15 +104,15 @@ class _Repair:
             raise Corrupt(damage.path, damage.offset, reason)
         behind = [path for path in segment_paths(self._directory) if path.name >= Path(damage.path).name]
         lost = max([newest_revision, *map(_newest_revision, behind)])
-        # No revision takes less than a byte, so nothing that was lost can have been later than this, not even in a
-        # segment that is gone.
+        # A revision takes at least a byte, so this is at least the newest lost revision, even if it was in a segment that
+        # is gone.
         resumes = lost + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
         self._unused = segment_paths(self._directory) + snapshot_paths(self._directory)
         self._begin_anew(recovery, resumes)
         return self._finish(recovery, lost=lost, resumes=resumes)
 
     def _begin_anew(self, recovery: Recovery, revision: Revision) -> None:
-        """Save what was kept as if it were of a later revision, with an empty segment after it."""
+        """Save the kept state as a snapshot of a later revision, followed by an empty segment."""
         number = max(segment_numbers(self._directory), default=recovery.first_segment) + 1
         head = segment.Opening(number=number, first_revision=revision + 1, previous_size=0)
         create_segment(self._disk, self._directory, head)[0].close()
@@ -143,7 +142,7 @@ def _set_aside(directory: Path, paths: Iterable[Path]) -> Path:
 
 
 def _newest_revision(path: Path) -> Revision:
-    """The newest revision in any record of a segment that is still whole; 0 if there is none."""
+    """Return the newest revision in any complete record of a segment; 0 if there is none."""
     with naming_file(path):
         data = path.read_bytes()
     return max((entry.revision for entry in _entries(data) if isinstance(entry, Commit)), default=0)
@@ -154,7 +153,7 @@ def _entries(data: bytes) -> Iterator[Entry]:
     while offset is not None:
         for frame in read_frames(data, offset):
             offset = frame.end
-            with suppress(msgspec.DecodeError):  # the segment's opening, which is none
+            with suppress(msgspec.DecodeError):  # the opening of the segment, which is no entry
                 yield from codec.decode_entries(frame.payload)
         offset = find_frame(data, offset)
 

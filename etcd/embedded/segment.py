@@ -1,9 +1,9 @@
-"""A segment of the log as a file: `magic | opening frame | frames`, how it is made and how it is read.
+"""A segment of the log as a file: `magic | opening frame | frames`; how it is created and read.
 
-A frame holds all that one fsync makes durable, and the next is written only after that fsync. So a crash can leave
-nothing worse than one unfinished frame at the very end of the last segment, a *torn tail*. Whatever else is not whole
-was written, synced and damaged later: `Corrupt`. A segment too is synced before the next one is begun, and the next
-one's opening has its length. The module handles payloads and the revision a segment begins at, not keys.
+A frame contains everything that one fsync makes durable, and the next frame is written only after that fsync. So a
+crash can leave at most one unfinished frame at the end of the last segment, a *torn tail*. Anything else that is not
+complete was damaged after it was synced: `Corrupt`. A segment is also synced before the next one is begun, and the
+next opening contains its length. The module handles payloads and first revisions, not keys.
 """
 
 import re
@@ -20,7 +20,7 @@ from mockube.etcd.errors import Corrupt
 from mockube.etcd.kv import Revision
 
 MAGIC = b"mockube log 1\n"
-"""Tells people and `read_segment` what the file is, and in which format."""
+"""Identifies the file and its format."""
 
 FIRST_SEGMENT = 1
 
@@ -32,20 +32,20 @@ class Opening(Struct, frozen=True, kw_only=True, array_like=True):
 
     number: int
     first_revision: Revision
-    """No earlier segment holds this revision or a later one."""
+    """Earlier segments contain only earlier revisions."""
     previous_size: int
-    """Bytes of the segment before, all of them whole; 0 if there was none."""
+    """The size of the complete segment before; 0 if there was none."""
 
 
 class Segment(Struct, frozen=True, kw_only=True):
-    """A segment as it was found."""
+    """A segment as it was read."""
 
     path: Path
     opening: Opening
     frames: Sequence[Frame]
-    """Those that are whole, from the first to the first that is not."""
+    """The complete frames, up to the first that is not complete."""
     end: int
-    """Where they end."""
+    """The end of the last complete frame."""
     size: int
 
 
@@ -54,18 +54,18 @@ def segment_path(directory: Path, number: int) -> Path:
 
 
 def segment_numbers(directory: Path) -> list[int]:
-    """The numbers of the segments that are there, in order."""
+    """Return the numbers of the existing segments, in order."""
     with naming_file(directory):
         return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
 def segment_paths(directory: Path) -> list[Path]:
-    """The segments that are there, in order."""
+    """Return the paths of the existing segments, in order."""
     return [segment_path(directory, number) for number in segment_numbers(directory)]
 
 
 def create_segment(disk: Disk, directory: Path, opening: Opening) -> tuple[File, int]:
-    """Make a segment without frames, whole or not at all; returns it open, with its size."""
+    """Create a segment without frames, atomically; return the open file and its size."""
     content = MAGIC + frame.encode(msgspec.msgpack.encode(opening), len(MAGIC))
     file = NewFile(disk, segment_path(directory, opening.number))
     try:
@@ -78,7 +78,7 @@ def create_segment(disk: Disk, directory: Path, opening: Opening) -> tuple[File,
 
 
 def remove_segments_before(directory: Path, number: int) -> None:
-    """The oldest go first, so that a crash leaves no gap."""
+    """Remove the oldest segments first, so that a crash leaves no gap."""
     for old in segment_numbers(directory):
         if old < number:
             path = segment_path(directory, old)
@@ -91,7 +91,7 @@ def missing_segment(directory: Path, number: int) -> Corrupt:
 
 
 def read_segments(directory: Path, first: int) -> Iterator[Segment]:
-    """Each segment from the `first` on, checked to follow the one before; Corrupt comes after what is whole before it."""
+    """Yield each segment from `first` on, checked to follow the one before. Corrupt is raised after what is complete."""
     before: Segment | None = None
     numbers = [number for number in segment_numbers(directory) if number >= first]
     for expected, number in enumerate(numbers, first):
@@ -116,7 +116,9 @@ def _check_succession(before: Segment, segment: Segment) -> None:
 
 
 def _read(path: Path) -> tuple[Segment, Corrupt | None]:
-    """Read up to where the file stops being whole; that is damage if there are whole frames after it."""
+    """Read the complete frames. If there are further complete frames after the first incomplete one, the file is
+    damaged.
+    """
     with naming_file(path):
         data = path.read_bytes()
     if not data.startswith(MAGIC):

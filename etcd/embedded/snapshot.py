@@ -1,9 +1,9 @@
 """Snapshots: everything that existed at one revision, in a file, so that the log before it is no longer needed.
 
-A snapshot is `magic | opening frame | frames of keys | closing frame`; it gets its name only when it is whole and
-durable, so whatever is not whole was damaged later. It is taken at the compact revision, for what is after that must
-stay readable and is replayed from the log. Two are kept, and the log from the older one on: if the newest is damaged,
-nothing is lost yet.
+A snapshot is `magic | opening frame | frames of keys | closing frame`. It gets its name only when it is complete and
+durable, so an incomplete one was damaged later. It is taken at the compact revision, because the history after that
+must stay readable and is replayed from the log. Two snapshots are kept, and the log from the older one on: if the
+newest is damaged, nothing is lost yet.
 """
 
 import re
@@ -23,7 +23,7 @@ from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
 MAGIC = b"mockube snapshot 1\n"
 
 SYNC_BYTES = 4 * 1024 * 1024
-"""A snapshot is synced every so often as it grows: one long sync at its end would hold up the log's."""
+"""A snapshot is synced each time after so many bytes: one long sync at its end would delay those of the log."""
 
 SUFFIX = ".snapshot"
 
@@ -35,23 +35,24 @@ _Saved: TypeAlias = tuple[bytes, bytes, Revision, Revision, int, LeaseId]
 class Opening(Struct, frozen=True, array_like=True, tag=1):
     revision: Revision
     first_segment: int
-    """The log from this segment on holds everything later than the revision."""
+    """This segment and the later ones contain everything after the revision."""
 
 
 class Keys(Struct, frozen=True, array_like=True, tag=2):
-    """Some of the keys; all such records together are in byte order."""
+    """Some of the keys; all these records together are in byte order."""
 
     saved: Sequence[_Saved]
 
 
 class Closing(Struct, frozen=True, array_like=True, tag=3):
     count: int
-    """How many keys there are in all."""
+    """The number of all keys."""
     changed: Sequence[tuple[bytes, _Saved | None]]
-    """The keys that the revision changed, in its order, each with the version before: a watch may start there."""
+    """The keys that the revision changed, in its order, each with its previous version: a watch may start there."""
     leases: Mapping[LeaseId, int]
-    """Those granted when the snapshot was closed, with their TTLs. The log is replayed from an earlier time, but the
-    last record of a lease is as valid as this table, so replaying it over the table gives the right one."""
+    """The leases that existed when the snapshot was closed, with their TTLs. The log is replayed from an earlier time,
+    but the last record of a lease agrees with this table, so replaying the log over the table gives the right one.
+    """
 
 
 class SnapshotInfo(Struct, frozen=True, kw_only=True):
@@ -80,13 +81,13 @@ def snapshot_path(directory: Path, revision: Revision) -> Path:
 
 
 def snapshot_revisions(directory: Path) -> list[Revision]:
-    """The revisions of the snapshots that are there, in order."""
+    """Return the revisions of the existing snapshots, in order."""
     with naming_file(directory):
         return sorted(int(match[1]) for path in directory.iterdir() if (match := _NAME.fullmatch(path.name)))
 
 
 def snapshot_paths(directory: Path) -> list[Path]:
-    """The snapshots that are there, the oldest first."""
+    """Return the paths of the existing snapshots, the oldest first."""
     return [snapshot_path(directory, revision) for revision in snapshot_revisions(directory)]
 
 
@@ -99,7 +100,7 @@ def remove_snapshots_before(directory: Path, revision: Revision) -> None:
 
 
 class SnapshotWriter:
-    """A snapshot in the making. Every call may block on the disk, and is made from one thread at a time."""
+    """A snapshot that is being written. Every call may block on the disk; only one thread at a time may call it."""
 
     def __init__(self, disk: Disk, directory: Path, opening: Opening) -> None:
         self._disk = disk
@@ -121,7 +122,7 @@ class SnapshotWriter:
         self._record(Keys([_save(kv) for kv in kvs]))
 
     def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> SnapshotInfo:
-        """Close the snapshot and give it its name: from now on it counts."""
+        """Close the snapshot and give it its name: it is complete now."""
         changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
         self._record(Closing(self._count, changed, leases))
         assert self._file is not None, "begin first"
@@ -132,7 +133,7 @@ class SnapshotWriter:
         )
 
     def abandon(self) -> None:
-        """Leave no trace, however far it came; unless it was finished after all."""
+        """Remove the unfinished file, unless the snapshot was finished."""
         if self._file is not None:
             self._file.discard()
 

@@ -1,7 +1,7 @@
-"""The embedded store as a KV: the state machine, its watches and its leases put together on one event loop.
+"""The embedded store as a KV: the state machine, its watches and its leases on one event loop.
 
-What happens between a change and its answer is the one thing that differs between a store in memory and a durable
-one: subclasses say it in `_settle`. Everything else is here.
+A store in memory and a durable one differ only in what happens between a change and its response, which subclasses
+implement in `_settle`. Everything else is here.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from mockube.etcd.kv import (
 _logger = logging.getLogger(__name__)
 
 SWEEP = 2048
-"""How many revisions compaction frees before it lets others run."""
+"""The number of revisions that compaction frees before it yields to the event loop."""
 
 
 class Timer(Protocol):
@@ -45,7 +45,7 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """What the store needs of time."""
+    """What the store uses of a clock."""
 
     def monotonic(self) -> float: ...
 
@@ -200,7 +200,7 @@ class EmbeddedStore:
         )
 
     async def supervise(self) -> None:
-        """Wait until one of the store's own tasks fails, and raise its error: the store is of no use then."""
+        """Wait until one of the store's own tasks fails, and raise its error: the store is unusable then."""
         await self._task_failed.wait()
         assert self._task_error is not None
         raise self._task_error
@@ -217,14 +217,14 @@ class EmbeddedStore:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # --- what a subclass decides
+    # --- what a subclass implements
 
     async def _settle(self) -> None:
-        """Return when the state machine's results so far may be returned to callers; notify the watches."""
+        """Return when the state machine's results may be returned to callers, and notify the watches."""
         raise NotImplementedError
 
     def _prepare(self, events: Sequence[Event]) -> None:
-        """Do with some events of a rewriting what would take long if it were done with all of them in `_settle`."""
+        """Process some events of a rewrite in advance, because `_settle` would take too long with all of them."""
         self._hub.prepare(events)
 
     def _discard_prepared(self) -> None:
@@ -234,19 +234,19 @@ class EmbeddedStore:
         raise NotImplementedError
 
     def _record_revocation(self, lease: Lease) -> None:
-        """Its keys' deletion is the newest revision, unless it had none."""
+        """The newest revision deletes the keys of the lease, unless it had none."""
         raise NotImplementedError
 
     async def _record_compaction(self, revision: Revision) -> None:
-        """Return when the compaction is sure to come."""
+        """Return when the compaction is recorded."""
         raise NotImplementedError
 
     def _start_sweep(self) -> None:
-        """Begin to free what compaction made unreadable, if that is not under way."""
+        """Begin to free what compaction made unreadable, unless that has begun."""
         if self._sweeping is None:
             self._sweep()
 
-    # --- what happens by itself
+    # --- background tasks
 
     def _check_open(self) -> None:
         if self._closed:
@@ -258,7 +258,7 @@ class EmbeddedStore:
             await asyncio.shield(self._rewriting)
 
     async def _rewrite(self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]) -> Revision:
-        await self._settle()  # what might still be undone must not lie below what is half done
+        await self._settle()  # changes that may be undone must be durable before a rewrite begins
         with closing(self._core.rewrite(prefix, puts, spared)) as steps:
             for events in steps:
                 self._prepare(events)
@@ -292,7 +292,7 @@ class EmbeddedStore:
         self._spawn(self._revoke_expired(), "expire leases")
 
     async def _revoke_expired(self) -> None:
-        # Looked up anew after each: while its end was recorded, others may have been renewed or revoked.
+        # Looked up again after each: other leases may have been renewed or revoked while the end of one was recorded.
         while True:
             await self._rewritten()
             if not (expired := self._core.leases.expired_leases(self._clock.monotonic())):
@@ -307,7 +307,7 @@ class EmbeddedStore:
         self._set_lease_timer()
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
-        """Run a task that ends with the store at the latest."""
+        """Start a task that is cancelled with the store at the latest."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._task_ended)

@@ -1,6 +1,8 @@
-"""The write-ahead log's open end: frames are appended to the last segment, and a new one is begun when it is full.
+"""The open end of the write-ahead log: frames are appended to the last segment, and a full one is followed by a new
+one.
 
-Knows of payloads and revisions, not of keys. Every call may block on the disk and is made from one thread at a time.
+The module handles payloads and revisions, not keys. Every call may block on the disk; only one thread at a time may
+call it.
 """
 
 import logging
@@ -16,7 +18,7 @@ from mockube.etcd.kv import Revision
 _logger = logging.getLogger(__name__)
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-"""Past this size a new segment is begun; as in etcd."""
+"""A segment of this size is followed by a new one; as in etcd."""
 
 
 class Log:
@@ -29,7 +31,7 @@ class Log:
         end: int,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
-        """Go on at the `end` of the last segment: a torn tail is cut off, and what was read is made durable."""
+        """Continue at `end` in the last segment: remove a torn tail, and sync what was read."""
         self._disk = disk
         self._directory = directory
         self._segment_bytes = segment_bytes
@@ -39,7 +41,7 @@ class Log:
         self._cut_tail()
 
     def append(self, payload: bytes, first_revision: Revision) -> None:
-        """Write one frame, with `first_revision` or later ones in it; if that fails, the log is as it was."""
+        """Write one frame, which contains `first_revision` and maybe later ones; after an error the log is as before."""
         if self._end >= self._segment_bytes:
             self._begin_segment(first_revision)
         try:
@@ -50,15 +52,15 @@ class Log:
         self._end += frame.size(payload)
 
     def sync(self) -> None:
-        """Return when all that was appended is durable; must come between one `append` and the next."""
+        """Return when everything appended is durable. Call it between two calls of `append`."""
         self._file.sync()
 
     def first_needed(self, revision: Revision) -> int:
-        """The number of the first segment that may hold something later than `revision`."""
+        """Return the number of the first segment that may contain anything later than `revision`."""
         return max(opening.number for opening in self._openings if opening.first_revision <= revision + 1)
 
     def bytes_between(self, first: int, until: int) -> int:
-        """The size of the segments from `first` to the one before `until`."""
+        """Return the size of the segments from `first` to the one before `until`."""
         return sum(o.previous_size for o in self._openings if first < o.number <= until)
 
     def close(self) -> None:
@@ -81,7 +83,7 @@ class Log:
         self._openings.append(opening)
 
     def _take_back(self) -> None:
-        """Leave nothing of a frame that could not be written: its commits have changed nothing."""
+        """Remove the rest of a frame that could not be written: its commits have changed nothing."""
         try:
             self._file.cut(self._end)
         except KVError as error:

@@ -1,7 +1,7 @@
 """A watch on the embedded store.
 
-A watch that starts in the past first reads the store's own log, a piece at a time, then joins the hub's channel for
-its interval; from then on it sleeps until the hub wakes it.
+A watch that starts in the past first reads the store's own log, in pieces, then joins the hub's channel for its
+interval; from then on it waits until the hub wakes it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from mockube.etcd.errors import Compacted, InvalidRequest, KVError
 from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch, WatchRequest
 
 CATCH_UP = 4096
-"""How many past revisions a watch looks through before it lets others run."""
+"""The number of past revisions that a watch reads before it yields to the event loop."""
 
 
 class StoreWatch:
@@ -30,7 +30,7 @@ class StoreWatch:
         self._core = core
         self._channel: Channel | None = None
         self._next: Revision = request.start_revision
-        """While catching up: the revision to look at next. Nothing before it is ever delivered."""
+        """While catching up: the next revision to read. Earlier ones are not delivered."""
         self._waiter: asyncio.Future[None] | None = None
         self._progress_wanted = False
         self._ended = False
@@ -59,7 +59,7 @@ class StoreWatch:
         self.want_progress()
 
     def take_pending(self, most: int) -> WatchBatch | None:
-        """Return what counts already, before the hub wakes the watch for it."""
+        """Return the published events without waiting for the hub to wake the watch."""
         channel = self._channel
         if channel is None or self._ended or self._error is not None:
             return None
@@ -85,13 +85,13 @@ class StoreWatch:
             self._waiter.set_result(None)
 
     def cut_off(self, error: KVError) -> None:
-        """End the watch from the store's side."""
+        """End the watch on behalf of the store."""
         if not self._ended and self._error is None:
             self._error = error
             self._leave()
 
     def _take(self) -> WatchBatch | None:
-        """What the channel has for this watch, or a progress notification if that is wanted and there is nothing."""
+        """Return the channel's events for this watch; without any, a progress notification if one was requested."""
         channel = self._channel
         assert channel is not None
         if channel.end > self.position and channel.revisions[-1] >= self._next:
@@ -106,7 +106,7 @@ class StoreWatch:
         return None
 
     def _catch_up(self) -> WatchBatch | None:
-        """The next matching past revisions; joins the channel once the present is reached."""
+        """Return the next matching past revisions; join the channel when the newest one was read."""
         if self._lost_history():
             return None
         request, first = self.request, max(self._next, FIRST_REVISION + 1)
@@ -120,14 +120,14 @@ class StoreWatch:
         if last == self._hub.revision:
             self._join()
         if not matching_events:
-            # Progress may have been requested while past events were read: nothing else would wake this up.
+            # Progress may have been requested while past events were read: nothing else would wake the watch.
             return self._take() if self._channel is not None else None
         if not request.previous:
             matching_events = [without_previous(event) for event in matching_events]
         return WatchBatch(revision=matching_events[-1].kv.mod_revision, events=matching_events)
 
     def _lost_history(self) -> bool:
-        """Whether compaction took what was to be looked at next; if so the watch has ended."""
+        """Return whether compaction removed the next revision to read; if so the watch has ended."""
         oldest = self._core.first_watchable
         if self._next < oldest:
             self.cut_off(Compacted(self._next, oldest))
@@ -143,7 +143,7 @@ class StoreWatch:
         self.wake()
 
     async def _wait(self) -> None:
-        """Sleep until there may be something to do: at once while catching up, after all others had their turn."""
+        """Wait for something to do: not at all while catching up, but other tasks run first."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
         if self._channel is None:

@@ -1,4 +1,5 @@
-"""A real etcd behind the contract.
+"""A real etcd as a KV.
 
-A module belongs here if it turns the contract's calls into etcd's gateway protocol, or keeps a connection to it.
+A module belongs here if it translates the contract's calls into etcd's gateway protocol, or keeps a connection to
+etcd.
 """

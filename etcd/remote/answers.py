@@ -1,7 +1,7 @@
-"""The answers of etcd's gateway as the contract's results.
+"""The responses of etcd's gateway as the contract's results.
 
-In the gateway's JSON bytes are base64, 64-bit integers are strings, and what is zero, empty or false is left out.
-msgspec undoes all of that while it parses, given the types: three to four times as fast as a general parser with
+In the gateway's JSON bytes are base64, 64-bit integers are strings, and zero, empty and false values are omitted.
+msgspec converts all of that while it parses, from the types: three to four times as fast as a general parser with
 conversions after it. Pure, and independent of requests and of HTTP.
 """
 
@@ -26,7 +26,7 @@ from mockube.etcd.kv import (
 from mockube.etcd.remote.errors import error_of, error_of_answer
 
 _ON_DEMAND = -1
-"""The watch id in a response to a progress request, which is for all watches of its stream."""
+"""The watch id in a response to a progress request, which concerns all watches of its stream."""
 
 
 class WatchAnswer(Struct, frozen=True, kw_only=True):
@@ -35,11 +35,11 @@ class WatchAnswer(Struct, frozen=True, kw_only=True):
     revision: Revision
     created: bool
     on_demand: bool
-    """It answers a request for progress."""
+    """Whether it responds to a progress request."""
     fragment: bool
-    """More of the same answer follows."""
+    """Whether more fragments of the same response follow."""
     compact_revision: Revision
-    """If not 0, the watch has ended: it was to deliver what was compacted."""
+    """If not 0, the watch has ended, because the events from its start to this revision are compacted."""
     events: list[Event]
 
 
@@ -182,12 +182,12 @@ class _Token(Struct):
 
 
 class _StreamMessage(Struct):
-    """A message of a stream: a result, or a refusal."""
+    """A message of a stream: a result, or an error."""
 
     result: msgspec.Raw = msgspec.Raw()
 
 
-# `strict=False` is what turns the strings back into integers.
+# `strict=False` converts the strings to integers.
 _range = msgspec.json.Decoder(_Range, strict=False).decode
 _put = msgspec.json.Decoder(_Put, strict=False).decode
 _delete = msgspec.json.Decoder(_Delete, strict=False).decode
@@ -217,7 +217,7 @@ def decode_txn(body: bytes) -> TxnResult:
 
 
 def decode_watch(message: bytes) -> WatchAnswer:
-    """Raise the error of the stream or of the watch; compaction is left to the caller."""
+    """Raise the error of the stream or of the watch; the caller handles compaction."""
     watch = _watch(_result(message))
     if watch.canceled and not watch.compact_revision:
         raise error_of(watch.cancel_reason)

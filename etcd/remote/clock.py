@@ -1,4 +1,4 @@
-"""Time, as the client of a real etcd needs it: a clock that is handed in, and a deadline kept by it."""
+"""Time for the client of a real etcd: an injected clock, and a deadline on it."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,9 +19,9 @@ class Clock(Protocol):
 
 
 class Deadline:
-    """`with Deadline(clock, 5.0):` cancels what its body awaits after five seconds, and raises TimeoutError for it.
+    """`with Deadline(clock, 5.0):` cancels what its body awaits after five seconds, and raises TimeoutError.
 
-    A cancellation from elsewhere passes through as it is, also when it comes at the same moment.
+    A cancellation by another task is passed on, also if it arrives at the same moment.
     """
 
     __slots__ = ("_cancellations", "_clock", "_expired", "_seconds", "_task", "_timer")

@@ -1,4 +1,4 @@
-"""What the failure of a connection means for the request that was on it."""
+"""The errors of a connection, and what they mean for its request."""
 
 import ssl
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from mockube.etcd.errors import Interrupted, Unavailable
 from mockube.etcd.remote.errors import NotTrusted
 
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-"""There was no connection, so there was no request on it. After any other failure it may have arrived."""
+"""The connection was not established, so the request was not sent. After any other failure it may have arrived."""
 
 
 @contextmanager
 def connection_to(endpoint: str) -> Iterator[None]:
-    """Turn the failures of aiohttp and of the system into the store's errors."""
+    """Translate the errors of aiohttp and of the system into the store's."""
     try:
         yield
     except aiohttp.ClientSSLError as error:

@@ -1,8 +1,7 @@
-"""etcd's refusals, by their texts and gRPC codes, as the errors of `mockube.etcd.errors`.
+"""etcd's errors, by their messages and gRPC codes, as the errors of `mockube.etcd.errors`.
 
-Two things decide: callers must be able to distinguish failures by class, and `outcome_unknown` must be false only
-where etcd certainly did not carry the request out. Knows nothing of requests: revisions that an error should name are
-filled in by the store.
+Two properties matter: callers distinguish failures by class, and `outcome_unknown` is false only where etcd certainly
+did not execute the request. Revisions in an error are filled in by the store, which has the request.
 """
 
 from collections.abc import Mapping
@@ -35,11 +34,11 @@ class RevisionInFuture(KVError):
 
 
 class TokenRejected(PermissionDenied):
-    """etcd does not accept this token (any more): authenticate and retry."""
+    """etcd does not accept this token, or no longer: authenticate and retry."""
 
 
 class NotTrusted(Unavailable):
-    """A certificate was not accepted, by us or by the server. It will not be a moment later."""
+    """One side did not accept the other's certificate. A retry would fail, too."""
 
 
 _BY_TEXT: Mapping[str, type[KVError]] = {
@@ -66,7 +65,7 @@ _BY_TEXT: Mapping[str, type[KVError]] = {
     "too many requests": Unavailable,
     "rpc not supported for learner": Unavailable,
     "corrupt cluster": Unavailable,
-    # Proposed, without a response: it may yet be carried out.
+    # Proposed, without a response: it may be executed later.
     "request timed out": Timeout,
     "request timed out, possibly due to previous leader failure": Timeout,
     "request timed out, possibly due to connection lost": Timeout,
@@ -84,11 +83,11 @@ _BY_CODE: Mapping[int, type[KVError]] = {
     12: Unsupported,  # Unimplemented
     16: TokenRejected,  # Unauthenticated
 }
-"""For texts that etcd may say besides those above. Any other code leaves the outcome unknown."""
+"""For messages that are not listed above. Any other code leaves the outcome unknown."""
 
 
 class _Refusal(Struct):
-    """A refusal as the gateway words it; inside a stream it is an object in the place of the text."""
+    """An error in the gateway's form; inside a stream it is an object instead of the text."""
 
     error: "str | _Refusal" = ""
     message: str = ""
@@ -100,13 +99,13 @@ _decode_refusal = msgspec.json.Decoder(_Refusal).decode
 
 
 def error_of(message: str, code: int = 0) -> KVError:
-    """What etcd means by a message, which may come wrapped in gRPC's words."""
+    """Return the error of a message, which gRPC's text may surround."""
     text = (message.partition(" desc = ")[2] or message).removeprefix("etcdserver: ")
     return (_BY_TEXT.get(text) or _BY_CODE.get(code, Interrupted))(message)
 
 
 def error_of_answer(body: bytes, status: int) -> KVError:
-    """What an HTTP answer other than 200 means."""
+    """Return the error of an HTTP response other than 200."""
     try:
         refusal = _decode_refusal(body)
     except msgspec.MsgspecError:
@@ -117,6 +116,6 @@ def error_of_answer(body: bytes, status: int) -> KVError:
 
 
 def _not_a_gateway(body: bytes, status: int) -> KVError:
-    """The error for an answer of a proxy, or of an etcd whose JSON gateway is off or refuses this client."""
+    """Return the error of a response from a proxy, or from an etcd whose JSON gateway is off or refuses this client."""
     message = f"HTTP {status}: {body[:200].decode(errors='replace').strip()}"
     return Interrupted(message) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else Unsupported(message)

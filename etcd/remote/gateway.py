@@ -1,8 +1,8 @@
 """One member's JSON gateway, over the session of etcd3-py's client.
 
-etcd3-py's own way from call to answer is not taken: its models cost several times the request itself, its streams do
-not work with the aiohttp of today, and its TLS looks at no host names. Which member to use, and whether to retry,
-is the transport's business.
+The calls do not use etcd3-py's models, which cost several times the request itself, nor its streams, which do not work
+with current aiohttp, nor its TLS, which does not check host names. The transport chooses the member and decides
+whether to retry.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from mockube.etcd.remote.stream import LineStream, SocketStream, Stream
 T = TypeVar("T")
 
 NEEDS_LEADER = {"Grpc-Metadata-hasleader": "true"}
-"""Without a leader a member could only let a request wait; with this option it refuses it before anything is done."""
+"""Without a leader a member would let a request wait; with this option it refuses it before anything is done."""
 
 LARGE = 2**20
-"""Bytes from which on aiohttp wants a body as a file, to send it bit by bit."""
+"""The size from which aiohttp expects a body as a file, which it sends in pieces."""
 
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
-"""A stream may be silent for long; this is how a peer that vanished is noticed, where the system has these options."""
+"""A stream may be silent for long; these options detect a vanished peer, on systems that have them."""
 
 
 class TLS(Struct, frozen=True, kw_only=True):
@@ -51,10 +51,10 @@ class TLS(Struct, frozen=True, kw_only=True):
 
 
 class _Client(AioClient):  # type: ignore[misc]  # etcd3 has no types
-    """etcd3-py's client without its start, which reads the server's version by a blocking request."""
+    """etcd3-py's client without its initialization, which reads the server's version by a blocking request."""
 
     def _retrieve_version(self) -> None:
-        """Every etcd since 3.4 serves what we call at the same place."""
+        """Every etcd since 3.4 serves these calls at the same path."""
 
     _verify_version = _get_prefix = _retrieve_version
 
@@ -65,7 +65,7 @@ def is_endpoint(url: str) -> bool:
 
 
 class Gateway:
-    """One member, by the URL it serves clients at."""
+    """One member, by its client URL."""
 
     def __init__(self, endpoint: str, *, tls: ssl.SSLContext | None, connect_timeout: float) -> None:
         url = urlsplit(endpoint)
@@ -75,7 +75,7 @@ class Gateway:
         self._session: aiohttp.ClientSession = self._client.session
         self._session.headers.update(NEEDS_LEADER)
         self._base = f"{self._client.baseurl}/v3"
-        # etcd3-py's own context would take a certificate that was made out to another host.
+        # etcd3-py's own context would accept a certificate of another host.
         self._tls = tls or True
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_timeout)
 
@@ -99,10 +99,10 @@ class Gateway:
             raise Interrupted(f"{self.endpoint}: an unreadable response: {error}") from error
 
     async def open_stream(self, path: str, body: bytes) -> Stream:
-        """Begin a call whose answers are a stream.
+        """Begin a call whose responses are a stream.
 
-        etcd's gateway reads on while it answers over a WebSocket only. It cannot take a token there: its proxy passes
-        one on as `Bearer …`, which etcd then does not know.
+        Only over a WebSocket does etcd's gateway read further requests while it responds. It accepts no token there:
+        its proxy passes one on as `Bearer …`, which etcd does not recognize.
         """
         with connection_to(self.endpoint):
             if self.token is None:
@@ -116,7 +116,7 @@ class Gateway:
         answer = await self._session.ws_connect(
             self._base + path, ssl=self._tls, max_msg_size=0, decode_text=False
         )
-        # Nothing public leads from a WebSocket to its transport.
+        # A WebSocket has no public attribute for its transport.
         stream = SocketStream(self.endpoint, answer, _keep_alive(answer._response))  # noqa: SLF001
         try:
             await stream.send(body)
@@ -141,7 +141,7 @@ class Gateway:
 
 
 def _keep_alive(answer: aiohttp.ClientResponse) -> asyncio.Transport:
-    """The transport of an answer that goes on, now set to notice when the other side is gone."""
+    """Return the transport of a streaming response, set to detect a vanished peer."""
     assert answer.connection is not None
     transport = answer.connection.transport
     assert transport is not None

@@ -1,8 +1,9 @@
-"""What a watch delivers of what arrives for it: each matching event once, in order, and honest word of how far it is.
+"""The order of a watch's events: each matching event is delivered once, in order, with the revision that the watch has
+reached.
 
-Pure: events and revisions in, batches out. Streams are not trusted to be one sequence. A stream that takes over begins
-where the last one was read to, two may overlap, and etcd itself repeats events after a member was restored from a
-snapshot and may send old ones to a watch that starts in the future.
+Pure: events and revisions in, batches out. The streams of a watch are not assumed to be one sequence. A new stream
+begins at the last revision that was read, two streams may overlap, and etcd repeats events after a member was restored
+from a snapshot, and may send old events to a watch that starts in the future.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,12 @@ class Order:
         self.position = start - 1
         """Every matching event from the start to here was delivered."""
         self.progress_revision: Revision = 0
-        """A progress notification of at least this revision is due; 0: none is."""
+        """A progress notification of at least this revision is due; 0 if none is."""
         self._request = request
         self._start = start
 
     def accept(self, events: Sequence[Event], reached: Revision) -> list[WatchBatch]:
-        """Take whole revisions from a stream which lacks nothing between `position` and `reached`."""
+        """Take whole revisions from a stream that has all events between `position` and `reached`."""
         fresh = [event for event in events if self._is_fresh(event)]
         is_news = reached >= self.position
         self.position = max(self.position, reached)
@@ -39,7 +40,7 @@ class Order:
     def _notify(self) -> list[WatchBatch]:
         if not self.progress_revision or self.position < self.progress_revision:
             return []
-        # A watch that starts in the future misses nothing before it, but the store is not there yet.
+        # A watch that starts in the future misses no event before it, but the store has not reached it.
         revision = self.progress_revision if self.position < self._start else self.position
         self.progress_revision = 0
         return [WatchBatch(revision=revision)]

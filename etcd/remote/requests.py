@@ -1,6 +1,6 @@
 """The contract's requests as the JSON of etcd's gateway.
 
-Bytes become base64; what is zero, empty or false may be left out. Pure, and independent of responses and of HTTP.
+Bytes become base64; zero, empty and false values may be omitted. Pure, and independent of responses and of HTTP.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ def encode_txn(request: Txn) -> bytes:
 
 
 def encode_watch(request: WatchRequest, start: Revision) -> bytes:
-    """Always with progress notifications: they keep a quiet watch's place from falling behind compaction."""
+    """Always with progress notifications, so that a quiet watch does not fall behind compaction."""
     create = {
         "key": request.key,
         "range_end": request.range_end or b"",
@@ -161,9 +161,10 @@ class Method(Struct, Generic[T], frozen=True):
     path: str
     decode: Callable[[bytes], T]
     repeatable: bool
-    """Whether to send it again, when it is unknown if it was carried out, does no harm and gives a true answer.
+    """Return whether the request may be repeated when it is unknown if it was executed.
 
-    A transaction that compares and sets is not: the second time it would meet its own change, and say that it failed.
+    A transaction that compares and sets may not: the second one would find the change of the first, and fail its
+    comparison.
     """
 
 
@@ -173,7 +174,7 @@ DELETE: Final[Method[DeleteResult]] = Method("/kv/deleterange", answers.decode_d
 TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=False)
 READ_TXN: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
 PING: Final[Method[TxnResult]] = Method("/kv/txn", answers.decode_txn, repeatable=True)
-"""With `EMPTY_REQUEST`: an empty transaction, which any member that has a leader answers to any user."""
+"""With `EMPTY_REQUEST`: an empty transaction, which any member with a leader executes for any user."""
 COMPACT: Final[Method[None]] = Method("/kv/compaction", answers.decode_done, repeatable=False)
 GRANT: Final[Method[Lease]] = Method("/lease/grant", answers.decode_grant, repeatable=False)
 KEEP_ALIVE: Final[Method[Lease]] = Method("/lease/keepalive", answers.decode_keep_alive, repeatable=True)
@@ -184,4 +185,4 @@ STATUS: Final[Method[MemberStatus]] = Method("/maintenance/status", answers.deco
 LOGIN: Final[Method[str]] = Method("/auth/authenticate", answers.decode_token, repeatable=True)
 
 WATCH: Final = "/watch"
-"""Not a call but a stream; to open one again does no harm."""
+"""Not a call but a stream, which may be opened again."""

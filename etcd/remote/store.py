@@ -48,14 +48,14 @@ class RemoteStore:
         credentials: Credentials | None = None,
         deadline: float = 5.0,
     ) -> Self:
-        """Reach at least one member, or fail as a first request would.
+        """Connect to at least one member, or raise what a first request would raise.
 
-        `deadline` is how many seconds any call may take, with all that is tried again.
+        `deadline` is the limit of any call in seconds, including its retries.
         """
         if not endpoints or not all(map(is_endpoint, endpoints)):
             raise InvalidRequest(f"endpoints must be http or https URLs, at least one, not {endpoints!r}")
         context = tls.context() if tls is not None else None
-        # A member that cannot be reached leaves time for all the others.
+        # An unreachable member leaves time for all others.
         connect_timeout = deadline / (len(endpoints) + 1)
         gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
         transport = Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
@@ -94,7 +94,7 @@ class RemoteStore:
             raise InvalidRequest("key is empty")
         start = request.start_revision
         if start <= HEAD:
-            # The member that takes the watch may be behind, and would begin with what is long past.
+            # The member that serves the watch may be behind, and would send old events first.
             start = 1 + (await self.range(Range(key=request.key, count_only=True))).revision
         watch = await RemoteWatch.open(self._transport, request, start, self._clock)
         self._watches.add(watch)
@@ -142,10 +142,10 @@ class RemoteStore:
             await watch.cut_off(Closed("the store is closed"))
         await self._transport.close()
 
-    # --- what etcd's refusals leave out
+    # --- what etcd's errors leave out
 
     async def _naming_revisions(self, reads: Sequence[Range], call: Awaitable[T]) -> T:
-        """Say of which revision a refusal is, and which it could have been."""
+        """Add the requested and the possible revision to an error."""
         revisions = [read.revision for read in reads if read.revision > HEAD]
         try:
             return await call
@@ -156,8 +156,8 @@ class RemoteStore:
             raise Compacted(min(revisions), await self._history_start(reads[0].key)) from None
 
     async def _history_start(self, key: bytes) -> Revision:
-        """Only a watch that starts too early reports it."""
+        """Return the oldest readable revision, which etcd reports only to a watch that starts too early."""
         create = requests.encode_watch(WatchRequest(key=key), 1)
-        with suppress(PermissionDenied):  # without permission to watch, the error is raised without it
+        with suppress(PermissionDenied):  # without permission to watch, the error has no compact revision
             return await self._transport.history_start(create)
         return 0

@@ -1,8 +1,8 @@
-"""The two ways a gateway streams answers: over a WebSocket, and as lines of a response that does not end.
+"""The two ways in which a gateway streams responses: over a WebSocket, and as lines of a response that does not end.
 
-Both give whole messages as bytes, and neither loses one when a wait for it is cancelled. Nothing reads ahead of the
-caller of `receive` but for aiohttp's own small buffers, so a slow reader slows etcd down. Independent of the
-messages' contents.
+Both return complete messages as bytes, and neither loses a message when a wait for it is cancelled. Nothing is read
+ahead of the caller of `receive` except into aiohttp's own small buffers, so a slow reader slows etcd down. Independent
+of the content of messages.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class SocketStream:
             await self._socket.send_frame(message, aiohttp.WSMsgType.TEXT)
 
     async def close(self) -> None:
-        self._transport.abort()  # a connection with TLS would wait for a farewell
+        self._transport.abort()  # a connection with TLS would wait for the peer to close it
         await self._socket.close()
 
 

@@ -1,7 +1,7 @@
-"""Requests to a cluster: to which member, for how long, with which token, and when to retry.
+"""Requests to a cluster: to which member, with which deadline and token, and when to retry.
 
-A request is sent again only if it certainly was not carried out, or may be carried out twice; always within its
-deadline. Knows methods and bytes, not what is in them.
+A request is repeated only if it certainly was not executed, or may be executed twice; always within its deadline. The
+transport handles methods and bytes, not their meaning.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Transport:
         self._closed = False
 
     async def call(self, method: Method[T], body: bytes) -> T:
-        """The answer, or the error that etcd or the connection gave instead."""
+        """The response, or the error of etcd or of the connection."""
 
         async def ask(gateway: Gateway) -> T:
             return await gateway.call(method, body)
@@ -73,7 +73,7 @@ class Transport:
         return await self._with_token(ask, repeatable=True)
 
     def pass_over(self, gateway: Gateway) -> None:
-        """Ask another member first from now on."""
+        """Try another member first from now on."""
         if self._gateways[self._turn] is gateway:
             self._turn = (self._turn + 1) % len(self._gateways)
 
@@ -89,7 +89,7 @@ class Transport:
             await watch.receive()
         except PermissionDenied as error:
             await watch.close()
-            # Releases such as 3.5.1 say this of a token that they do not know, too.
+            # Releases such as 3.5.1 also return this for an unknown token.
             raise TokenRejected(str(error)) from error
         except BaseException:
             await watch.close()
@@ -110,7 +110,7 @@ class Transport:
             return await self._in_turn(request, repeatable=repeatable, until=until)
 
     async def _renew_token(self, stale: str | None, until: float) -> None:
-        """Log in again in place of `stale`; concurrent requests wait for the same token."""
+        """Log in again because `stale` was refused; concurrent requests wait for the same token."""
         async with self._login:
             if self._token != stale:
                 return
@@ -161,6 +161,6 @@ class Transport:
 
 
 def _pause(tries: int, members: int) -> float:
-    """Return the seconds before the next try: 0 until each member was tried once in this round."""
+    """Return the delay before the next try: 0 until each member was tried once in this round."""
     rounds, tried_members = divmod(tries, members)
     return 0.0 if tried_members else min(FIRST_PAUSE * 2 ** (rounds - 1), LONGEST_PAUSE)

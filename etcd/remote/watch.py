@@ -28,10 +28,10 @@ from mockube.etcd.remote.transport import Transport
 from mockube.etcd.remote.watch_stream import WatchStream
 
 BACKLOG = 16
-"""Batches that may wait for the reader. etcd puts up to a thousand revisions into one."""
+"""The number of batches that may wait for the reader. etcd puts up to a thousand revisions into one."""
 
 ASK_AGAIN = 0.1
-"""Seconds after which a request for progress is repeated: as often etcd synchronises watches."""
+"""Seconds after which a request for progress is repeated: the interval at which etcd synchronises watches."""
 
 RESUME_AGAIN = 1.0
 """Seconds between two tries to find a member to watch on. Each tries all of them until its deadline."""
@@ -39,7 +39,7 @@ RESUME_AGAIN = 1.0
 FIRST_KEY = b"\x00"
 
 _BROKEN = (Unavailable, Interrupted, Timeout)
-"""The stream or its member failed; another will do."""
+"""The stream or its member failed; another one can be used."""
 
 
 class RemoteWatch:
@@ -63,7 +63,7 @@ class RemoteWatch:
         self._clock = clock
         self._order = Order(request, start)
         self._inbox: asyncio.Queue[WatchBatch | None] = asyncio.Queue()
-        """None is the end."""
+        """None is the end of the watch."""
         self._drained = asyncio.Event()
         self._error: BaseException | None = None
         self._closed = False
@@ -109,7 +109,7 @@ class RemoteWatch:
         await self.close()
 
     async def cut_off(self, error: KVError) -> None:
-        """End the watch from the store's side."""
+        """End the watch on behalf of the store."""
         if self._error is None:
             self._error = error
         await self._stop()
@@ -161,7 +161,7 @@ class RemoteWatch:
         while self._inbox.qsize() >= BACKLOG:
             self._drained.clear()
             await self._drained.wait()
-        # An answer with events may not hold all that its own revision promises: etcd cuts long histories into several.
+        # A response with events may not contain all of them up to its own revision: etcd splits long histories.
         reached = answer.events[-1].kv.mod_revision if answer.events else answer.revision
         self._put(self._order.accept(answer.events, reached))
 
@@ -176,7 +176,7 @@ class RemoteWatch:
         return (await self._transport.call(RANGE, body)).revision
 
     async def _ask_progress(self) -> None:
-        # If the stream just broke, the next one gets the request.
+        # If the stream just broke, the request is sent on the next one.
         with suppress(*_BROKEN):
             await self._stream.ask_progress()
 
@@ -185,7 +185,7 @@ class RemoteWatch:
             await self._clock.sleep(ASK_AGAIN)
             await self._ask_progress()
 
-    # --- the end
+    # --- the end of the watch
 
     async def _stop(self) -> None:
         for task in (self._follower, self._asker):

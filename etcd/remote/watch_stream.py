@@ -1,8 +1,8 @@
-"""A stream with one watch on it: its answers whole, and what must be known of the member behind it.
+"""A stream with one watch: its complete responses, and the state of the member behind it.
 
-A quiet stream is no proof that all is well: a member that is stopped, or cut off from its leader, receives no change
-and still keeps its connections. etcd ends the streams of such a member for clients that require a leader, but its
-WebSockets cannot carry that option. So when a stream was silent for a time, its member gets a status request.
+A quiet stream does not prove that its member works: a member that is paused, or separated from its leader, receives no
+change but keeps its connections. etcd ends the streams of such a member for clients that require a leader, but its
+WebSockets cannot carry that option. So a status request is sent to the member of a stream that was silent for a time.
 """
 
 import re
@@ -22,7 +22,7 @@ from mockube.etcd.remote.stream import Stream
 T = TypeVar("T")
 
 PROGRESS_IN_ORDER = {(3, 4): 31, (3, 5): 13}
-"""The first release of a minor version that does; those of later minor versions all do."""
+"""The first release of a minor version that does; all releases of later minor versions do."""
 
 
 class WatchStream:
@@ -35,7 +35,7 @@ class WatchStream:
         self._in_order: bool | None = None
 
     async def receive(self) -> WatchAnswer:
-        """The next answer, with its fragments put together, so that a revision is never split."""
+        """Return the next response, with its fragments joined, so that a revision is never split."""
         while True:
             answer = decode_watch(await self._message())
             if not (answer.fragment or self._fragments):
@@ -49,10 +49,10 @@ class WatchStream:
         await self._stream.send(PROGRESS)
 
     async def answers_progress_in_order(self) -> bool:
-        """Whether the answer to `ask_progress` means that every earlier event is on this stream before it.
+        """Return whether a progress response means that every earlier event was already sent on this stream.
 
-        Earlier releases send it past the events that wait to be sent, and for watches that are still catching up;
-        Kubernetes draws the line at the same releases.
+        Earlier releases send it before events that wait to be sent, and for watches that are still catching up;
+        Kubernetes has the same minimum releases.
         """
         if self._in_order is None:
             self._in_order = _is_in_order((await self._ask_member(STATUS)).version)
@@ -67,7 +67,7 @@ class WatchStream:
                 with Deadline(self._clock, self._patience):
                     return await self._stream.receive()
             except TimeoutError:
-                with suppress(PermissionDenied):  # which is a sign of life, too
+                with suppress(PermissionDenied):  # which also proves that the member works
                     await self._ask_member(PING)
 
     async def _ask_member(self, method: Method[T]) -> T:

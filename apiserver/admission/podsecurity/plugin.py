@@ -44,7 +44,7 @@ _TEMPLATES: Final = {
 _MARK: Final = f'"{PREFIX}'.encode()
 _PRIVILEGED: Final = str(LevelVersion())
 MAX_PODS: Final = 3000
-"""Existing pods that are looked at when a namespace's level rises."""
+"""The number of existing pods that are evaluated when a namespace's level rises."""
 MAX_SECONDS: Final = 1.0
 
 

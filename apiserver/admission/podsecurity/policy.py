@@ -91,7 +91,7 @@ def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, li
 
 
 def _warn_level(labels: Mapping[str, str], enforced: LevelVersion, warned: LevelVersion) -> LevelVersion:
-    """Who names no level to warn of is warned of the one that is enforced, since workloads' templates are not refused."""
+    """Return the level to warn of; by default the enforced one, because workloads' templates are not refused."""
     if (
         PREFIX + WARN in labels
         or labels.get(PREFIX + ENFORCE) not in LEVELS

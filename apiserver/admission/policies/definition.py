@@ -88,7 +88,7 @@ class Invocation(Struct, Generic[P], frozen=True):
     binding: ReadOnlyTree
     param: ReadOnlyTree | None
     row: Resource
-    """In whose version the policy sees the object."""
+    """The resource whose version the policy receives."""
 
 
 class MisconfiguredPolicy(Struct, Generic[P], frozen=True):
@@ -100,7 +100,7 @@ class MisconfiguredPolicy(Struct, Generic[P], frozen=True):
 
 
 class PolicySource(Generic[P]):
-    """The policies of one sort with their bindings; each is compiled anew when it has changed."""
+    """The policies of one kind with their bindings; each is compiled again after a change."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class PolicySource(Generic[P]):
 
 
 class PolicyDenied(ApiError):
-    """A policy refuses a write, or could not be carried out on it, for a reason of its own."""
+    """A policy denies a write, or could not be evaluated."""
 
     def __init__(self, message: str, details: Details | None, reason: str, *, code: int) -> None:
         super().__init__(message, details, code=code)

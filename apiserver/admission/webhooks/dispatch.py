@@ -1,4 +1,4 @@
-"""Ask one webhook about a write, and judge what came of it."""
+"""Call one webhook for a write, and evaluate its response."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Environment(Struct, frozen=True, kw_only=True):
 
     caller: Caller
     authorization: Authorization
-    """Answers the questions of conditions about rights."""
+    """Authorizes the checks in match conditions."""
     equivalents: Equivalents
     services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Where Services are that lead nowhere by themselves, by NAMESPACE/NAME."""
@@ -41,7 +41,7 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class Registry:
-    """The webhooks of one sort of configuration, read anew when one has changed."""
+    """The webhooks of one kind of configuration, read again after a change."""
 
     def __init__(self, resource: GroupResource, equivalents: Equivalents) -> None:
         self._resource = resource
@@ -102,7 +102,7 @@ def _matches_conditions(
 
 
 def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
-    """What is to be stored in place of a version, once that was checked."""
+    """The object to store instead, after validation."""
     version = meta.resource_version(old or {})
     if new is None or not version or meta.resource_version(new):
         return new

@@ -78,7 +78,7 @@ def read_configuration(data: bytes) -> AuthenticationConfiguration:
 
 
 class IssuerAuthenticator:
-    """One issuer's tokens. Until its keys are known, they are refused."""
+    """The tokens of one issuer. They are refused until its keys have been fetched."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class JWTAuthenticators:
             configuration = read_configuration(data)
         except ConfigurationError as error:
             self._fail("failed to load authentication config", error)
-            self._data = data  # it will not become right by itself
+            self._data = data  # a retry cannot make it valid
             return
         mappers, field_errors = validate(configuration, self._settings.disallowed)
         problems = [*field_errors]

@@ -18,11 +18,11 @@ WELL_KNOWN: Final = "/.well-known/openid-configuration"
 RETRY_SECONDS: Final = 10.0
 """From one attempt to reach an issuer to the next."""
 MAX_SOURCES: Final = 64
-"""Issuers of distributed claims that are known at a time."""
+"""The number of cached issuers of distributed claims."""
 
 
 class NotInitialized(Exception):
-    """Why an issuer is not known yet."""
+    """Why an issuer is not cached yet."""
 
 
 class Provider(Struct, frozen=True, kw_only=True):

@@ -117,7 +117,7 @@ class ServiceAccounts:
         return TokenNotes(annotations) if annotations else None
 
     async def _check(self, account: Account, now: datetime) -> None:
-        """Refuse a token if what it names is gone, or is another object of the same name."""
+        """Refuse a token if an object that it names does not exist, or is another object of the same name."""
         namespace, name = account.namespace, account.account.name
         service_account = await self.find("serviceaccounts", namespace, name)
         if service_account is None:

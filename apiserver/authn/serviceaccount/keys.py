@@ -21,7 +21,7 @@ _ORDER = ("use", "kty", "kid", "crv", "alg", "n", "e", "x", "y")
 
 
 class BadKey(ValueError):
-    """A file holds no key that tokens can be signed with."""
+    """A file contains no key that can sign tokens."""
 
 
 class BadSignature(Exception):

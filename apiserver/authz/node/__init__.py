@@ -1,4 +1,4 @@
-"""The Node authorizer: what a kubelet may do, by what the pods of its node refer to.
+"""The Node authorizer: a kubelet may read what the pods of its node refer to.
 
-A module belongs here if it decides about node users, or knows what objects refer to.
+A module belongs here if it authorizes node users, or reads the references of objects.
 """

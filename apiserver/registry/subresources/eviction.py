@@ -90,7 +90,7 @@ def _may_become_ready(pod: Tree) -> bool:
 
 
 def _of_this_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
-    """Delete the pod as it was looked at, and no other."""
+    """Delete the pod at the version that was checked."""
     return replace(options, version=options.version or meta.resource_version(pod))
 
 
@@ -214,7 +214,7 @@ def _too_many(message: str, retry_after: int) -> TooManyRequests:
 
 
 async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> None:
-    """Say on the pod why it goes, and delete it."""
+    """Record the reason in the pod's conditions, and delete the pod."""
     of_pod: dict[str, Any] = {"namespace": call.namespace, "name": call.name, "user": call.user}
     of_pod["is_internal"] = True
     if not options.dry_run:

@@ -54,7 +54,7 @@ class Location(Struct, frozen=True, kw_only=True):
     """Whether the host may not be of this machine, or of its link, whatever its name resolves to."""
     gateway: Gateway | None = None
     is_process: bool = False
-    """Whether only a process may answer there, and no simulated container."""
+    """Whether only a process may handle the request, and no simulated container."""
 
     @property
     def authority(self) -> str:

@@ -1,4 +1,4 @@
-"""Who manages the replicas of an object, as its Scale shows it, and what becomes of that in the object.
+"""The managers of an object's replicas, as its Scale shows them, and their entries in the object.
 
 A Scale has one field that can be managed, `spec.replicas`; its path in the object is in the object's definition.
 """
@@ -20,7 +20,7 @@ _OF_SCALE: Final[Path] = ("spec", "replicas")
 
 
 def of_scale(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
-    """Those of an object's managers who manage its replicas, as managers of its Scale."""
+    """Return the managers of an object's replicas, as managers of its Scale."""
     return [
         {**entry, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_OF_SCALE)}
         for entry in _told_apart(entries)
@@ -31,12 +31,12 @@ def of_scale(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
 def of_object(
     entries: Sequence[Entry], of_scale: Sequence[Entry], api_version: str, path_in: PathIn
 ) -> list[Entry]:
-    """An object's managers, once its replicas are managed by those of its Scale only.
+    """Return an object's managers when only the managers of its Scale manage the replicas.
 
-    As upstream: the updater of the object is another manager than the updater of its Scale, even if it is the same
-    program through the same endpoint, for the API versions differ. The replicas then have an entry of their own,
-    without a time; of entries that only their fields tell apart the last one counts at the next change; and an entry
-    of a version that is not there any more goes.
+    As upstream: the updater of the object and the updater of its Scale are two managers, even if they are the same
+    program on the same endpoint, because the API versions differ. The replicas then have an entry of their own,
+    without a time. Of entries that differ only in their fields the last one is used by the next change, and an entry
+    of a version that does not exist any more is removed.
     """
     mine = {_identity(entry): entry for entry in of_scale if _owns(entry, _OF_SCALE)}
     managers = []
@@ -81,7 +81,7 @@ def _owns(entry: Entry, path: Path | None) -> bool:
 
 
 def _identity(entry: Entry) -> tuple[Any, ...]:
-    """Who applies is one manager in all API versions."""
+    """An applier is one manager in all API versions."""
     version = "" if entry.get("operation") == managers.APPLY else entry.get("apiVersion")
     return entry.get("manager"), entry.get("operation"), version, entry.get("subresource")
 
