@@ -178,6 +178,13 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         """Return warnings of rules that an update violates in parts that it does not change; they are no errors."""
         return self._rule_findings(tree, old)[1] if self._has_rules else ()
 
+    def last_rule_warnings(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[str]:
+        """Return these warnings if the rules were evaluated when the update was checked, else none."""
+        evaluated = (
+            found for new_tree, old_tree, found in self._last_findings if new_tree is tree and old_tree is old
+        )
+        return next(evaluated, ((), ()))[1]
+
     def _rule_findings(
         self, tree: Mapping[str, Any], old: Mapping[str, Any] | None
     ) -> tuple[Sequence[FieldError], Sequence[str]]:

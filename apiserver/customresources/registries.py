@@ -157,6 +157,10 @@ class AllRules:
         added = {*finalizers} - {*(meta.metadata(old).get("finalizers") or ())}
         return [*of_rules, *_finalizer_warnings(added)]
 
+    def warn_refused(self, resource: Resource, new: Tree, old: Tree) -> Iterable[str]:
+        custom = self._custom(resource)
+        return custom.last_rule_warnings(new, old) if custom is not None else ()
+
     def _custom(self, resource: Resource) -> Custom | None:
         return self._catalog.custom_kind(resource.api_version, resource.kind) if resource.custom else None
 

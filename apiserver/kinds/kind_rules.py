@@ -96,6 +96,9 @@ class KindRules:
         self._defaulter.default_object(api_version, kind, tree)
         settle(api_version, kind, tree)
 
+    def warn_refused(self, _resource: Resource, _new: Tree, _old: Tree) -> Iterable[str]:
+        return ()
+
 
 class UnprivilegedRules(KindRules):
     """The `Rules` of a cluster that allows no privileged containers."""

@@ -84,6 +84,9 @@ class Rules(Protocol):
 
     def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]: ...
 
+    def warn_refused(self, resource: Resource, new: Tree, old: Tree) -> Iterable[str]:
+        """Return the warnings that accompany the errors of the update that was checked last."""
+
 
 class Claims(Struct, frozen=True, kw_only=True):
     """What a write allocates or releases besides its object, in the same transaction, so that nothing is allocated

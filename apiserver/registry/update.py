@@ -197,6 +197,9 @@ def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
         call.subresource.name if call.subresource else "",
     )
     field_errors = backend.rules.check_update(call.resource, subresource, new, old)
+    if field_errors:
+        for warning in backend.rules.warn_refused(call.resource, new, old):
+            call.warn(warning)
     if field_errors and backend.conversion(call.resource) is None:
 
         def check(candidate: Tree) -> Sequence[FieldError]:

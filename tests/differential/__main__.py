@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.conformance.golden import golden
-from tests.differential import admission, custom, expressions, managers, table, updates, users, verbs
+from tests.differential import admission, custom, expressions, fields, managers, table, updates, users, verbs
 from tests.differential.answers import (
     comparable,
     generated_name,
@@ -97,6 +97,10 @@ def _cases(options, servers):
     if options.updates is not None:
         inner = {path: resource.subresources for path, resource in _resources(real).items()}
         return updates.cases(tuple(options.updates), inner), {"prefix": "p", "goes_on": True}
+    if options.fields is not None:
+        kinds = tuple(options.fields)
+        found = fields.cases(seed, _resources(real), _schemas(real), kinds)
+        return found, {"prefix": f"f{seed}", "goes_on": True}
     if options.table is not None:
         return table.cases(tuple(options.table)), {"goes_on": True}
     return conversations(real, seed), many | {"prefix": f"d{seed}"}
@@ -267,6 +271,9 @@ def _options():
     )
     parser.add_argument(
         "--updates", nargs="*", metavar="RESOURCE", help="the table of one-field updates, of these or all"
+    )
+    parser.add_argument(
+        "--fields", nargs="*", metavar="RESOURCE", help="each field of the schemas of these resources or all"
     )
     parser.add_argument(
         "--verbs",

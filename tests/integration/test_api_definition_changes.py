@@ -49,6 +49,34 @@ async def test_manager_of_replicas_only_is_kept_across_versions(client):
     ]
 
 
+@pytest.mark.parametrize(
+    ("patch", "status", "warned"),
+    [
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, 200, ['299 - "spec: Invalid value: is needed"'], id="accepted"),
+        pytest.param({"metadata": {"uid": "1"}}, 422, ['299 - "spec: Invalid value: is needed"'], id="refused"),
+        pytest.param({"spec": {"b": "x"}}, 422, [], id="refused because of its type, so that no rule is evaluated"),
+    ],
+)
+async def test_new_rule_that_unchanged_value_breaks_is_a_warning(client, patch, status, warned):
+    """As on a real server, also if the update is refused for another reason."""
+    fields = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    spec = {"type": "object", "properties": fields}
+
+    def versions():
+        schema = {"type": "object", "properties": {"spec": spec}}
+        return [version() | {"schema": {"openAPIV3Schema": schema}}]
+
+    await define(client, definition(*versions()))
+    sent = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"b": 1}}
+    assert (await client.post(WIDGETS, sent)).status == 201
+    spec["x-kubernetes-validations"] = [{"rule": "has(self.a)", "message": "is needed"}]
+    changed = await client.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": versions()}})
+    assert changed.status == 200, changed.body
+    answer = await client.patch(f"{WIDGETS}/a", patch)
+    assert answer.status == status, answer.body
+    assert [value for name, value in answer.headers.items() if name.lower() == "warning"] == warned
+
+
 async def as_soon_as_served(client, path):
     """Read a path of a new version that the definition lists before it is served."""
     async with asyncio.timeout(PATIENCE):
