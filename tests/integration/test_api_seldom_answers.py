@@ -157,6 +157,17 @@ async def test_an_address_is_not_generated(client):
     assert "was not able to generate a unique name" in refused.body["message"]
 
 
+async def test_generated_name_of_namespace_is_not_validated_as_label(client):
+    refused = await client.post("/api/v1/namespaces", {"metadata": {"generateName": "-"}})
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == [
+        "metadata.generateName",
+        "metadata.name",
+    ]
+    made = await client.post("/api/v1/namespaces", {"metadata": {"generateName": "a-"}})
+    name = made.body["metadata"]["name"]
+    assert made.body["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
+
+
 async def test_a_name_in_use_is_no_unique_name_if_one_could_be_generated(client):
     named = {"metadata": {"name": "c", "generateName": "c-", "finalizers": ["example.com/f"]}}
     assert (await client.post(f"{NS}/configmaps", named)).status == 201

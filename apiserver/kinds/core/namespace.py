@@ -49,23 +49,19 @@ def _prepare_create(tree: Tree, _request: Request) -> None:
     finalizers = spec.get("finalizers") or []
     tree["spec"] = spec | {"finalizers": [*finalizers, *({FINALIZER_NAMESPACE} - {*finalizers})]}
     tree["status"] = {"phase": "Active"}
-    _label(tree)
 
 
-def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
-    _label(new)
-
-
-def _prepare_own_update(new: Tree, old: Tree, request: Request) -> None:
+def _prepare_own_update(new: Tree, old: Tree, _request: Request) -> None:
     """Keep the finalizers of the spec, which only /finalize writes. A client that sends them becomes their field manager."""
     new["spec"] = (new.get("spec") or {}) | {"finalizers": (old.get("spec") or {}).get("finalizers", [])}
     if not new["spec"]["finalizers"]:
         del new["spec"]["finalizers"]
-    _prepare_update(new, old, request)
 
 
 def _label(tree: Tree) -> None:
-    """Every namespace carries its name as a label, so that selectors can name it."""
+    """Every namespace carries its name as a label, so that selectors can name it. A generated name is not validated as a
+    label's value.
+    """
     tree["metadata"]["labels"] = {**meta.labels(tree), LABEL_METADATA_NAME: meta.name(tree)}
 
 
@@ -112,7 +108,8 @@ KIND: Final = Kind(
         cascading=FOREGROUND,
         checks_preconditions=True,
         prepare_create=_prepare_create,
-        prepare_update={MAIN: _prepare_own_update, "status": _prepare_update, "finalize": _prepare_update},
+        prepare_update={MAIN: _prepare_own_update},
+        canonicalize=_label,
         pending=_pending,
         marks_first=True,
         has_plain_deletion=True,
