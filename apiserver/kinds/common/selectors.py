@@ -61,6 +61,11 @@ def has_wrong_values(selector: ReadOnlyTree) -> bool:
     return any(names.check_label_value(value) for value in values)
 
 
+def has_wrong_node_values(selector: ReadOnlyTree) -> bool:
+    """Return whether a node selector's expressions have invalid label values."""
+    return any(has_wrong_values(term) for term in selector.get("nodeSelectorTerms", ()))
+
+
 def _check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if requirement.get("operator") not in ("Gt", "Lt"):
         return check_operator(requirement, path)

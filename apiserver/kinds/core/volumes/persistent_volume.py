@@ -32,7 +32,11 @@ from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct, in_order
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
-from mockube.apiserver.kinds.common.selectors import check_node_selector, check_node_selector_leniently
+from mockube.apiserver.kinds.common.selectors import (
+    check_node_selector,
+    check_node_selector_leniently,
+    has_wrong_node_values,
+)
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, accept_update
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
@@ -204,8 +208,15 @@ def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
 
 _CREATE: Final = from_root(field("spec", _spec(check_node_selector), absent={}))
 _RECREATE: Final = from_root(field("spec", _spec(check_node_selector_leniently), absent={}))
-_AS_CREATED: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
-"""Upstream reports it twice for an update."""
+_STRICTLY: Final = as_created(_CREATE, SUBDOMAIN, namespaced=False)
+_LENIENTLY: Final = as_created(_RECREATE, SUBDOMAIN, namespaced=False)
+
+
+def _as_created(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Repeat the checks of a new volume, which upstream reports twice for an update."""
+    required = (get_struct(old, "spec").get("nodeAffinity") or {}).get("required")
+    check = _LENIENTLY if required and has_wrong_node_values(required) else _STRICTLY
+    return check(new, old)
 
 
 # --- strategy and defaults
@@ -304,7 +315,7 @@ KIND: Final = Kind(
     validation=Validation(
         again=NO_CHECKS,
         create=_CREATE,
-        update=in_order(_AS_CREATED, _AS_CREATED, _check_same_source, _check_same_mode_and_nodes),
+        update=in_order(_as_created, _as_created, _check_same_source, _check_same_mode_and_nodes),
         subresources={"status": accept_update},
     ),
     warnings=on_every_write(_warn),

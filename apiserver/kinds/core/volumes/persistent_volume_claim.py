@@ -201,15 +201,24 @@ _SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io",
 def _begin_claim(claim: Tree, _request: Request) -> None:
     claim["status"] = {"phase": "Pending"}
     spec = _without_other_namespace(claim["spec"])
-    source = None if spec.get("dataSourceRef") else spec.get("dataSource")
-    if source and (source.get("apiGroup") or "", source.get("kind", "")) not in _SOURCES:
-        spec = {field: value for field, value in spec.items() if field != "dataSource"}
-    claim["spec"] = _with_both_sources(spec)
+    claim["spec"] = _with_both_sources(_without_unknown_source(spec))
 
 
 def _prepare_claim(new: Tree, old: Tree, _request: Request) -> None:
-    is_used = "dataSourceRef" in old["spec"]
-    new["spec"] = _with_both_sources(new["spec"] if is_used else _without_other_namespace(new["spec"]))
+    spec, old_spec = new["spec"], old["spec"]
+    if "dataSourceRef" not in old_spec:
+        spec = _without_other_namespace(spec)
+    if "dataSource" not in old_spec and "dataSourceRef" not in old_spec:
+        spec = _without_unknown_source(spec)
+    new["spec"] = _with_both_sources(spec)
+
+
+def _without_unknown_source(spec: Tree) -> Tree:
+    """Drop a `dataSource` that names anything else, as long as the reference that may do so is not set."""
+    source = None if spec.get("dataSourceRef") else spec.get("dataSource")
+    if not source or (source.get("apiGroup") or "", source.get("kind", "")) in _SOURCES:
+        return spec
+    return {field: value for field, value in spec.items() if field != "dataSource"}
 
 
 def _without_other_namespace(spec: Tree) -> Tree:

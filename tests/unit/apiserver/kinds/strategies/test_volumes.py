@@ -58,3 +58,20 @@ def test_data_source_of_new_claim_is_normalised(spec, expected):
     claim = {"spec": spec}
     CLAIMS.prepare_create(claim, request())
     assert claim == {"spec": expected, "status": {"phase": "Pending"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "expected"),
+    [
+        pytest.param({}, {}, id="no source before"),
+        pytest.param(
+            {"dataSource": SNAPSHOT, "dataSourceRef": SNAPSHOT},
+            {"dataSource": OTHER, "dataSourceRef": OTHER},
+            id="another source before, which the rules compare",
+        ),
+    ],
+)
+def test_unsupported_source_of_updated_claim_is_dropped_if_it_had_none(old, expected):
+    claim = {"spec": {"dataSource": OTHER}}
+    CLAIMS.prepare_update[""](claim, {"spec": old}, request())
+    assert claim["spec"] == expected
