@@ -27,6 +27,7 @@ from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.selectors import check_node_selector
+from mockube.apiserver.kinds.resource.devices import check_binding
 from mockube.apiserver.kinds.resource.requests import (
     check_configuration,
     reference,
@@ -38,6 +39,7 @@ from mockube.apiserver.kinds.resource.values import (
     check_label,
     check_parameters,
     check_pool_name,
+    check_uid,
     items,
 )
 
@@ -45,12 +47,21 @@ _STATUS: Final = ROOT.child("status")
 _MAX_USERS, _MAX_RESULTS, _MAX_CONFIGURATIONS = 256, 32, 64
 _MAX_CONDITIONS, _MAX_ADDRESSES = 8, 16
 
-_DEVICE: Final = all_of(
+_DEVICE_NAME: Final = all_of(
     check_driver, require("pool", check_pool_name), field("device", check_label, absent="")
 )
-_ID: Final = ("driver", "pool", "device")
+_SHARE: Final = pointer("shareID", check_uid)
+_DEVICE: Final = all_of(_DEVICE_NAME, _SHARE)
+_ID: Final = {"driver": "Driver", "pool": "Pool", "device": "Device", "shareID": "ShareID"}
+"""The fields that identify an allocated device, and their names in Go."""
 
-_USERS: Final = items(_MAX_USERS, require("resource"), require("name"), require("uid"))
+_USERS: Final = items(
+    _MAX_USERS,
+    require("resource"),
+    require("name"),
+    require("uid"),
+    key=lambda user: user.get("uid", ""),
+)
 
 
 # --- devices
@@ -84,16 +95,17 @@ _REPORTED: Final = all_of(
 def _check_reports(
     devices: Sequence[ReadOnlyTree], allocated: set[tuple[str, ...]], path: Path
 ) -> Iterator[FieldError]:
-    seen = set()
     for index, device in enumerate(devices):
         at, key = path.index(index), _key(device)
         yield from _DEVICE(device, at)
         if key not in allocated:
-            value = dict(zip(("Driver", "Pool", "Device"), key, strict=True)) | {"ShareID": ""}
-            yield errors.invalid(at, value, "must be an allocated device in the claim")
+            yield errors.invalid(at, _shown(key), "must be an allocated device in the claim")
         yield from _REPORTED(device, at)
+    seen = set()
+    for index, device in enumerate(devices):
+        key = _key(device)
         if key in seen:
-            yield errors.duplicate(at.child("deviceID"), "/".join(key))
+            yield errors.duplicate(path.index(index), _shown(key))
         seen.add(key)
 
 
@@ -101,11 +113,17 @@ def _key(device: ReadOnlyTree) -> tuple[str, ...]:
     return tuple(device.get(name, "") for name in _ID)
 
 
+def _shown(key: tuple[str, ...]) -> dict[str, str]:
+    return dict(zip(_ID.values(), key, strict=True))
+
+
 # --- allocation
 
 
 def _allocation(requests: frozenset[str]) -> Check:
-    result = all_of(field("request", reference(requests), absent=""), _DEVICE)
+    result = all_of(
+        field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _SHARE
+    )
     configuration = all_of(
         require("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
     )
@@ -149,7 +167,7 @@ def update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     status = get_struct(new, "status")
     results = get_struct(status, "allocation", "devices").get("results") or ()
     users = status.get("reservedFor")
-    yield from all_of(_USERS, unique("uid"))(users, _STATUS.child("reservedFor"))
+    yield from _USERS(users, _STATUS.child("reservedFor"))
     yield from _check_reports(status.get("devices") or (), {*map(_key, results)}, _STATUS.child("devices"))
     yield from _check_users(new, old)
     yield from _check_allocation(new, old)

@@ -96,7 +96,7 @@ _TAINTS: Final = field("taints", items(_MAX_TAINTS, _TAINT))
 _CONDITIONS, _FAILURES = "bindingConditions", "bindingFailureConditions"
 
 
-def _check_binding(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+def check_binding(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     conditions, failures = device.get(_CONDITIONS) or (), device.get(_FAILURES) or ()
     for name, values in ((_CONDITIONS, conditions), (_FAILURES, failures)):
         yield from items(_MAX_CONDITIONS, check_label_name)(values, path.child(name))
@@ -202,5 +202,5 @@ def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
         check_taints,
         _CONSUMPTIONS,
         check_nodes,
-        _check_binding,
+        check_binding,
     )

@@ -1,5 +1,6 @@
 """Validation of names, tolerations and parameters, which claims, classes and slices have."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ import orjson
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
@@ -28,6 +30,42 @@ _MAX_PARAMETERS_LENGTH: Final = 10 * 1024
 check_label: Final = report(names.check_dns1123_label)
 check_subdomain: Final = report(names.check_dns1123_subdomain)
 check_driver: Final = require("driver", check_driver_name)
+
+
+# --- uids
+
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_PREFIX: Final = "urn:uuid:"
+_NOT_NORMAL: Final = (
+    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
+    "characters"
+)
+
+
+def check_uid(uid: str, path: Path) -> Iterable[FieldError]:
+    """Check a uid, which Go's library accepts in more forms than upstream does."""
+    if _UID.fullmatch(uid):
+        return () if uid == uid.lower() else (errors.invalid(path, uid, _NOT_NORMAL),)
+    problem = _uid_problem(uid)
+    return (errors.invalid(path, uid, f"error validating uid: {problem}" if problem else _NOT_NORMAL),)
+
+
+def _uid_problem(uid: str) -> str:
+    """Return the library's error about a uid that is not in the usual form, "" if there is none."""
+    length = len(uid.encode())
+    if length == 45:
+        if uid[:9].lower() != _PREFIX:
+            return f"invalid urn prefix: {quote(uid[:9])}"
+        uid = uid[9:]
+    elif length == 38:
+        if not (uid.startswith("{") and uid.endswith("}")):
+            return "invalid bracketed UUID format"
+        uid = uid[1:-1]
+    elif length == 32:
+        uid = "-".join((uid[:8], uid[8:12], uid[12:16], uid[16:20], uid[20:]))
+    elif length != 36:
+        return f"invalid UUID length: {length}"
+    return "" if _UID.fullmatch(uid) else "invalid UUID format"
 
 
 # --- lists
