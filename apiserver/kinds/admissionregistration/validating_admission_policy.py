@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from mockube.apimachinery import errors, meta
+from mockube.apimachinery import errors, jsonpath, meta
 from mockube.apimachinery.admission_expressions import (
     BOOL,
     TEXT,
@@ -25,7 +25,16 @@ from mockube.apiserver.kinds.admissionregistration.policy_specs import (
     policy_validation,
 )
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.common.checks import Check, all_of, one_of, optional, pointer
+from mockube.apiserver.kinds.common.checks import (
+    Check,
+    all_of,
+    each_item,
+    field,
+    one_of,
+    optional,
+    pointer,
+    require,
+)
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objects import get_struct, part
@@ -133,7 +142,27 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
     yield from _check_annotations(annotations, meta.name(tree), at, compiler, optional_variables)
 
 
-_update_status: Final = part(optional("conditions", check_conditions), "status")
+# --- status
+
+
+def _check_field_ref(text: str, path: Path) -> Iterable[FieldError]:
+    field_ref = text.strip()
+    if not field_ref:
+        return (errors.required(path),)
+    try:
+        jsonpath.parse(field_ref)
+    except jsonpath.JSONPathError as error:
+        return (errors.invalid(path, field_ref, f"invalid JSONPath: {error}"),)
+    return ()
+
+
+_TYPE_CHECKING: Final = field(
+    "expressionWarnings",
+    each_item(all_of(require("warning"), field("fieldRef", _check_field_ref, absent=""))),
+)
+_update_status: Final = part(
+    all_of(pointer("typeChecking", _TYPE_CHECKING), optional("conditions", check_conditions)), "status"
+)
 
 
 def validation(language: Language = WHOLE) -> Validation:

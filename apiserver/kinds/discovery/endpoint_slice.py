@@ -197,6 +197,9 @@ def _begin_slice(new: Tree, request: Request) -> None:
 def _update_slice(new: Tree, old: Tree, request: Request) -> None:
     _write_lists(new)
     if new.get("endpoints") != old.get("endpoints"):
+        # Upstream compares the slices before it drops the field.
+        if any(endpoint.get("deprecatedTopology") for endpoint in new.get("endpoints") or ()):
+            new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         _without_topology(new, request)
 
 

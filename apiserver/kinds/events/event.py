@@ -129,6 +129,12 @@ def _reported_value(name: str, value: Any) -> Any:
     return _ZEROS.get(name, "") if value is None else value
 
 
+def _value(event: ReadOnlyTree, name: str) -> Any:
+    """Return the value of a field, None if it is not set. A reference to a related object may be set and empty."""
+    value = event.get(name)
+    return value if name == "related" else value or None
+
+
 def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     """Check that only the series of an event changes."""
     new, old = _as_core(sent), _as_core(before)
@@ -137,7 +143,7 @@ def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     if new.get("series") != old.get("series"):
         yield from _check_series(new)
     for name in _UNCHANGED:
-        if (new.get(name) or None) != (old.get(name) or None):
+        if _value(new, name) != _value(old, name):
             value = _reported_value(name, new.get(name))
             yield errors.invalid(ROOT.child(_SPELT.get(name, name)), value, IMMUTABLE)
 

@@ -1,13 +1,14 @@
 """CSIStorageCapacity. It has no columns of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mockube.apimachinery import names
+from mockube.apimachinery import errors, names
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.common.checks import field, pointer, report
+from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same, pointer, report
 from mockube.apiserver.kinds.common.node_labels import selector_warnings
 from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
@@ -24,8 +25,15 @@ _CREATE: Final = from_root(
     pointer("nodeTopology", check_selector),
     field("storageClassName", _SUBDOMAIN, absent=""),
     pointer("capacity", check_not_negative),
-    pointer("maximumVolumeSize", check_not_negative),
 )
+
+
+def _check_same_topology(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Refuse another topology. An empty one includes all nodes, none includes no node."""
+    now, before = new.get("nodeTopology"), old.get("nodeTopology")
+    if (now is None) == (before is None) and is_same(now, before):
+        return ()
+    return (errors.invalid(ROOT.child("nodeTopology"), now, IMMUTABLE),)
 
 
 def _warn(capacity: ReadOnlyTree) -> Iterator[str]:
@@ -41,7 +49,7 @@ KIND: Final = Kind(
         create=_CREATE,
         update=in_order(
             as_created(_CREATE),
-            immutable_fields("nodeTopology"),
+            _check_same_topology,
             immutable_fields("storageClassName", absent=""),
         ),
     ),

@@ -55,11 +55,14 @@ def _values_by_key(term: ReadOnlyTree) -> dict[str, set[str]]:
 
 
 def _check_topologies(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    seen: list[Any] = []
+    """Refuse each term that equals an earlier one, once for each. Upstream's list of them begins with an empty one for each
+    term.
+    """
+    seen: list[Any] = [{} for _ in terms or ()]
     for index, term in enumerate(terms or ()):
         yield from _TERM(term, path.index(index))
         values = _values_by_key(term)
-        if values in seen:
+        for _ in range(seen.count(values)):
             yield errors.duplicate(path.index(index).child("matchLabelExpressions"), "")
         seen.append(values)
 

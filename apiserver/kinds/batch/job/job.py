@@ -72,7 +72,7 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
     if metadata.get("labels", template_labels) == template_labels:
         metadata["labels"] = labels
     selector = spec.get("selector") or {}
-    match = {LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}
+    match = dict(sorted({LABEL_JOB_CONTROLLER_UID: uid, **selector.get("matchLabels", {})}.items()))
     job["spec"] = meta.with_value(spec, _TEMPLATE_LABELS, labels) | {
         "selector": {"matchLabels": {}} | selector | {"matchLabels": match}
     }
