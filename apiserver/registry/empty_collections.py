@@ -30,7 +30,7 @@ def show_empty_collections(
 
 
 def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
-    """Return whether a client sent empty collections in some of an object's fields that the object does not have."""
+    """Return whether a client sent empty collections or bytes in some of an object's fields that the object does not have."""
     sent = _sent_tree(call)
     return isinstance(sent, dict) and _has_more_empty(
         of, tree, {name: sent[name] for name in names if name in sent}
@@ -64,6 +64,8 @@ def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
 
 
 def _is_missing(of: Type, value: Any, sent: Any) -> bool:
+    if of.shape is Shape.BYTES:
+        return value is None and sent == ""
     return of.shape in (Shape.LIST, Shape.MAP) and not value and _is_empty(sent) and value != sent
 
 

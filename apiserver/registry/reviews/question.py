@@ -34,11 +34,14 @@ async def run_mutation(backend: Backend, call: Call) -> Attributes:
     if call.subresource is None:
         metadata.clear_system(tree)
     metadata.match_namespace(tree, call)
+    tree = metadata.without_duplicate_owners(tree, call)
     tree = await backend.worker.run(call.size, managed.on_question, backend, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )
     await backend.admission.mutate(backend, attributes)
+    tree = object_of(attributes)
+    attributes.object = metadata.without_duplicate_owners(tree, call, when=metadata.AFTER_ADMISSION)
     return attributes
 
 
