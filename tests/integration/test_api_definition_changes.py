@@ -52,9 +52,18 @@ async def test_manager_of_replicas_only_is_kept_across_versions(client):
 @pytest.mark.parametrize(
     ("patch", "status", "warned"),
     [
-        pytest.param({"metadata": {"labels": {"a": "b"}}}, 200, ['299 - "spec: Invalid value: is needed"'], id="accepted"),
-        pytest.param({"metadata": {"uid": "1"}}, 422, ['299 - "spec: Invalid value: is needed"'], id="refused"),
-        pytest.param({"spec": {"b": "x"}}, 422, [], id="refused because of its type, so that no rule is evaluated"),
+        pytest.param(
+            {"metadata": {"labels": {"a": "b"}}},
+            200,
+            ['299 - "spec: Invalid value: is needed"'],
+            id="accepted",
+        ),
+        pytest.param(
+            {"metadata": {"uid": "1"}}, 422, ['299 - "spec: Invalid value: is needed"'], id="refused"
+        ),
+        pytest.param(
+            {"spec": {"b": "x"}}, 422, [], id="refused because of its type, so that no rule is evaluated"
+        ),
     ],
 )
 async def test_new_rule_that_unchanged_value_breaks_is_a_warning(client, patch, status, warned):

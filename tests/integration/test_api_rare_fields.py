@@ -38,7 +38,9 @@ async def test_field_that_is_not_stored_increments_generation_of_endpoint_slice(
     endpoint = {"addresses": ["192.0.2.1"]}
     made = await client.post(SLICES, named(addressType="IPv4", endpoints=[endpoint]))
     assert made.status == 201, made.body
-    changed = await client.patch(f"{SLICES}/x", {"endpoints": [endpoint | {"deprecatedTopology": {"a": "b"}}]})
+    changed = await client.patch(
+        f"{SLICES}/x", {"endpoints": [endpoint | {"deprecatedTopology": {"a": "b"}}]}
+    )
     assert (changed.body["metadata"]["generation"], changed.body["endpoints"]) == (2, made.body["endpoints"])
     same = await client.patch(f"{SLICES}/x", {"endpoints": [endpoint | {"deprecatedTopology": {}}]})
     assert same.body["metadata"]["generation"] == 2
@@ -60,7 +62,9 @@ async def test_empty_bytes_increment_generation_of_webhook_configuration(client)
 
 async def test_owner_references_of_review_are_returned_once(client):
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
-    answer = await client.post(REVIEWS, {"metadata": {"ownerReferences": [owner, owner]}, "spec": {"token": "t"}})
+    answer = await client.post(
+        REVIEWS, {"metadata": {"ownerReferences": [owner, owner]}, "spec": {"token": "t"}}
+    )
     assert answer.body["metadata"]["ownerReferences"] == [owner]
     warnings = [value for name, value in answer.headers.items() if name.lower() == "warning"]
     assert "duplicate UID(s) observed: u" in warnings[0]

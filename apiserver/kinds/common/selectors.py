@@ -63,7 +63,7 @@ def has_wrong_values(selector: ReadOnlyTree) -> bool:
 
 def has_wrong_node_values(selector: ReadOnlyTree) -> bool:
     """Return whether a node selector's expressions have invalid label values."""
-    return any(has_wrong_values(term) for term in selector.get("nodeSelectorTerms", ()))
+    return any(has_wrong_values(term) for term in selector.get("nodeSelectorTerms") or ())
 
 
 def _check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:

@@ -121,9 +121,7 @@ def _shown(key: tuple[str, ...]) -> dict[str, str]:
 
 
 def _allocation(requests: frozenset[str]) -> Check:
-    result = all_of(
-        field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _SHARE
-    )
+    result = all_of(field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _SHARE)
     configuration = all_of(
         require("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
     )
