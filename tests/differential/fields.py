@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Generator, Iterator
+from itertools import pairwise
 from random import Random
 
 from mockube.apimachinery.tree import Tree
@@ -76,7 +77,7 @@ def _with_field(schemas: Schemas, schema: Tree, body: Tree, place: Place, value:
     """Return a copy of an object with a field; its parents get the fields that they need."""
     body = copy.deepcopy(body)
     parent = body
-    for key, following in zip(place[:-1], place[1:], strict=True):
+    for key, following in pairwise(place):
         schema = schemas.field(schema, key)
         empty = _least(schemas, schema)
         if isinstance(key, int):
@@ -113,25 +114,27 @@ def _fields(schemas: Schemas, schema: Tree, place: Place = (), above=()) -> Iter
         yield from _fields(schemas, inner, here, above)
 
 
+VALUES = {
+    "date-time": ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456789+02:00", None),
+    "byte": ("YQ==", "", "a"),
+    "string": TEXTS,
+    "integer": NUMBERS,
+    "number": NUMBERS,
+    "boolean": (True, False),
+    "oneOf": ("1", "50%", "-1", "1x", 1, -1, "", None),
+}
+"""Values that are tried, by format or type; `oneOf` is a quantity, or a number or a text."""
+
+
 def _values(schemas, schema):
     if "enum" in schema:
         return (*schema["enum"], "x")
-    match schema.get("type"):
-        case "string" if schema.get("format") == "date-time":
-            return ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456789+02:00", None)
-        case "string" if schema.get("format") == "byte":
-            return ("YQ==", "", "a")
-        case "string":
-            return TEXTS
-        case "integer" | "number":
-            return NUMBERS
-        case "boolean":
-            return (True, False)
-        case "array":
-            item = _least(schemas, schema.get("items", {}))
-            return ([], [item], [item, item], [None])
-        case _ if "oneOf" in schema or "oneOf" in str(schema.get("format")):
-            return ("1", "50%", "-1", "1x", 1, -1, "", None)
+    kinds = (schema.get("format"), schema.get("type"), "oneOf" if "oneOf" in schema else None)
+    if found := next((VALUES[kind] for kind in kinds if kind in VALUES), None):
+        return found
+    if schema.get("type") == "array":
+        item = _least(schemas, schema.get("items", {}))
+        return ([], [item], [item, item], [None])
     if isinstance(schema.get("additionalProperties"), dict):
         item = _least(schemas, schema["additionalProperties"])
         return ({}, {"a": item}, {"A b": item}, {"example.com/a": item}, {"b": None})

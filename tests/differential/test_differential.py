@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from tests.differential import admission, custom, expressions, managers, table, updates, users, verbs
+from tests.differential import admission, custom, expressions, fields, managers, table, updates, users, verbs
 from tests.differential.__main__ import Resource
 from tests.differential.answers import comparable, learn, translated, without_suffix
 from tests.differential.conversations import Conversations
@@ -131,6 +131,21 @@ def test_custom_kinds_are_random_and_reproducible():
 
     assert definitions(3) == definitions(3) != definitions(4)
     assert '"x-kubernetes-list-type": "map"' in json.dumps(definitions(3))
+
+
+def test_each_field_of_schema_is_added_to_object():
+    resources = {PATH: Resource("", "v1", "ConfigMap", ())}
+    bodies = []
+    for case in fields.cases(7, resources, lambda *_: Schemas(DOCUMENT)):
+        answer = None
+        with contextlib.suppress(StopIteration):
+            while True:
+                request = case.send(answer)
+                bodies.append(request["body"])
+                answer = {"status": 201, "body": request["body"]}
+    data = [body["data"] for body in bodies if "data" in body]
+    assert all(each in data for each in ({}, {"a": "a"}, {"A b": "a"}, {"b": None}))
+    assert any((each or {}).get("a") == "x" * 300 for each in data)
 
 
 def test_table_omits_each_field_and_tries_other_values():
