@@ -262,6 +262,8 @@ async def _carry_out(
         if not result.succeeded:
             return None
         revision = result.revision
+        if not waits:
+            await backend.watch_cache.deliver()  # informers see the mark before the end, as of etcd
     if not waits:
         claims = await backend.claims(call.resource, None, marked)
         seen, operation = _compare_unchanged(stored.key, revision), Delete(key=stored.key)

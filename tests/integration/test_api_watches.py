@@ -3,6 +3,7 @@
 import contextlib
 
 import aiohttp
+import orjson
 import pytest
 
 from mockube.apiserver.http.settings import Settings
@@ -41,6 +42,22 @@ async def test_watch_resumes_from_resource_version(client):
     assert told(later) == [("MODIFIED", "a"), ("DELETED", "a")]
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in later]
     assert versions == sorted(set(versions))
+
+
+async def test_mark_of_immediate_deletion_is_sent_before_object_is_deleted(client):
+    """Controllers whose cache shows the mark react to it: leader-worker sets recreate a group."""
+    pods, spec = "/api/v1/namespaces/default/pods", {"containers": [{"name": "a", "image": "a"}]}
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    async with client.session.get(f"{client.url}{pods}?watch=1", headers=client.credentials) as watch:
+        await client.post(pods, {"metadata": {"name": "a"}, "spec": spec})
+        await client.delete(f"{pods}/a")
+        writes = []
+        async for data, _ in watch.content.iter_chunks():
+            writes.append([orjson.loads(line)["type"] for line in data.splitlines()])
+            if "DELETED" in writes[-1]:
+                break
+        watch.connection.transport.abort()
+    assert writes == [["ADDED"], ["MODIFIED"], ["DELETED"]]
 
 
 async def test_watch_without_resource_version_starts_with_existing_objects(client):
