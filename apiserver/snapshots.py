@@ -24,7 +24,7 @@ OF_PROCESSES: Final = (b"leases/kube-system/", MASTER_LEASES)
 
 
 def restore_target(root: bytes) -> RestoreTarget:
-    return RestoreTarget(root=root, spared=OF_PROCESSES)
+    return RestoreTarget(root=root, excluded_prefixes=OF_PROCESSES)
 
 
 def check_snapshot(file: BinaryIO, name: str) -> Archive:

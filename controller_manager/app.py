@@ -139,7 +139,8 @@ class Manager:
             await work_alone(lambda: self._work(client, None), clock=self._clock, patience=patience)
 
     async def _work(self, client: Client, elector: Elector | None) -> None:
-        """With connections of its own, that nothing is written by once the lease is not held.
+        """Run the work of the leader with connections of its own, over which nothing is written after the lease is
+        lost.
 
         Returns when the server holds another cluster than at the beginning.
         """
@@ -164,7 +165,7 @@ class Manager:
             finally:
                 self._metrics.registry.unregister(work.events)
                 for name in parts:
-                    if name not in work.failures:  # such a check goes on failing until the process has ended
+                    if name not in work.failures:  # such a check fails until the process has ended
                         del self._checks[name]
 
     def _dependencies(self, client: Client) -> Dependencies:

@@ -59,7 +59,7 @@ class ManagerRun:
         """What runs as long as anything else does."""
         self._shared: dict[type, Any] = {}
         self.failures: dict[str, str] = {}
-        """What went wrong with which part: the manager ends then."""
+        """The failure of each part: the manager ends then."""
         self.running: dict[str, Running] = {
             controller.name: self._controller_runner(controller) for controller in controllers
         }
@@ -89,7 +89,7 @@ class ManagerRun:
                 raise
 
     def problem(self, name: str) -> str:
-        """What went wrong with a part, or "" if nothing did."""
+        """The failure of a part, or "" if there is none."""
         return self.failures.get(name, "")
 
     async def _run_all(self) -> None:

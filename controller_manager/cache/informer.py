@@ -53,7 +53,7 @@ class Progress:
         return done
 
     def reach(self, revision: int) -> None:
-        """A lower one than before is of another history, in which what was waited for will not come."""
+        """A lower revision than before belongs to another history; revisions of the old one are not waited for."""
         is_another_history = revision < self.revision
         self.revision = self._counts.revision = revision
         while self._waiters and (is_another_history or self._waiters[0].revision <= revision):
@@ -148,7 +148,7 @@ class Informer(Generic[T]):
 
     @property
     def revision(self) -> int:
-        """How far the cache has come: everything up to it is in, or was."""
+        """The revision of the cache: all earlier changes are in it."""
         return self._progress.revision
 
     @property
@@ -160,7 +160,7 @@ class Informer(Generic[T]):
         await self._synced.wait()
 
     def when_reached(self, revision: int) -> Awaitable[None]:
-        """Done once the cache has come that far, or the server has another history."""
+        """Done when the cache has reached the revision, or the server has another history."""
         return self._progress.until(revision)
 
     def add_index(self, name: str, function: Indexer) -> None:
@@ -219,7 +219,7 @@ class Informer(Generic[T]):
         if view is None:
             return False
         cached = self.resource.tree(view)
-        # Another history may have come to the same version with another object.
+        # Another history may have another object at the same version.
         return (meta.resource_version(cached), meta.uid(cached)) == (
             meta.resource_version(tree),
             meta.uid(tree),

@@ -68,8 +68,10 @@ class Informers:
             task.cancel()
 
     async def ask(self, resource: AnyResource, namespace: str) -> Sequence[ReadOnlyTree]:
-        """What the server has now, past the caches, of metadata alone. Who fills caches may read all that is in them;
-        a controller's own account may not: some may write what they may not list.
+        """Return the server's present list, metadata only, without the caches.
+
+        The client of the caches may read everything in them; a controller's service account may not list all that it
+        writes.
         """
         object_list = await self._client.list(replace(resource, metadata_only=True), namespace)
         return object_list.items

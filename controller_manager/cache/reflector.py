@@ -73,7 +73,7 @@ class Reflector:
         self._revision = 0
         """Seen last; 0 if everything must be listed."""
         self._initial: list[Parsed] | None = None
-        """What a watch has brought so far of what is there, until all of it has come."""
+        """The initial objects of a watch, until all of them were received."""
         self._streams_lists = True
         self._is_missing = False
 

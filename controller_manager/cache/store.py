@@ -38,9 +38,10 @@ class Caches(Protocol):
 
 
 class Change(NamedTuple):
-    """One step of an object in a cache: it came (`old` is None), changed, or went (`new` is None).
+    """A change of an object in a cache: added (`old` is None), updated, or deleted (`new` is None).
 
-    An object that was deleted and made again may appear as one change: compare the uids. In a resync both are the same.
+    An object that was deleted and created again may appear as one change: compare the uids. In a resync both are the
+    same.
     """
 
     old: Any | None
@@ -53,7 +54,7 @@ class Change(NamedTuple):
 
 
 class _Index(Generic[T]):
-    """Views by each of the values that a function finds in them, in the order in which they came."""
+    """An index: views by each of the values that a function returns for them, in the order in which they were added."""
 
     def __init__(self, function: Callable[[Key, T], Iterable[str]], on_failure: OnFailure) -> None:
         self._function = function

@@ -23,7 +23,7 @@ from mockube.controller_manager.client.wire import Transport
 from mockube.controller_manager.metrics.requests import ClientMetrics
 
 AGENT: Final = "kube-controller-manager"
-"""Field ownership goes by the User-Agent, so that objects look as upstream's manager would have left them."""
+"""The User-Agent is the field manager, so that managed fields are as with upstream's manager."""
 
 
 class Connection(Struct, frozen=True, kw_only=True):

@@ -63,7 +63,7 @@ def read(documents: Sequence[ReadOnlyTree]) -> Discovery:
 
 
 def _resources_of(group: str, versions: Sequence[ReadOnlyTree]) -> Iterator[DiscoveredResource]:
-    """Each resource once: versions come in the order of preference."""
+    """Return each resource once, in its preferred version."""
     seen: set[str] = set()
     for version in versions:
         for resource in version.get("resources") or ():

@@ -18,7 +18,7 @@ _SWITCHING: Final = 101
 class Response(NamedTuple):
     status: int
     headers: dict[bytes, bytes]
-    """By names in lower case; the last value of one that comes twice."""
+    """The headers by lower-case names; the last value of a repeated one."""
     body: bytes
     is_reusable: bool
     """Whether another request may be sent over the same connection."""
@@ -72,7 +72,7 @@ class ResponseReader:
         return Response(self._status, self._headers, body, self._is_reusable and not surplus)
 
     def _take_head(self, data: bytes) -> bytes | None:
-        """Return what follows the head, or None if that has not come yet."""
+        """Return what follows the head, or None if the head is not complete."""
         head, end, rest = data.partition(b"\r\n\r\n")
         if len(head) > MOST_HEAD:
             raise MalformedResponse("the response header is too long")
@@ -124,7 +124,7 @@ class _Chunks:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.surplus = 0
-        """How many bytes came after the end."""
+        """Return the number of bytes after the end."""
         self._partial_line = b""
         """The bytes of an incomplete line."""
         self._missing = 0

@@ -1,6 +1,6 @@
 """A pod as controllers see it: the fields that they read of every pod, computed once when it enters a cache.
 
-Pure. The whole object stays at hand for fields that are read rarely.
+Pure. Fields that are read rarely are in the whole object.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Act as a service account: request its tokens, and give each controller the credentials of its own account."""
+"""Requests as a service account: its tokens, and a client for each controller with the credentials of its account."""
 
 import asyncio
 from collections.abc import Callable
@@ -113,7 +113,7 @@ class SharedIdentity(Struct, frozen=True, kw_only=True):
 
 
 class OwnIdentities(Struct, frozen=True, kw_only=True):
-    """Every controller is a service account, and goes by its name."""
+    """Every controller authenticates as a service account with the controller's name."""
 
     anonymous: Sender
     """Shows nothing by itself: a certificate would count more than a token."""

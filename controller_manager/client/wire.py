@@ -53,7 +53,7 @@ def no_answer(request: Request, problem: str) -> NoAnswer:
 
 
 class Stream(Protocol):
-    """An answer that is read as it comes. Iteration ends with the stream, whether it was ended or cut."""
+    """A response that is read in pieces. Iteration ends with the stream, whether it was ended or interrupted."""
 
     @property
     def status(self) -> int: ...

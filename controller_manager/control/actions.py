@@ -174,7 +174,7 @@ class Write(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What came of the actions of a plan."""
+    """The results of a plan's actions."""
 
     error: ApiError | None
     writes: tuple[Write, ...]

@@ -78,7 +78,7 @@ NAMESPACE_TERMINATING = "NamespaceTerminating"
 Doable = (
     Create | Delete | Update | Patch | SlowStart | Adopt | Release | RemoveFinalizer | RecordEvent | Confirm
 )
-"""All actions but `Remember`, which is no business of the server."""
+"""All actions but `Remember`, which sends no request."""
 
 
 class EventRecorder(Protocol):
@@ -255,7 +255,7 @@ class Executor:
         reference = {"$patch": "delete", "uid": meta.uid(action.owner)}
         removed = {_REMOVED_FINALIZERS: [*action.finalizers]} if action.finalizers else {}
         body = {"metadata": {"ownerReferences": [reference], "uid": ref.uid, **removed}}
-        # Invalid: the reference is not there any more.
+        # Invalid: the reference does not exist any more.
         await self._claim(action.resource, ref, body, writes, none_left=(NotFound, Invalid))
 
     async def _unfinalize(self, action: RemoveFinalizer, ref: ObjectRef, writes: Writes) -> None:

@@ -39,7 +39,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 class Running(Protocol):
-    """Runs until it is cancelled, and ends what it began before it lets go."""
+    """Run until cancelled, and finish what was begun before returning."""
 
     async def run(self) -> None: ...
 

@@ -1,6 +1,7 @@
-"""Run a controller that plans: changes become keys, a key becomes a plan once the caches may be trusted, the plan is done.
+"""Run a controller that plans: changes become keys, a key becomes a plan when the caches are current, the plan is
+executed.
 
-Knows no controller: it is given a `Controller`, which is a row of facts and functions.
+Independent of the controllers: a `Controller` is a record of facts and functions.
 """
 
 import asyncio

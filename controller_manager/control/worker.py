@@ -1,6 +1,7 @@
-"""The loop of a controller: keys in, one reconciliation at a time for each, again with backoff where one failed.
+"""The loop of a controller: it takes keys, reconciles each key once at a time, and requeues it with backoff after a
+failure.
 
-Knows nothing of what is reconciled.
+Independent of what is reconciled.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ Reconcile = Callable[[Key], Awaitable[timedelta | None]]
 
 
 class TryAgain(Exception):
-    """What a reconciliation raises that has found why it can do nothing now; it comes again with backoff."""
+    """Raised by a reconciliation that cannot do anything now; its key is requeued with backoff."""
 
 
 class Loop:
@@ -60,7 +61,9 @@ class Loop:
         self._settling.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
 
     async def run(self) -> None:
-        """Work until cancelled; then take no more keys, and finish what is in hand. A second time cuts that off, too."""
+        """Work until cancelled; then take no more keys, and finish the current one. A second cancellation interrupts
+        that, too.
+        """
         workers = [start(f"{self.name}/{number}", self._work()) for number in range(self._workers)]
         try:
             await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)

@@ -44,7 +44,7 @@ from mockube.controller_manager.workloads.pod_requests import (
 
 LOG = logging.getLogger(__name__)
 _BETWEEN_REJECTIONS: Final = timedelta(milliseconds=40)
-"""A kubelet sends 50 requests a second, and a status takes two: pods that are recreated for ever come no faster."""
+"""A kubelet sends 50 requests a second, and a status takes two: pods that are recreated endlessly cannot be faster."""
 
 
 class _Pod(Struct, frozen=True):

@@ -52,7 +52,7 @@ class NodeRegistry:
         return node if node is not None and is_simulated(node) and not is_silent(node) else None
 
     def number_of(self, name: str) -> int:
-        """Of its own nodes that in the name; nodes that others made are counted from the end, as they are met."""
+        """Return the number of a node: that in the name of an own node; other nodes are numbered down from the end."""
         return number_in(name) or self._strangers.setdefault(name, MOST_NODES - len(self._strangers))
 
     def ip_of(self, name: str) -> str:

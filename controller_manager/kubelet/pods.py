@@ -117,7 +117,7 @@ class SimulatedPods:
                 self._processes.forget(old.uid)
         if new is not None and new.node:
             self._note_address(new)
-            # After its own write the model has nothing to do until the time that it named.
+            # After its own write the model has nothing to do until its next time.
             is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
             if self._has_stages or self._processes is not None or not is_own or _has_stdin(new.object):
                 self._loop.add(new.key)

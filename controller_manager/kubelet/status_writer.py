@@ -51,12 +51,12 @@ class StatusWriter:
         last = self._last.get(key)
         if last is None or last.uid != meta.uid(cached):
             return False
-        # A server that was set back to an older state will never come so far.
+        # A server that was restored to an older state never reaches this version.
         is_recent = self._clock.monotonic() < last.at + EXPIRY_SECONDS
         return is_recent and _revision(cached) < last.revision
 
     def is_own(self, key: Key, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
-        """Whether no other write came between the observed object and the last write."""
+        """Return whether no other write happened between the observed object and the last write."""
         last = self._last.get(key)
         step = (meta.uid(obj), _revision(obj), _revision(before))
         return last is not None and (last.uid, last.revision, last.decided_on) == step

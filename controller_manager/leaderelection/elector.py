@@ -45,7 +45,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class LeaseLost(Exception):
-    """Another process may be the leader by now."""
+    """Another process may be the leader now."""
 
 
 class Elector:
@@ -199,12 +199,10 @@ Work = Callable[[], Coroutine[None, None, None]]
 
 
 async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -> None:
-    """Once the lease is held, work until cancelled or until the work ends; then give it back.
+    """Once the lease is held, work until cancelled or until the work ends; then release it.
 
-    Raises `LeaseLost`, and what the work raises.
-
-    When the lease is lost the work is cut off, for another process may have begun: the fence before the transport
-    lets no write of it out any more.
+    Raises `LeaseLost`, and what the work raises. When the lease is lost the work is cancelled, because another process
+    may have begun: the fence before the transport blocks its writes.
     """
     await elector.acquire()
     keeping = start("lease", elector.keep())
@@ -233,7 +231,7 @@ async def work_alone(work: Work, *, clock: Clock, patience: float) -> None:
 
 
 async def _finish(working: "asyncio.Task[None]", *, clock: Clock, patience: float) -> None:
-    """Have it end what it has in hand within so many seconds, and then without that; a second cancellation cuts it off."""
+    """Cancel the work and let it finish within so many seconds; a second cancellation interrupts it."""
     working.cancel()
     try:
         async with timeout(clock, patience):

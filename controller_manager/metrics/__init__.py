@@ -1,4 +1,4 @@
-"""What Prometheus reads of a manager, under the names that client-go and controller-runtime gave.
+"""The metrics of a manager, under the names of client-go and controller-runtime.
 
-A module belongs here if it counts or measures. It knows nothing of what it counts.
+A module belongs here if it counts or measures. It is independent of what it counts.
 """

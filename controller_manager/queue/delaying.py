@@ -46,7 +46,7 @@ class DelayingQueue(Generic[K]):
             self._set_timer()
 
     def close(self) -> None:
-        """Drop every key, and accept no more."""
+        """Drop every key, and accept no new ones."""
         self._closed = True
         self._due.clear()
         self._heap.clear()
@@ -61,7 +61,7 @@ class DelayingQueue(Generic[K]):
             self._timer = self._clock.call_later(delay, self._fall_due)
 
     def _fall_due(self) -> None:
-        # The timer was set for the first entry, and may come a rounding error early.
+        # The timer was set for the first entry, and may expire a rounding error early.
         now = max(self._clock.monotonic(), self._heap[0][0])
         while self._heap and self._heap[0][0] <= now:
             due, _, key = heapq.heappop(self._heap)
@@ -100,7 +100,7 @@ class Debouncer(Generic[K]):
             swarm.due = min(now + quiet, swarm.until)
 
     def close(self) -> None:
-        """Drop every key, and accept no more."""
+        """Drop every key, and accept no new ones."""
         self._delaying.close()
         self._swarms.clear()
 

@@ -39,7 +39,7 @@ class WorkQueue(Generic[K]):
         return len(self._order)
 
     def add(self, key: K) -> None:
-        """Have the key worked on, after this call. A closed queue takes no more."""
+        """Add a key, which is reconciled after this call. A closed queue ignores it."""
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
@@ -85,7 +85,7 @@ class WorkQueue(Generic[K]):
             if taker in self._takers:
                 self._takers.remove(taker)
             elif self._order and self._takers:
-                # It was woken for a key that it will not take any more: another worker has to.
+                # It was woken for a key that it will not take: another worker has to.
                 _wake(self._takers.popleft())
             raise
 

@@ -100,7 +100,7 @@ def _ineligible(pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes: Feasibl
     refusal = feasible_nodes.refusals.get(name)
     node = next((candidate for candidate in snapshot.nodes if candidate.name == name), None)
     if node is None or feasible_nodes.rejection is not None or (refusal is not None and refusal.is_final):
-        return ""  # The nominated node does not help any more.
+        return ""  # The nominated node does not fit any more.
     is_waiting = any(other.priority < pod.priority and _is_preempted(other) for other in node.pods.values())
     return _WAITING if is_waiting else ""
 
@@ -116,7 +116,7 @@ def _is_preempted(pod: PodInfo) -> bool:
 def _try(
     pod: PodInfo, node: NodeInfo, snapshot: ClusterSnapshot, budgets: Sequence[_Budget]
 ) -> Candidate | Refusal:
-    """Take all lesser pods away, and give back those that need not go, the most important first."""
+    """Remove all pods of lower priority, and add those back that need not be evicted, the most important first."""
     lesser = [lesser_pod for lesser_pod in node.pods.values() if lesser_pod.priority < pod.priority]
     if not lesser:
         return _NO_VICTIMS
@@ -172,7 +172,7 @@ def _start_time(pod: PodInfo) -> datetime:
 
 
 def _cost(candidate: Candidate) -> tuple[int, int, int, int, float]:
-    """Fewest violations, then the least priority that goes, the least in sum, the fewest pods, the youngest of them."""
+    """Order by: fewest violations, lowest highest priority, lowest sum of priorities, fewest pods, latest start."""
     victims = candidate.victims
     highest = max((victim.priority for victim in victims), default=-(2**31))
     earliest = min((_start_time(victim) for victim in victims if victim.priority == highest), default=_LATEST)

@@ -1,4 +1,4 @@
-"""Evict the pods that give way to another one, in the background: the scheduler goes on with other pods.
+"""Evict the victims of a preemption in the background, while the scheduler continues with other pods.
 
 Upstream: framework/preemption/executor.go.
 """
@@ -105,7 +105,7 @@ class PreemptionExecutor:
             raise errors[0]
 
     async def _evict(self, pod: PodInfo, node: str, victim: PodInfo) -> None:
-        """Set the condition, then delete the pod; a pod that is gone needs neither."""
+        """Set the condition, then delete the pod; a deleted pod needs neither."""
         view = victim.view
         message = f"{pod.spec['schedulerName']}: preempting to accommodate a higher priority pod"
         generation = meta.generation(view.object)

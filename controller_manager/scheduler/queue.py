@@ -55,7 +55,7 @@ class SchedulingQueue:
         return self._in_hand is None and not any(self._is_due(entry) for entry in self._ready)
 
     def put(self, key: Key, priority: int) -> None:
-        """A pod came or changed: it is tried without delay."""
+        """A pod was added or changed: it is tried without delay."""
         waiting = self._waiting.get(key)
         if waiting is None:
             self._count += 1

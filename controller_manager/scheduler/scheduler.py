@@ -356,4 +356,5 @@ def _claim_statuses(pod: PodView) -> object:
 
 
 KUBE_SCHEDULER: Final = Runnable(name="kube-scheduler", service_account="", build=Scheduler)
-"""Upstream's is a user of its own and no service account: no role allows anything to one of its name."""
+"""Upstream's scheduler is a user of its own and no service account: no role allows anything to an account of its name.
+"""

@@ -92,7 +92,7 @@ def with_consumer(pod: PodView, claim: ReadOnlyTree) -> dict[str, Any]:
 
 
 def is_done(pod: PodView) -> bool:
-    """Nothing of it runs or will run."""
+    """Return whether no container runs or will run."""
     return pod.is_terminal or (pod.deleting and not pod.node)
 
 

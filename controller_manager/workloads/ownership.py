@@ -30,7 +30,7 @@ class OwnedObjects(Struct, Generic[T], frozen=True, kw_only=True):
 def owned_objects(
     caches: Caches, resource: Resource[T], owner: ReadOnlyTree, selector: Selector
 ) -> OwnedObjects[T]:
-    """An owner that is being deleted takes in nothing and lets go of nothing: that is the garbage collector's."""
+    """An owner that is being deleted adopts nothing and releases nothing: the garbage collector does that."""
     lister = caches.of(resource)
     owned: list[T] = []
     strays: list[T] = []
@@ -56,7 +56,7 @@ def adoption_and_release_actions(
     *,
     finalizers: tuple[str, ...] = (),
 ) -> tuple[Action, ...]:
-    """What makes ownership as it should be; nothing, if it is. The finalizers come and go with it."""
+    """Return the actions that adopt and release; none if ownership is right. Finalizers are added and removed with it."""
     actions: list[Action] = []
     if claims.strays:
         strays = tuple(object_ref(resource, view) for view in claims.strays)
@@ -110,7 +110,9 @@ def _owner(caches: Caches, owner_resource: Resource[Any], obj: ReadOnlyTree) -> 
 
 
 def _is_news(obj: ReadOnlyTree, seen: list[ReadOnlyTree]) -> bool:
-    """An orphan that came, went, or changed in what adoption depends on. One that went may have been counted on."""
+    """An orphan that was added, deleted, or changed in what adoption depends on. A deleted one may have been counted
+    on.
+    """
     if meta.controller_of(obj) is not None:
         return False
     return len(seen) == 1 or any(

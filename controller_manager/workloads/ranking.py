@@ -22,7 +22,7 @@ from mockube.controller_manager.client.podview import RUNNING, PodView
 
 _UNKNOWN: Final = "Unknown"
 _PHASES: Final[Mapping[str, int]] = {_UNKNOWN: 1, RUNNING: 2}
-"""Pending goes before both."""
+"""Pending pods come before both."""
 
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _COST = re.compile(r"-?[0-9]+")
@@ -76,7 +76,7 @@ def _rank_of(pod: PodView, company: int, now: datetime) -> _RankedPod:
 
 
 def _compare(ranked_pod: _RankedPod, other: _RankedPod) -> int:
-    """Times that differ decide, if not by their age then by uid; only equal ones leave it to what comes next."""
+    """Compare by age and uid where a time differs; only equal times leave the decision to the next criterion."""
     if ranked_pod.urgency != other.urgency:
         return _compare_keys(ranked_pod.urgency, other.urgency)
     if ranked_pod.pod.ready_since != other.pod.ready_since:

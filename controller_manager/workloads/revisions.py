@@ -36,7 +36,7 @@ class DesiredRevision(Struct, frozen=True, kw_only=True):
 
 
 class SyncedRevision(Struct, frozen=True, kw_only=True):
-    """The revision that holds what is wanted, as it is or as the actions make it."""
+    """The desired revision, existing or created by the actions."""
 
     revision: ReadOnlyTree
     collision_count: int
@@ -113,7 +113,7 @@ def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[st
 
 
 def hash_of(data: ReadOnlyTree, collision_count: int) -> str:
-    """32-bit FNV-1 over Go's JSON of the data and the count, spelled so that no word comes about."""
+    """32-bit FNV-1 over Go's JSON of the data and the count, encoded without vowels, so that it contains no word."""
     text = escape_html(orjson.dumps(data, option=orjson.OPT_SORT_KEYS))
     return safe_encode(str(fnv1(text + str(collision_count).encode(), 32)))
 

@@ -41,9 +41,9 @@ class Fenceposts(NamedTuple):
 def fenceposts(
     max_surge: IntOrString | None, max_unavailable: IntOrString | None, replicas: int
 ) -> Fenceposts:
-    """Both as numbers. A surge is rounded up and unavailability down, so that a small workload keeps its pods.
+    """Return both as numbers. A surge is rounded up and unavailability down, so that a small workload keeps its pods.
 
-    Both may come to nothing by rounding; one pod may be missing then, or the rollout could not begin.
+    If both are rounded to 0, one pod may be unavailable, because the rollout could not begin otherwise.
     """
     surge = scaled_value(max_surge or 0, replicas, round_up=True)
     unavailable = scaled_value(max_unavailable or 0, replicas, round_up=False)

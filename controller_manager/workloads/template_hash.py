@@ -41,7 +41,7 @@ class Shape(Enum):
     QUANTITY = "quantity"
     INT_OR_STRING = "int or string"
     RAW = "raw"
-    """JSON kept as it came, which no template that is stored has."""
+    """JSON that is copied unchanged, which no stored template contains."""
 
 
 class Field(Struct, frozen=True, kw_only=True):
@@ -246,5 +246,5 @@ def template_hash(template: ReadOnlyTree, collision_count: int | None) -> str:
 
 
 def safe_encode(text: str) -> str:
-    """Characters of the alphabet in which no word comes about."""
+    """Characters of an alphabet without vowels, so that names contain no words."""
     return "".join(SUFFIX_ALPHABET[ord(character) % len(SUFFIX_ALPHABET)] for character in text)

@@ -37,7 +37,9 @@ def _selects(selector: ReadOnlyTree | None, pod: PodView) -> bool:
 
 
 def _sort_key(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
-    """The first term whose label the pod has, then the greatest number first. A pod with none of them comes first."""
+    """Order by the first term whose label the pod has, then by the greatest number. A pod without any label comes
+    first.
+    """
     for index, term in enumerate(terms):
         value = pod.labels.get(term["orderedKey"])
         if value is not None:
@@ -61,7 +63,7 @@ class _Density(NamedTuple):
     matched: int
     others: int
     ahead: int
-    """Others that come before the first group."""
+    """Other pods, before the first group."""
 
 
 def scatter(

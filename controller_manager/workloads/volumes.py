@@ -73,7 +73,7 @@ def is_bound_to(volume: ReadOnlyTree, claim: ReadOnlyTree) -> bool:
 
 
 def claim_reference(claim: ReadOnlyTree) -> dict[str, Any]:
-    """How a volume names its claim for good."""
+    """Return the permanent name of a volume's claim."""
     return {
         "kind": PERSISTENT_VOLUME_CLAIMS.kind,
         "namespace": meta.namespace(claim),

@@ -41,7 +41,7 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
 
     root: bytes
     """The prefix of the keys there, which may differ from the prefix in the file."""
-    spared: Sequence[bytes] = ()
+    excluded_prefixes: Sequence[bytes] = ()
     """Prefixes below it that are left as they are: nothing is put there and nothing deleted."""
 
     def of(self, archive: Archive, entry: Entry) -> bytes:
@@ -50,13 +50,13 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
     def intervals(self) -> Iterator[tuple[bytes, bytes]]:
         """Return the intervals of keys that are replaced."""
         start = self.root
-        for folder in sorted(self.root + folder for folder in self.spared):
+        for folder in sorted(self.root + folder for folder in self.excluded_prefixes):
             yield start, folder
             start = prefix_end(folder)
         yield start, prefix_end(self.root)
 
-    def spares(self, key: bytes) -> bool:
-        return any(key.startswith(self.root + folder) for folder in self.spared)
+    def excludes(self, key: bytes) -> bool:
+        return any(key.startswith(self.root + folder) for folder in self.excluded_prefixes)
 
 
 async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: bool) -> Revision:
@@ -76,7 +76,7 @@ async def _count(kv: KV, target: RestoreTarget) -> int:
 async def _at_once(store: EmbeddedStore, archive: Archive, target: RestoreTarget) -> Revision:
     entries = await asyncio.to_thread(list, archive.entries())
     puts = [put async for put in _puts(store, entries, archive, target)]
-    return await store.rewrite(target.root, puts, spared=target.spares)
+    return await store.rewrite(target.root, puts, is_excluded=target.excludes)
 
 
 async def _bit_by_bit(kv: KV, archive: Archive, target: RestoreTarget) -> Revision:
@@ -100,7 +100,7 @@ async def _puts(
         if number % STEP == 0:
             await yield_to_loop()
         key = target.of(archive, entry)
-        if not target.spares(key):
+        if not target.excludes(key):
             yield Put(key=key, value=entry.value, lease=await leases.of(entry.ttl))
 
 

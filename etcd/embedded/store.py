@@ -109,9 +109,9 @@ class EmbeddedStore:
             await self._settle()
 
     async def rewrite(
-        self, prefix: bytes, puts: Sequence[Put], *, spared: Callable[[bytes], bool]
+        self, prefix: bytes, puts: Sequence[Put], *, is_excluded: Callable[[bytes], bool]
     ) -> Revision:
-        """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that are `spared` stay.
+        """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that `is_excluded` accepts stay.
 
         A key that has its value already does not change. It is done in steps: until the last one reads see nothing of
         it, and other writes wait. Cancelling the caller does not stop it.
@@ -119,7 +119,9 @@ class EmbeddedStore:
         await self._rewritten()
         self._check_open()
         self._rewriting = asyncio.get_running_loop().create_future()
-        task = asyncio.get_running_loop().create_task(self._rewrite(prefix, puts, spared), name="rewrite")
+        task = asyncio.get_running_loop().create_task(
+            self._rewrite(prefix, puts, is_excluded), name="rewrite"
+        )
         self._tasks.add(task)
         task.add_done_callback(self._end_rewriting)
         try:
@@ -257,9 +259,11 @@ class EmbeddedStore:
         while self._rewriting is not None:
             await asyncio.shield(self._rewriting)
 
-    async def _rewrite(self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]) -> Revision:
+    async def _rewrite(
+        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+    ) -> Revision:
         await self._settle()  # changes that may be undone must be durable before a rewrite begins
-        with closing(self._core.rewrite(prefix, puts, spared)) as steps:
+        with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
             for events in steps:
                 self._prepare(events)
                 await yield_to_loop()

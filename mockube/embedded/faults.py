@@ -37,7 +37,7 @@ class Rule:
         self.harm = harm
         self.struck = 0
         self._times = times
-        self._spared = after
+        self._remaining_skips = after
         self.waiting: set[asyncio.Event] = set()
         """Set when delayed requests continue."""
 
@@ -47,8 +47,8 @@ class Rule:
             return False
         if not self.matcher.matches(request.user.name, request.user_agent, request.info):
             return False
-        if self._spared:
-            self._spared -= 1
+        if self._remaining_skips:
+            self._remaining_skips -= 1
             return False
         self.struck += 1
         return True

@@ -63,7 +63,7 @@ class Shape(Protocol):
         """What is to be written; None if the rate limit is exceeded."""
 
     def due_writes(self, now: datetime) -> list[EventWrite]:
-        """What is to be written as time has passed. Forgets what is over."""
+        """Return what is due to be written by now, and remove series that have ended."""
 
 
 def reference(obj: ReadOnlyTree, part: str = "") -> dict[str, str]:
@@ -202,7 +202,7 @@ class CountedEvents:
 FINISHED_AFTER: Final = timedelta(minutes=6)
 """How long after the last time it is another event."""
 REFRESHED_AFTER: Final = timedelta(minutes=30)
-"""How often a series that goes on is written."""
+"""The interval at which a continuing series is written."""
 LONGEST_NOTE: Final = 1024
 """Events; beyond that the oldest is dropped, and is a new event if it occurs again."""
 

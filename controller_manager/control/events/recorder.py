@@ -44,7 +44,7 @@ BURST: Final = 100
 BUSY_RATE: Final = 50.0
 """then so many a second, as its `--event-qps`,"""
 QUIET_SECONDS: Final = 0.2
-"""and all when nothing more has come for so long."""
+"""and all of them when nothing was added for so long."""
 TRIES: Final = 12
 RETRY_SECONDS: Final = 10.0
 

@@ -1,4 +1,4 @@
-"""How one outdated pod of an advanced set comes to the newest revision."""
+"""The update of one outdated pod of an advanced set to the newest revision."""
 
 from enum import Enum, auto
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Way(Enum):
     IN_PLACE = auto()
     ANEW = auto()
     REFUSED = auto()
-    """It must be in place, and cannot: the update goes no further."""
+    """The pod must be updated in place, and cannot be: the rollout stops here."""
 
 
 class UpdateStep(NamedTuple):

@@ -19,7 +19,7 @@ from mockube.controller_manager.workloads.update_order import by_priority
 
 
 class _Budget:
-    """Who may be down. Those that are so already take the places first."""
+    """The pods that may be unavailable. Those that are unavailable already count first."""
 
     def __init__(self, limit: int, down: Iterable[str]) -> None:
         self._limit = limit

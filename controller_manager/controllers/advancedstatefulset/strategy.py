@@ -67,7 +67,7 @@ _END: Final = 2**31
 
 
 def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Collection[int]:
-    """So many from the first, in order, without the reserved ones: others come behind for them."""
+    """Return so many ordinals from the first, in order, without the reserved ones, which later ordinals replace."""
     return dict.fromkeys(islice(_free_ordinals(start, _ranges(reserved)), replicas)).keys()
 
 

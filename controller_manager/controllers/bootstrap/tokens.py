@@ -33,7 +33,7 @@ def by_type(secret: Any) -> Iterator[str]:
 
 
 def time_left(secret: ReadOnlyTree, now: datetime) -> timedelta | None:
-    """How long a token is good for, never below 0; None is for ever. An end that cannot be read has come."""
+    """Return how long a token is valid, never below 0; None is for ever. An expiry that cannot be parsed has passed."""
     end = _value(secret, "expiration")
     if not end:
         return None

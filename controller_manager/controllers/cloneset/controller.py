@@ -51,7 +51,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     except SelectorError:
         return EMPTY_PLAN  # no server accepts such a set, and trying again would not mend it
     pods = state.pods(caches, owner)
-    # What it lets go of is settled alone: the pods' changes bring the key back, and only then they are counted.
+    # Releases are a plan of their own: the changes of the pods requeue the key, and the pods are counted afterwards.
     if first := adoption_and_release_actions(pods, PODS, owner.object, CLONE_SETS):
         return Plan(actions=first)
     history = state.history(caches, owner)
@@ -112,7 +112,7 @@ def _state_of(
     )
 
 
-# --- what comes last
+# --- the last actions
 
 
 def _final_actions(

@@ -17,7 +17,9 @@ from mockube.controller_manager.workloads.inplace import lifecycle, readiness, u
 
 
 def creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
-    """Pods of the current revision first, as many as the partition lacks; and their claims before them all."""
+    """Create pods of the current revision first, as many as the partition lacks; their claims are created before the
+    pods.
+    """
     owner = state.owner
     instances = free_instances(state, diffs.scale_up_limit)
     if not instances:

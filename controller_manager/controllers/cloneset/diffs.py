@@ -46,7 +46,7 @@ class Diffs(Struct, frozen=True, kw_only=True):
 
 
 def diffs(limits: Limits, new: Tally, old: Tally) -> Diffs:
-    """`new` are the pods of the update revision. No pod goes back to the current one."""
+    """`new` are the pods of the update revision. No pod is updated to the current one."""
     pods = new + old
     unavailable = pods.preparing_delete + pods.unavailable
     outdated = max(old.active - limits.partition, 0)

@@ -20,7 +20,7 @@ from mockube.controller_manager.workloads.ranking import deletion_cost
 class Decision(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     changes_pods: bool = False
-    """Something is written: whatever comes next is decided on what it brings."""
+    """Something is written: the next actions are planned after the caches show it."""
     again_after: timedelta | None = None
     problem: str = ""
     """Why not every action was possible, if there is no API error."""
@@ -42,7 +42,7 @@ def side_by_side(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
 
 
 _PHASES: Final[Mapping[str, int]] = {"Unknown": 1, RUNNING: 2}
-"""Pending goes before both."""
+"""Pending pods come before both."""
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Ranks = Mapping[str, float]

@@ -1,4 +1,4 @@
-"""Whether the rollout of a CloneSet goes on: one condition, where its spec gives it a deadline."""
+"""The condition Progressing of a CloneSet, where its spec has a deadline."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ _COUNTS: Final = (
     "updatedAvailableReplicas",
 )
 _SIGNS: Final = ("updatedReplicas", "updatedReadyReplicas", "updatedAvailableReplicas")
-"""What grows while a rollout goes on."""
+"""The counts that grow as a rollout progresses."""
 
 
 def condition(owner: SetView, status: ReadOnlyTree, now: datetime) -> dict[str, Any] | None:

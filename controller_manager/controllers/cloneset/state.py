@@ -30,7 +30,7 @@ class CloneSetState(Struct, frozen=True, kw_only=True):
     inactive: tuple[PodView, ...]
     """Those that ended or are about to go, and still have their names."""
     claims: tuple[ReadOnlyTree, ...]
-    """Its own, but those that are about to go."""
+    """Its own pods, without those that are being deleted."""
     history: Sequence[ReadOnlyTree]
     current: ReadOnlyTree
     """The ControllerRevision that pods within the partition have."""
@@ -83,7 +83,9 @@ def is_preparing_delete(pod: PodView) -> bool:
 
 
 def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:
-    """It lets go of pods that it no longer selects, but takes in none: a pod without its ids is none of its own."""
+    """Return the pods of a set. It releases pods that it does not select any more and adopts none: a pod without an
+    instance id is not its own.
+    """
     owned_pods = owned_objects(caches, kinds.PODS, owner.object, owner.selector)
     return replace(owned_pods, orphans=(), strays=tuple(pod for pod in owned_pods.strays if pod.is_active))
 

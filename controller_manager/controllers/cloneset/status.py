@@ -33,7 +33,7 @@ def of(state: CloneSetState, collision_count: int, failure: Failure | None) -> d
 
 
 def _revisions(state: CloneSetState) -> dict[str, Any]:
-    """Once all pods are of the update revision it is the current one, be they ready or not."""
+    """When all pods have the update revision it becomes the current one, whether they are ready or not."""
     replicas = state.owner.limits.replicas
     is_done = all(map(state.is_updated, state.pods)) and len(state.pods) == replicas
     return {
@@ -68,7 +68,7 @@ def status_update(state: CloneSetState, new: ReadOnlyTree) -> tuple[Update, ...]
 
 
 def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """A count of 0 may be left out. The words of a failure that comes again are no news."""
+    """A count of 0 may be left out. A repeated failure with another message is no change."""
     return _news(old) == _news(new) and all(
         (old.get(field) or 0) == value for field, value in new.items() if field != "conditions"
     )

@@ -113,7 +113,7 @@ def deletion(owner: SetView, pods: Iterable[PodView], claims: Iterable[ReadOnlyT
 
 
 def cleanup(owner: SetView, pods: Sequence[PodView], claims: Iterable[ReadOnlyTree]) -> tuple[Action, ...]:
-    """Where claims are not reused: a claim goes with the pod that ends, and at once if there is none."""
+    """Where claims are not reused: a claim is deleted with its pod, or at once if there is no pod."""
     by_instance: Mapping[str, PodView] = {instance_of(pod.object): pod for pod in pods}
     claim_pods = [(claim, by_instance.get(instance_of(claim))) for claim in claims]
     moved = tuple(

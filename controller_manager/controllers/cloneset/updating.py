@@ -65,7 +65,7 @@ def _candidates(state: CloneSetState) -> list[PodView]:
 
 
 def _in_order(state: CloneSetState, waiting: Sequence[PodView]) -> list[PodView]:
-    """Pods that are prepared already come first."""
+    """Pods that are already prepared come first."""
     owner = state.owner
     ordered = by_priority(order.for_update(waiting), owner.priority)
     if owner.scatter:

@@ -1,7 +1,7 @@
-"""The controller of CronJobs: what it watches, and how a reconciliation is put together.
+"""The controller of CronJobs: what it watches, and the steps of a reconciliation.
 
-First the history is shortened, then a Job is started if one is due, then the status is written: each step is a plan that
-follows from what came of the one before.
+First the history is shortened, then a Job is started if one is due, then the status is written: each step is a plan
+that depends on the result of the step before.
 """
 
 from collections.abc import Iterable

@@ -79,7 +79,7 @@ class Record(Struct, frozen=True):
 
 
 def observe_jobs(record: Record, jobs: Sequence[ReadOnlyTree]) -> Record:
-    """With what has become of the Jobs."""
+    """Return the record after the present states of the Jobs."""
     for job in jobs:
         name, end, is_active = meta.name(job), end_of(job), record.is_active(meta.uid(job))
         if not end and not is_active:

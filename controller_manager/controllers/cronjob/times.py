@@ -48,7 +48,9 @@ def unsupported_message(cron_job: ReadOnlyTree) -> str:
 def missed_starts(
     cron_job: ReadOnlyTree, schedule: Schedule, now: datetime, *, within_deadline: bool
 ) -> MissedStarts:
-    """The latest start that was due and has not happened; or `ScheduleError` for a schedule that never comes."""
+    """Return the latest start that was due and has not happened; raise `ScheduleError` for a schedule without any
+    time.
+    """
     since = _last_start(cron_job) or now
     seconds = cron_job["spec"].get("startingDeadlineSeconds")
     if within_deadline and seconds is not None:

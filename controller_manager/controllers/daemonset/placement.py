@@ -33,7 +33,7 @@ class Fit(NamedTuple):
     should_run: bool
     """A pod is made for it."""
     may_stay: bool
-    """A pod that is there may go on."""
+    """An existing pod may continue to run."""
 
 
 NO_FIT: Final = Fit(should_run=False, may_stay=False)

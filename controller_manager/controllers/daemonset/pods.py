@@ -105,7 +105,9 @@ def _replaces_ended(state: DaemonState, node: str, pod: PodView, changes: Change
 
 
 def _surplus(state: DaemonState, pods: Sequence[PodView]) -> list[PodView]:
-    """All but the oldest new and the oldest old one; the old one goes when it is not ready or the new one is available."""
+    """Return all pods but the oldest new and the oldest old one; the old one is deleted when it is not ready or the
+    new one is available.
+    """
     new = [pod for pod in pods if pod.labels.get(LABEL_CONTROLLER_REVISION_HASH) == state.revision_hash]
     old = [pod for pod in pods if pod not in new]
     surplus = [pod for pod in pods if pod not in (*new[:1], *old[:1])]

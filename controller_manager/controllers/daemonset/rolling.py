@@ -62,7 +62,7 @@ def _without_surge(state: DaemonState, limit: int) -> tuple[Action, ...]:
 
 
 class _Surge(Struct):
-    """What a surge comes to, collected node by node."""
+    """The result of a surge, collected node by node."""
 
     count: int = 0
     """New pods beside old ones that are not available yet."""
@@ -75,7 +75,7 @@ class _Surge(Struct):
 
 
 def _with_surge(state: DaemonState, limit: int, desired: int) -> tuple[Action, ...]:
-    """New pods are made first: an old one goes when its node has a new one that is available."""
+    """New pods are created first: an old pod is deleted when its node has a new pod that is available."""
     surge = _Surge()
     for node in _on_nodes(state):
         _look(state, node, surge, limit)

@@ -28,7 +28,7 @@ class DeploymentState(Struct, frozen=True, kw_only=True):
     is_name_taken: bool = False
     """Whether a set of another owner or template has the name."""
     old_pods_run: bool = False
-    """Though perhaps on their way out, when no set counts them any more."""
+    """Whether pods of old sets run, even those being deleted, which no set counts any more."""
 
     @property
     def sets(self) -> Sequence[SetView]:

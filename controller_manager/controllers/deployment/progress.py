@@ -111,7 +111,7 @@ def _is_late(deployment: DeploymentView, present: Conditions, now: datetime) -> 
     if condition is None or deadline is None:
         return False
     if condition.get("reason") == conditions.NEW_REPLICA_SET_AVAILABLE:
-        return False  # of a rollout that had come to its end, before this one has begun
+        return False  # of a rollout that had ended before this one began
     return condition.get("reason") == conditions.PROGRESS_DEADLINE_EXCEEDED or now > _deadline_time(
         condition, deadline
     )

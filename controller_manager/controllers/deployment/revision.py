@@ -31,7 +31,7 @@ OWN_ANNOTATIONS: Final = frozenset(
         ANNOTATION_ROLLBACK_TO,
     }
 )
-"""Annotations that are not passed on between a Deployment and its sets: each has its own."""
+"""Annotations that are not copied between a Deployment and its sets."""
 
 _HISTORY_LENGTH: Final = 2000
 """Of the list of past revisions, in characters: about a hundred."""

@@ -12,9 +12,9 @@ from mockube.controller_manager.controllers.deployment.state import DeploymentVi
 
 
 def size_of_new(deployment: DeploymentView, current: int, old_sets: Sequence[SetView]) -> int:
-    """Of the new set: as many as are wanted, so far as all pods together stay within the surge.
+    """Return the replicas of the new set: the desired number, as far as all pods together stay within the surge.
 
-    Upstream does not wait for the old sets to have let go, and may have more pods for a moment.
+    Upstream does not wait until the old sets have deleted their pods, and may have more pods for a moment.
     """
     if not deployment.rolls:
         return deployment.replicas

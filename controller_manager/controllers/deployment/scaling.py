@@ -80,7 +80,7 @@ def _fraction(deployment: DeploymentView, of: SetView) -> int:
 
 
 def _round(number: float) -> int:
-    """A half goes away from zero."""
+    """A half is rounded away from zero."""
     return int(number + copysign(0.5, number))
 
 

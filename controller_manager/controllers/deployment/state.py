@@ -56,7 +56,7 @@ class DeploymentView(Struct, frozen=True, dict=True):
 
     @property
     def rolls(self) -> bool:
-        """Old pods go while new ones come; else all of them first."""
+        """Old pods are deleted while new ones are created; otherwise all old pods are deleted first."""
         return (self.spec.get("strategy") or {}).get("type") != "Recreate"
 
     @cached_property
@@ -94,7 +94,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     """Sorts by creation; the oldest is the least."""
     revision: int
     replicas: int
-    """Wanted; the counts below are what its controller reported."""
+    """The desired number; the counts below are what its controller reported."""
     reported: int
     ready: int
     available: int
@@ -103,7 +103,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     is_observed: bool
     """Its controller has seen its spec."""
     desired_annotation: int | None
-    """How many replicas its Deployment wanted when it last sized this set."""
+    """The desired replicas of its Deployment when it last sized this set."""
     max_annotation: int | None
 
     @classmethod

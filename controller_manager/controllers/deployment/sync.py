@@ -148,7 +148,7 @@ def _count_collision(state: DeploymentState) -> Plan:
 def _with_status(
     state: DeploymentState, actions: tuple[Action, ...], after: ReadOnlyTree, check: timedelta | None = None
 ) -> Plan:
-    """The actions, and the status if nothing goes wrong with them."""
+    """The actions, and the status if none of them fails."""
     new = state.new
     number = meta.annotations(new.object).get(ANNOTATION_REVISION, "") if new else ""
     writes = status.write_status(state.deployment, after, number)

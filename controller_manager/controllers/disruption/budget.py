@@ -71,7 +71,7 @@ def status(
     now: datetime,
 ) -> dict[str, Any]:
     healthy = sum(pod.is_ready and not pod.deleting and pod.key.name not in evicted for pod in pods)
-    # A budget that selects nothing yet allows nothing: its first pods may come before it is counted again.
+    # A budget that selects no pod yet allows no disruption: its first pods may be created before it is counted again.
     allowed = max(healthy - counts.desired_healthy, 0) if counts.expected_pods > 0 else 0
     generation = meta.generation(budget)
     budget_status = {

@@ -94,7 +94,7 @@ def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_scaled(caches: Caches, change: Change) -> Iterable[Key]:
-    """The budgets of a scaled controller's pods; changes of pods alone would come too late, or never."""
+    """Return the budgets of a scaled controller's pods; changes of pods alone would be too late, or missing."""
     scales = [owner and owner["spec"].get("replicas") for owner in change]
     if scales[0] == scales[1]:
         return ()

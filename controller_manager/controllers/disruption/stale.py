@@ -1,4 +1,4 @@
-"""Take back the condition DisruptionTarget of pods that were to be disrupted, and were not."""
+"""Remove the condition DisruptionTarget from pods that were not disrupted after all."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

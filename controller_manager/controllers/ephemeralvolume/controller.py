@@ -1,4 +1,4 @@
-"""The controller of ephemeral volumes: a claim for each, which the pod owns, so that it goes with it."""
+"""The controller of ephemeral volumes: a claim for each, owned by the pod, so that it is deleted with the pod."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -58,7 +58,7 @@ class Collector:
         loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)
         self._deletions = loop("garbage_collector_attempt_to_delete", self._attempt_to_delete)
         self._orphans = loop("garbage_collector_attempt_to_orphan", self._attempt_to_orphan)
-        # One key, that comes again and again.
+        # One key, which is requeued periodically.
         self._discovery = Loop(
             "garbage_collector_discovery",
             self._discover,
@@ -206,7 +206,7 @@ class Collector:
             patched = await self._patch(resource, latest, with_owners_patch(latest, unblocked_owners(latest)))
             version = meta.resource_version(patched or latest)
         try:
-            # Of the version that was judged: a change in between is a conflict, and a retry.
+            # With the version of the decision as precondition: a change in between is a conflict, and a retry.
             await self._client.delete(
                 resource,
                 Key.of(latest),

@@ -69,7 +69,7 @@ def _asked_for(obj: ReadOnlyTree) -> Literal["Background", "Foreground", "Orphan
 
 
 def unblocked_owners(obj: ReadOnlyTree) -> list[dict[str, Any]]:
-    """Its owner references, none of which blocks its owner any more."""
+    """Return its owner references, of which none blocks its owner."""
     return [
         {**reference, "blockOwnerDeletion": False} if "blockOwnerDeletion" in reference else dict(reference)
         for reference in meta.owner_references(obj)

@@ -154,7 +154,7 @@ def identity_of(resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Identity
 
 
 def _owner_identity(reference: OwnerReference, namespace: str) -> Identity:
-    """Where an owner is, if its dependent names it rightly: in its own namespace, or in none."""
+    """Return the identity of an owner that is in its dependent's namespace, or in none."""
     return Identity(reference.api_version, reference.kind, Key(namespace, reference.name), reference.uid)
 
 

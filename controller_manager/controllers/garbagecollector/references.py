@@ -28,7 +28,7 @@ class OwnerReference(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """An object: identified by its uid; the other fields say where to read it."""
+    """An object, identified by its uid; the other fields are where to read it."""
 
     api_version: str
     kind: str
@@ -56,7 +56,7 @@ def waits_for_dependents(obj: ReadOnlyTree) -> bool:
 
 
 def waits_for_orphans(obj: ReadOnlyTree) -> bool:
-    """It is being deleted, and its dependents are to be let go first."""
+    """It is being deleted, and its dependents are to be orphaned first."""
     return meta.is_deleting(obj) and FINALIZER_ORPHAN in meta.finalizers(obj)
 
 
@@ -106,7 +106,9 @@ class KindMap:
         return self._watched.get(resource.group_resource)
 
     def resource(self, api_version: str, kind: str) -> Resource[ReadOnlyTree] | None:
-        """For reading the metadata of an object of this kind; None for a kind that the server does not know."""
+        """Return the resource for reading the metadata of this kind's objects; None for a kind that the server does
+        not have.
+        """
         return self._by_kind.get(GroupKind(GroupVersion.parse(api_version).group, kind))
 
 

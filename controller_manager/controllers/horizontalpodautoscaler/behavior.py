@@ -1,6 +1,7 @@
-"""What limits a recommendation: stabilization windows, the policies of `spec.behavior`, and the range of the autoscaler.
+"""The limits of a recommendation: stabilization windows, the policies of `spec.behavior`, and the range of the
+autoscaler.
 
-Pure: the history goes in, and comes out with what was added. Names, reasons and messages are upstream's.
+Pure: functions take the history and return it with the new entries. Names, reasons and messages are upstream's.
 """
 
 import math

@@ -275,7 +275,7 @@ def _divide(amount: int, by: int) -> int:
 
 
 def _ceil(number: float) -> int:
-    """No more than 32 bits hold."""
+    """Return the number, limited to 32 bits."""
     if math.isnan(number):
         return 0
     return math.ceil(max(-MAX_INT32, min(number, MAX_INT32)))

@@ -63,7 +63,7 @@ def is_success(end: ReadOnlyTree | None) -> bool:
 
 
 def end_of(state: JobState, now: datetime) -> ReadOnlyTree | None:
-    """The condition by which the Job ends, whatever its pods do; None while it goes on."""
+    """Return the condition that ends the Job, whatever its pods do; None while it continues."""
     return _decided_condition(state.job, now) or _failure(state, now) or _success(state, now)
 
 

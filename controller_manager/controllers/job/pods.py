@@ -100,7 +100,7 @@ def finalizer_removal(pods: Iterable[PodView]) -> RemoveFinalizer:
 
 
 def _removal(state: JobState, pods: Sequence[PodView]) -> tuple[Action, ...]:
-    """What is not needed any more is not counted either."""
+    """What is not needed any more is not counted, either."""
     return (finalizer_removal(pods), deletion(state, pods)) if pods else ()
 
 

@@ -54,7 +54,7 @@ def replaces_failed_only(job: ReadOnlyTree) -> bool:
 
 
 def is_tracked(pod: PodView) -> bool:
-    """It has not been counted for good."""
+    """Return whether it has not been counted yet."""
     return FINALIZER_JOB_TRACKING in meta.finalizers(pod.object)
 
 

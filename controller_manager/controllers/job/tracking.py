@@ -109,7 +109,7 @@ def _release(progress: Progress, ended: Sequence[PodView]) -> Plan | None:
 
 
 def _count(progress: Progress, outcome: Outcome) -> Plan | None:
-    """Count the pods that lost their finalizer; if no more are left, finish the Job."""
+    """Count the pods whose finalizer was removed; if none are left, finish the Job."""
     done = {write.key for write in outcome.of(RemoveFinalizer)}
     released = {pod.uid for pod in progress.state.pods if pod.key in done}
     status = drop_counted(progress.status, {uid for uid in progress.tracked if uid not in released})
@@ -125,7 +125,7 @@ def _count(progress: Progress, outcome: Outcome) -> Plan | None:
 
 
 def drop_counted(status: Status, tracked: Collection[str]) -> Status:
-    """Named pods without a finalizer are counted, and named no more."""
+    """Count the listed pods that have no finalizer any more, and remove them from the list."""
     uncounted = status.get("uncountedTerminatedPods") or {}
     counted_status, remaining = dict(status), {}
     for field, names in uncounted.items():

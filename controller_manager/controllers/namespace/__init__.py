@@ -1,4 +1,4 @@
-"""Namespaces that are being deleted: their content goes, then their finalizer.
+"""The deletion of namespaces: first their content, then their finalizer.
 
-A module belongs here if it is about their end.
+A module belongs here if it is about that deletion.
 """

@@ -17,7 +17,7 @@ from mockube.controller_manager.control.worker import Loop
 from mockube.controller_manager.controllers.namespace.deletion import Remains, delete_content, with_conditions
 
 _SETTLING: Final = timedelta(seconds=1)
-"""From the deletion on, how long another API server may not know yet that nothing is to be made in the namespace."""
+"""For so long after the deletion another API server may still create objects in the namespace."""
 
 
 class Namespaces:

@@ -59,7 +59,7 @@ NODE_TTL: Final = Controller(
     name="ttl-controller",
     queue="ttlcontroller",
     service_account="ttl-controller",
-    # Nodes come together, and a later number of them would be another annotation.
+    # Nodes are created together, and a later number of them would change the annotation again.
     watches=(Watch(resource=NODES, keys=_of_node, patience=timedelta(seconds=1)),),
     reconcile=reconcile,
     workers=5,

@@ -57,7 +57,7 @@ class PodGarbageCollector:
     async def _absent_nodes(
         self, pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
     ) -> frozenset[str]:
-        """Nodes that pods are bound to, that were missed for long enough, and that the server does not know."""
+        """Return nodes of bound pods that were missing for long enough and that the server does not have."""
         now = self._clock.now()
         missed = {pod.node for pod in pods if pod.node and pod.node not in nodes}
         self._missed = {name: self._missed.get(name, now) for name in missed}
@@ -117,7 +117,7 @@ def on_absent_nodes(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator
 
 
 def never_bound(pods: Iterable[PodView]) -> Iterator[PodView]:
-    """Those that are to go, and that no kubelet will let go."""
+    """Return pods that are being deleted and that no kubelet will remove."""
     return (pod for pod in pods if pod.deleting and not pod.node)
 
 

@@ -75,7 +75,7 @@ class ReplicaSetState(Struct, frozen=True, kw_only=True):
 
 
 def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObjects[PodView]:
-    """All that are its own, but of the others only those that count as replicas: what ended is left to itself."""
+    """Return all pods that it owns, but only active orphans and strays: an ended pod is neither adopted nor released."""
     claims = owned_objects(caches, PODS, owner, selector)
     return OwnedObjects(
         owned=claims.owned,
@@ -104,7 +104,7 @@ def kin_of(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[PodView]
 
 
 BURST_REPLICAS: Final = 500
-"""How many pods one plan makes or deletes at most; the next one goes on when these are seen."""
+"""The limit of pods that one plan creates or deletes; the next plan continues when the cache shows these."""
 
 
 def plan(state: ReplicaSetState, kin: Callable[[], Iterable[PodView]], now: datetime) -> tuple[Action, ...]:

@@ -70,7 +70,9 @@ def reconcile_pod(caches: Caches, key: Key) -> Plan:
 
 
 def needs_work(caches: Caches, pod: PodView) -> bool:
-    """Whether a claim is to be created or reserved; the deleted claim of a pod that has ended is not created anew."""
+    """Return whether a claim is to be created or reserved; the deleted claim of a pod that has ended is not created
+    again.
+    """
     if is_done(pod):
         return False
 
@@ -151,7 +153,7 @@ def _failure(pod: PodView, pod_claim: ReadOnlyTree, problem: str) -> RecordEvent
 
 
 def _raising(problem: str) -> Callable[[Outcome], None]:
-    """It comes again later, whatever came of the actions."""
+    """Requeue the key, whatever the results of the actions are."""
 
     def raise_(_: Outcome) -> None:
         raise TryAgain(problem)

@@ -34,7 +34,7 @@ from mockube.controller_manager.supervision import run_all
 REFRESH: Final = timedelta(seconds=30)
 """Seconds between two discoveries, besides that after a new definition."""
 SOON: Final = timedelta(seconds=0.1)
-"""When to look again for what the caches do not know yet."""
+"""When to check again what the caches do not have yet."""
 QUIET: Final = timedelta(seconds=0.3)
 """How long a quota must be unchanged before its usage is lowered. An object that was just charged may not be in the
 caches: without it the limit could be exceeded. Where there is room, no client waits for this, and where there is none,
@@ -130,7 +130,7 @@ class Quotas:
         return SOON if None in counted else self._period
 
     def _counted_resources(self, quota: ReadOnlyTree) -> Iterator[CountedResource | None]:
-        """What the quota counts; None for what the caches do not know yet."""
+        """Return what the quota counts; None for what the caches do not have yet."""
         hard = (quota.get("spec") or {}).get("hard") or ()
         for name, row in self._watched.items():
             evaluator, informer = self._evaluators[name], self._informers.of(row)

@@ -173,7 +173,7 @@ def _managed_address(tree: Any) -> Address | None:
 
 
 def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
-    """A range that came may let others go."""
+    """A new range may allow others to be deleted."""
     names = {meta.name(change.last_known)}
     if change.old is None:
         own = [*networks(change.last_known)]
@@ -187,7 +187,7 @@ def _of_cidr(caches: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_address(caches: Caches, change: Change) -> Iterable[Key]:
-    """One that came may keep a range, and one that went may let it go."""
+    """A new address may protect a range, and a deleted address may release it."""
     address = _managed_address(change.last_known) if change.old is None or change.new is None else None
     if address is None:
         return ()

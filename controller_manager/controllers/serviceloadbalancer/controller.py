@@ -96,7 +96,7 @@ class ServiceLoadBalancers:
             self._pool.release(meta.uid(service))
         await self._patch(service, finalizer_patch(service, present=False))
         self._record_event(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer")
-        with suppress(NotFound):  # it goes with its last finalizer
+        with suppress(NotFound):  # it is deleted with its last finalizer
             await self._patch(service, status_patch(service, ""))
 
     async def _patch(self, service: ReadOnlyTree, body: Mapping[str, Any] | None) -> None:

@@ -1,4 +1,4 @@
-"""Which Service has which address of the range for load balancers. Knows no objects."""
+"""The addresses of the range for load balancers, by Service. Independent of objects."""
 
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
@@ -52,7 +52,7 @@ class AddressPool:
             raise AddressInUse(f"{requested} is the address of another service")
 
     def _find_free(self) -> str:
-        """A range's first address is its own, and its last one reaches all."""
+        """A range's first address is the network's, and its last one is for broadcasts."""
         last = self._network.num_addresses - 2
         for _ in range(min(last, len(self._holders) + 1)):
             address = str(self._network.network_address + self._next)

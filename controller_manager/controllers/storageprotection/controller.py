@@ -75,7 +75,9 @@ def _uses(pod: PodView, claim: ReadOnlyTree) -> bool:
 
 
 def _is_shut_down(pod: PodView) -> bool:
-    """Its node is done with it. One that is deleted in the foreground waits for its own claims: they need not wait."""
+    """Its node has finished with it. A pod that is deleted in the foreground waits for its own claims: they need not
+    wait for it.
+    """
     return pod.deleting and meta.deletion_grace_period_seconds(pod.object) == 0
 
 

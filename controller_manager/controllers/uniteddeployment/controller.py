@@ -67,7 +67,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
 def _view(caches: Caches, key: Key) -> UnitedView | None:
     tree = caches.of(UNITED_DEPLOYMENTS).get(*key)
     if tree is None or meta.is_deleting(tree):
-        return None  # what it owns goes with it
+        return None  # its dependents are deleted with it
     try:
         return UnitedView.of(tree)
     except (SelectorError, UnknownTemplate):

@@ -47,7 +47,7 @@ class SubsetSpec(Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
-    """What becomes of pods that find no node."""
+    """What happens to pods for which no node is found."""
 
     is_adaptive: bool
     """They are to be elsewhere."""
@@ -115,7 +115,7 @@ class UnitedView(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def selector_of(tree: ReadOnlyTree) -> Selector:
-    """Which workloads are its own, or `SelectorError`."""
+    """The selector of its own workloads, or `SelectorError`."""
     return labels.from_label_selector(tree["spec"].get("selector"))
 
 

@@ -1,4 +1,4 @@
-"""Decide which workloads come, change and go."""
+"""Decide which workloads are created, updated and deleted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -34,7 +34,7 @@ from mockube.controller_manager.workloads.ownership import object_ref
 class WorkloadActions(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...]
     provisioned: bool
-    """A workload comes or goes."""
+    """A workload is created or deleted."""
 
 
 def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> WorkloadActions:
@@ -47,7 +47,7 @@ def manage(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> WorkloadA
     )
 
 
-# --- workloads come and go
+# --- creating and deleting workloads
 
 
 def _create_workloads(state: UnitedDeploymentState, goals: Mapping[str, Goal]) -> Iterable[Action]:

@@ -39,7 +39,7 @@ class LogReplay:
 
     @property
     def due(self) -> datetime | None:
-        """When the command goes on; None if it never does."""
+        """When the command continues; None if it never does."""
         if self.has_ended or self._host.elapsed == inf:
             return None
         return after(self._started, span_of(self._host.elapsed))

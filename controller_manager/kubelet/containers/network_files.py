@@ -44,7 +44,7 @@ def _alias_lines(aliases: Iterable[ReadOnlyTree]) -> Iterator[str]:
 
 
 def resolver_file(pod: ReadOnlyTree) -> str:
-    """Return what the pod's DNS policy and its own settings make; a simulated node has no name server."""
+    """Return resolv.conf by the pod's DNS policy and its own settings; a simulated node has no name server."""
     spec = pod["spec"]
     policy, own = spec.get("dnsPolicy") or "ClusterFirst", spec.get("dnsConfig") or {}
     servers, searches, options = list[str](), list[str](), dict[str, str]()

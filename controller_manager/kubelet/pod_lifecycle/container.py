@@ -72,7 +72,7 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
     return min(INITIAL_BACKOFF * (1 << doublings), LONGEST_BACKOFF)
 
 
-# --- what becomes of it
+# --- state after the run
 
 
 def advance(container: Container, status: ReadOnlyTree | None, now: datetime) -> ContainerUpdate:

@@ -60,12 +60,12 @@ def simulated_totals(container: ReadOnlyTree, script: Script, seconds: float) ->
 
 
 def _tries(times: ProbeTimes, first: float, until: float) -> int:
-    """How many there are up to a time and at it, of tries that go on for ever."""
+    """Return how many of endlessly repeated tries happen up to a time, inclusive."""
     return 0 if until < first else int((until - first) // times.period) + 1
 
 
 def _at_most_before(tries: int, times: ProbeTimes, first: float, time: float) -> int:
-    """How many of so many tries come before a time."""
+    """Return how many of so many tries happen before a time."""
     if time == inf:
         return tries
     return 0 if time <= first else min(tries, ceil((time - first) / times.period))

@@ -1,4 +1,4 @@
-"""What the results of a probe come to: thresholds, and when a container counts as started, ready or dead. Pure."""
+"""The effects of a probe's results: thresholds, and when a container counts as started, ready or failed. Pure."""
 
 from enum import Enum
 from typing import Final
@@ -51,7 +51,7 @@ class ProbeCount(Struct):
     run: int = 0
 
     def add(self, *, success: bool) -> bool | None:
-        """The result that is decided by now; None if it takes more in a row."""
+        """Return the decided result; None if more results in a row are needed."""
         self.run = self.run + 1 if success == self.is_success else 1
         self.is_success = success
         threshold = self.times.successes if success else self.times.failures

@@ -43,7 +43,7 @@ def container_root(pod_folder: Path, name: str) -> Path:
 
 
 def make_root(base: Path, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Path:
-    """A new root of the container with all mounts: what an earlier run has left goes, but in volumes."""
+    """Create a new root of the container with all mounts; the files of an earlier run are removed, except in volumes."""
     pod_folder = base / meta.uid(pod)
     root = container_root(pod_folder, container["name"])
     shutil.rmtree(root, ignore_errors=True)
@@ -137,7 +137,7 @@ def _read_files(folder: Path) -> Mapping[str, bytes]:
 
 
 def write_kubeconfig(root: Path, server: str, namespace: str) -> Path | None:
-    """For clients that do not know where a process's token is; None if the pod has none."""
+    """Write a kubeconfig for clients that do not find the token of a process, and return its path; None without a token."""
     account = root / ACCOUNT_FOLDER
     if not (account / "token").exists():
         return None

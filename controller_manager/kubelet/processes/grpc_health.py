@@ -84,7 +84,7 @@ def _headers(authority: str) -> Iterator[bytes]:
 
 def _text(text: str) -> bytes:
     data = text.encode()
-    # A length of seven bits; longer texts go on in more bytes.
+    # A length of seven bits; longer texts have a length of more bytes.
     return (bytes([len(data)]) if len(data) < 127 else b"\x7f" + _varint(len(data) - 127)) + data
 
 

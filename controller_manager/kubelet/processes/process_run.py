@@ -358,7 +358,7 @@ class ProcessRun:
 
 
 async def _first_of(process: "asyncio.Task[int]", beside: "Sequence[asyncio.Task[None]]") -> int:
-    """The exit code; what goes wrong beside the process is raised."""
+    """Return the exit code; raise errors of the tasks beside the process."""
     pending: set[asyncio.Task[Any]] = {process, *beside}
     try:
         while not process.done():

@@ -68,7 +68,7 @@ class PseudoTerminal(asyncio.ReadTransport):
                 fcntl.ioctl(self.controller, termios.TIOCSWINSZ, size)
 
     def finish(self) -> None:
-        """Its process has ended: what is left is read, and no more."""
+        """Read the rest of the output of a process that has ended."""
         while not self._is_over and self._read():
             pass
         if not self._is_over:

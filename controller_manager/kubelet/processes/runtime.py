@@ -139,7 +139,7 @@ class ProcessRuntime:
         return name in self.states(pod)
 
     def log_of(self, pod: ReadOnlyTree, name: str, restarts: int) -> Path | None:
-        """The log of a run of a process; None where there is none any more."""
+        """Return the log of a run of a process; None if it was removed."""
         run = self.run_of(pod, name)
         path = run.log.with_name(f"{name}.{restarts}.log") if run is not None else None
         return path if path is not None and path.exists() else None

@@ -135,7 +135,7 @@ class PodWatchers:
 
 
 class LogStream:
-    """One response: what was logged before, and with `follow` what comes, until the run is over."""
+    """Return one response: the present log, and with `follow` new lines until the run ends."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class LogStream:
         await yield_to_loop()
 
     async def _wait(self) -> None:
-        """Until the command goes on, or the pod changes."""
+        """Wait until the command continues, or the pod changes."""
         due = self._replay.due
         if due is None:
             await self._changed.wait()

@@ -1,4 +1,4 @@
-"""What a request to a simulated kubelet comes to, by its path: a real kubelet's paths, of all nodes on one listener.
+"""The handlers of a simulated kubelet, by path: a real kubelet's paths, of all nodes on one listener.
 
 The node is that of the pod that a path names, or the one of the header `Mockube-Node`.
 """

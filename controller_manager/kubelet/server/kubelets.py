@@ -44,7 +44,7 @@ AUTHENTICATION: Final = Key(NAMESPACE_SYSTEM, "extension-apiserver-authenticatio
 """The ConfigMap with the CA of the API server's clients."""
 BACKLOG: Final = 1024
 END_SECONDS: Final = 0.5
-"""How long streams may go on at the end."""
+"""How long streams may continue at the end."""
 
 
 class _Writer(StreamWriter):

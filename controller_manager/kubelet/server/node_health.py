@@ -1,4 +1,4 @@
-"""`/healthz` of simulated nodes, and what came of it, for `/metrics/slis`."""
+"""`/healthz` of simulated nodes, and its results for `/metrics/slis`."""
 
 from collections import Counter
 from collections.abc import Iterator

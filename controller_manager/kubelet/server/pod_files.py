@@ -83,7 +83,7 @@ class PodFiles:
     async def _bring_up(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
     ) -> FileSystem:
-        """Let a container's command write what it has written by now."""
+        """Run a container's command up to now, so that its files are written."""
         run = _run(pod, container)
         references = await self._references.load_shared(pod, container)
         if restarts is None:

@@ -18,13 +18,15 @@ class _Turn(Generic[T]):
 
 
 class SharedWork(Generic[T]):
-    """A caller gets the result of work that began after its call: it is as fresh as its own."""
+    """A caller gets the result of work that began after its call, so it is as fresh as work of its own."""
 
     def __init__(self) -> None:
         self._turns: dict[Hashable, _Turn[T]] = {}
 
     async def run(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work of a key, or wait for another caller's; one that fails, fails for its own caller alone."""
+        """Do the work of a key, or wait for the work of another caller. A failure is raised for the caller that did
+        the work only.
+        """
         turn = self._turns.setdefault(key, _Turn())
         before = turn.started
         turn.callers += 1

@@ -27,7 +27,7 @@ class ByteStream(Protocol):
 
 
 class SpdyStream:
-    """One stream: what comes is read from `received`."""
+    """One stream; received data is read from `received`."""
 
     def __init__(self, session: "SpdySession", number: int, headers: Mapping[str, str]) -> None:
         self._session = session
@@ -58,7 +58,7 @@ OnStream = Callable[[SpdyStream], Awaitable[None]]
 
 class SpdySession:
     def __init__(self, carrier: ByteStream, on_stream: OnStream) -> None:
-        """`on_stream` is called for each stream that the client opens, and must not wait for what comes by it."""
+        """`on_stream` is called for each stream that the client opens, and must not wait for its data."""
         self._carrier = carrier
         self._on_stream = on_stream
         self._writer = FrameWriter()

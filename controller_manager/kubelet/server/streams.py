@@ -98,6 +98,6 @@ def failure(message: str) -> bytes:
 
 
 def plain_status(status: bytes) -> bytes:
-    """The same for the versions before 4, which know texts alone; nothing for success."""
+    """The same for the versions before 4, which support texts only; nothing for success."""
     tree = orjson.loads(status)
     return b"" if tree["status"] == "Success" else str(tree["message"]).encode()

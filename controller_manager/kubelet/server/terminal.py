@@ -24,7 +24,7 @@ class Terminal:
         await self._streams.finish(status)
 
     async def edit(self) -> None:
-        """Pass on what is typed, line by line, until nothing more comes."""
+        """Forward the input line by line until it ends."""
         raw, line = self._streams.stdin, bytearray()
         assert raw is not None
         assert self.stdin is not None

@@ -38,7 +38,7 @@ from mockube.controller_manager.kubelet.shell.syntax import (
 )
 
 BUSY_SECONDS: Final = 0.001
-"""What a turn of a loop takes in which nothing waits."""
+"""The duration of an iteration of a loop in which nothing waits."""
 NOT_FOUND: Final = 127
 MAX_CALLS: Final = 50
 """Of functions within functions."""

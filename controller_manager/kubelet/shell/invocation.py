@@ -54,7 +54,7 @@ def run_shell(process: Process) -> Run:
 
 
 def _run_input(shell: Shell) -> Run:
-    """Each line as it comes; lines that are not complete wait for what follows."""
+    """Yield each line when it is complete."""
     text, code = "", 0
     host = shell.process.host
     while True:

@@ -40,7 +40,7 @@ def with_input_of(reader: Run, writer: Run) -> Run:
 
 
 def _advance(writer: Run, buffer: bytearray) -> Run:
-    """Let the writer go on until it has written something; whether it has ended."""
+    """Run the writer until it has written something; return whether it has ended."""
     answer: bytes | None = None
     while True:
         try:

@@ -43,7 +43,7 @@ Data = Generator[Effect, bytes | None, bytes]
 
 
 def read_all(process: Process, names: Sequence[str]) -> Data:
-    """The files of these names together, or the input; errors are written as they come."""
+    """Return the files of these names joined, or the input; errors are written as they occur."""
     data = b""
     for name in names or ["-"]:
         if name == "-":

@@ -52,7 +52,7 @@ class FinalizersStep(Struct, frozen=True, kw_only=True):
 
 
 class DeleteStep(Struct, frozen=True):
-    """Nothing comes after it but events."""
+    """Only events may follow it."""
 
 
 StageStep = PatchStep | EventStep | FinalizersStep | DeleteStep

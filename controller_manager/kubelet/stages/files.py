@@ -1,6 +1,6 @@
-"""Stage documents in files: those of the user, and those that come with mockube.
+"""Stage documents in files: those of the user, and those that are part of mockube.
 
-Reads files; `document` parses them.
+It reads files; `document` parses them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ DEFAULTS: Final = Path(__file__).parent / "defaults"
 
 
 def load_stages(files: Iterable[Path]) -> tuple[Stage, ...]:
-    """The stages of the files, and for a kind that has none there those that come with mockube, if it has some."""
+    """Return the stages of the files; a kind without any gets those that are part of mockube."""
     stages = [stage for file in files for stage in _read(file)]
     kinds = {stage.kind for stage in stages}
     return (*stages, *(stage for stage in _defaults() if stage.kind not in kinds))

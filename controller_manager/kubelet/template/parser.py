@@ -32,7 +32,7 @@ class _Break(Exception):
 
 
 class _Continue(Exception):
-    """Goes on with the next element of the innermost range."""
+    """Continues with the next element of the innermost range."""
 
 
 class Template(Struct, frozen=True):

@@ -13,7 +13,7 @@ from mockube.controller_manager.workloads.inplace.update import Order, Step
 def observe_pod(
     pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
 ) -> Step:
-    """Continue the pod's update and lifecycle; `revision` is its own."""
+    """Continue the pod's update and lifecycle; `revision` is that of the pod."""
     step = update.step(pod, now, revision=revision)
     finished = update.is_finished(pod)
     state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=finished)
@@ -25,7 +25,7 @@ def observe_pod(
 def change_pod(
     pod: PodView, hooks: Lifecycle, order: Order, now: datetime, event: EventTemplate
 ) -> tuple[Patch, ...]:
-    """A pod that a hook holds is prepared first, and waits until it lets go."""
+    """A pod with a hook is prepared first, and waits until the hook is released."""
     hook, state = hooks.in_place_update, lifecycle.state_of(pod)
     if hook is not None:
         if state == State.UPDATED:

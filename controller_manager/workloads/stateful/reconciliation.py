@@ -94,7 +94,7 @@ def reconcile(kind: Kind, caches: Caches, key: Key, now: datetime) -> Plan:
 def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Plan:
     if snapshot.owner.deleting:
         account = Account(synced.collision_count)
-        # A revision that the garbage collector has deleted is not created anew.
+        # A revision that the garbage collector has deleted is not created again.
         return Plan(last=partial(_final_actions, kind, snapshot, synced, account))
     steps = [snapshot.customs.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
     patches = tuple(patch for step in steps for patch in step.patches)
@@ -151,7 +151,7 @@ def _state_of(kind: Kind, caches: Caches, seen: _OwnedObjects) -> StatefulSetSta
     )
 
 
-# --- what comes last
+# --- the last actions
 
 
 def _final_actions(

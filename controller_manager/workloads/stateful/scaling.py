@@ -24,7 +24,7 @@ class ScalingResult(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What is done about one pod. The round ends with a step that halts, if pods are taken in order."""
+    """The actions for one pod. A step that halts ends the round, if pods are processed in order."""
 
     halts: bool
     before: tuple[Action, ...] = ()

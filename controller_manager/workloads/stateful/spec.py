@@ -28,7 +28,7 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     ordinals: Collection[int]
     """Those of the pods that there should be, in order."""
     parallel: bool
-    """Pods need not wait for each other when they come and go."""
+    """Whether pods are created and deleted without waiting for each other."""
     on_delete: bool
     """Pods get the new template only when a user deletes them."""
     partition: int | None

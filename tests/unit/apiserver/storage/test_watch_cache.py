@@ -49,7 +49,7 @@ async def store():
 
 def rewrite(store, count):
     return asyncio.create_task(
-        store.rewrite(b"/registry/", [put(number) for number in range(count)], spared=lambda _: False)
+        store.rewrite(b"/registry/", [put(number) for number in range(count)], is_excluded=lambda _: False)
     )
 
 
@@ -75,7 +75,7 @@ async def test_slice_is_limited_in_bytes(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache, sizes = watch_cache.resource_cache(FOLDER), set()
         large = [put(number, size=100_000) for number in range(SLICE + 1)]
-        task = asyncio.create_task(store.rewrite(b"/registry/", large, spared=lambda _: False))
+        task = asyncio.create_task(store.rewrite(b"/registry/", large, is_excluded=lambda _: False))
         while len(resource_cache) <= SLICE:
             sizes.add(len(resource_cache))
             await turn()

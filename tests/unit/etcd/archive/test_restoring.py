@@ -36,7 +36,7 @@ async def test_restore_replaces_keys_only_with_replace(store):
 
 async def test_spared_keys_do_not_prevent_restore_and_stay(store):
     await fill(store, {b"leases/kube-system/x": b"mine"})
-    place = RestoreTarget(root=ROOT, spared=(b"leases/kube-system/",))
+    place = RestoreTarget(root=ROOT, excluded_prefixes=(b"leases/kube-system/",))
     await restore(store, opened(await data_of(CONTENT)), place, replace=False)
     found = (await store.range(Range(key=ROOT, range_end=prefix_end(ROOT), keys_only=True))).kvs
     assert [kv.key.removeprefix(ROOT) for kv in found][-2:] == [b"pods/a", b"pods/b"]

@@ -32,7 +32,7 @@ async def store(request, tmp_path):
 
 
 def rewrite(store, wanted=WANTED):
-    return store.rewrite(b"/", wanted, spared=lambda _: False)
+    return store.rewrite(b"/", wanted, is_excluded=lambda _: False)
 
 
 async def begun(store):
