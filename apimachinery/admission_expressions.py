@@ -155,7 +155,7 @@ _KEPT_KINDS: Final = frozenset(
 
 
 def _variable_type(type_: Type) -> Type:
-    """Return what expressions know of a variable: of a struct, such as an authorizer, nothing."""
+    """Return the type of a variable for other expressions: that of a struct, such as an authorizer, is dynamic."""
     if type_.kind in _KEPT_KINDS:
         return type_
     if type_.kind == "list":

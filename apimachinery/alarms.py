@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 CANCELLED: Final = 1000
-"""Alarms that are kept though they were cancelled, before all of them are thrown away."""
+"""The number of cancelled alarms that are kept before all of them are removed."""
 
 
 class Alarm:

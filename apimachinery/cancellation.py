@@ -1,6 +1,6 @@
-"""Cancellation of work in threads: long loops check it now and then and stop if their requester has disconnected.
+"""Cancellation of work in threads: long loops check now and then whether their requester has disconnected, and stop.
 
-Knows no event loop. Outside `while_wanted` no work is cancelled.
+Independent of the event loop. Outside `while_wanted` no work is cancelled.
 """
 
 import threading

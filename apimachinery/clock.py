@@ -33,7 +33,7 @@ class Clock(Protocol):
 
 
 async def sleep_by_timer(clock: Clock, seconds: float) -> None:
-    """As a clock sleeps that has timers of its own."""
+    """Sleep with the timers of a clock."""
     woken = asyncio.Event()
     timer = clock.call_later(seconds, woken.set)
     try:

@@ -11,7 +11,7 @@ from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
 
 NEVER: Final = datetime.min.replace(tzinfo=UTC)
-"""What comes next where nothing does within five years; Go's zero time."""
+"""The next time of a schedule without any time within five years; Go's zero time."""
 _YEARS: Final = 5
 _SECOND: Final = timedelta(seconds=1)
 _MINUTE: Final = timedelta(minutes=1)

@@ -84,7 +84,7 @@ _compiled = memoize(256, max_length=10 * 1024)(_compile)
 
 
 class _Domains(dict[str, Any]):
-    """A domain that a device has nothing of is empty."""
+    """A domain without attributes of the device is empty."""
 
     def __missing__(self, key: str) -> Mapping[str, Any]:
         return {}

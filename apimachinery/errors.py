@@ -160,7 +160,7 @@ def aggregate(errors: Iterable[object]) -> str:
 
 
 def within_limit(errors: Sequence[Error], show: Callable[[Error], str]) -> tuple[list[str], int]:
-    """The texts that have room in one answer, and how many errors are left. No more texts are made than that."""
+    """Return the texts that fit into one response, and the number of further errors, whose texts are not made."""
     remaining, texts = MAX_TEXT, []
     for error in errors:
         texts.append(show(error))

@@ -1,7 +1,7 @@
-"""Flags as Kubernetes' programs take them: `--flag value`, `--flag=value`, `--a_b` for `--a-b`, lists, durations.
+"""Flags in the syntax of Kubernetes' programs: `--flag value`, `--flag=value`, `--a_b` for `--a-b`, lists, durations.
 
-A flag is a field of a settings record, annotated with a `Flag`; `Sections` makes a parser of such records. Readers turn a
-flag's text into its value, or say what is wrong with it; argparse names the flag.
+A flag is a field of a settings record, annotated with a `Flag`; `Sections` makes a parser of such records. Readers
+convert a flag's text to its value, or raise an error; argparse adds the flag's name.
 """
 
 import argparse

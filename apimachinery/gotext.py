@@ -1,7 +1,7 @@
 """Values as Go writes them into messages and reads them from text: `%q`, `%v`, `json.Marshal`, `strconv`.
 
-Kubernetes' messages are matched to the letter by people and tools, and Go's way of writing a value is part of them.
-Knows nothing of Kubernetes.
+People and tools match Kubernetes' messages exactly, and Go's way of writing a value is part of them. Independent of
+Kubernetes.
 """
 
 import math
@@ -99,7 +99,7 @@ def marshal(value: Any) -> str:
 
 
 def marshal_beginning(value: Any, limit: int) -> str:
-    """As `marshal`, but no more than about `limit` characters of it are made; what is cut off ends with dots."""
+    """As `marshal`, but only about `limit` characters of it are made; a shortened text ends with dots."""
     pieces, length = [], 0
     for piece in _pieces(value, limit):
         pieces.append(piece)

@@ -1,4 +1,4 @@
-"""Hosts as HTTP names them: what a Host header stands for, without its port. Knows no server."""
+"""The host of an HTTP Host header, without its port. Independent of servers."""
 
 from ipaddress import ip_address
 from typing import Final
@@ -37,6 +37,6 @@ def is_loopback(name: str) -> bool:
 
 
 def is_local_or_address(header: str) -> bool:
-    """Whether a Host header names this machine or an address, so that no name server had a say in it."""
+    """Return whether a Host header names this machine or an address, for which no name server was used."""
     name = host_name(header)
     return name is not None and (name in ("", LOCAL) or is_address(name))

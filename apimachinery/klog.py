@@ -76,7 +76,7 @@ _ESCAPES: Final[Mapping[int, str]] = {
     point: "\\n" if point == 0x0A else f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}"
     for point in _CONTROLS
 }
-"""What a client may have sent begins no line of its own, moves no cursor of a terminal, and can be encoded."""
+"""Escapes, so that text from a client cannot begin a line or move the cursor of a terminal, and can be encoded."""
 
 
 _FORMATTERS: Mapping[str, type[logging.Formatter]] = {"text": KlogFormatter, "json": JsonFormatter}

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 MAX_STEP: Final = 1024
-"""Characters of a step that are printed: a key of a map that is valid has no more, and others may have millions."""
+"""The number of printed characters of a step: a valid key of a map is not longer, but others may have millions."""
 
 
 class Path(Struct, frozen=True):

@@ -125,7 +125,7 @@ class Quantity:
         return self if rounded is self.number else Quantity(rounded, self.format)
 
     def scaled_value(self, scale: int = 0) -> int:
-        """How many 10**scale it is, rounded away from zero; no more than 64 bits hold."""
+        """Return the value in units of 10**scale, rounded away from zero and limited to 64 bits."""
         count = self.number.scaleb(-scale, _READING).to_integral_value(ROUND_UP, _ROUNDING)
         return int(_cap(count))
 

@@ -8,7 +8,7 @@ import os
 from typing import Final, Protocol
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-"""No vowels and nothing that looks like one, so that no words come up."""
+"""An alphabet without vowels and digits that look like them, so that names contain no words."""
 
 SUFFIX_LENGTH = 5
 

@@ -71,7 +71,7 @@ Frame = ControlFrame | DataFrame
 
 
 class FrameReader:
-    """Bytes in, frames out. Keeps no more than one frame that is not complete."""
+    """A parser from bytes to frames. It buffers at most one incomplete frame."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -148,5 +148,5 @@ def _offset_problem(rest: str) -> str:
 
 
 def _day_problem(year: int, month: int, day: int) -> str:
-    days = monthrange(year or 4, month)[1]  # the year 0 was a leap year, but Python does not know it
+    days = monthrange(year or 4, month)[1]  # the year 0 was a leap year, which Python does not support
     return ": year out of range" if 1 <= day <= days else ": day out of range"

@@ -38,7 +38,7 @@ LABEL_HEADLESS_SERVICE: Final = "service.kubernetes.io/headless"
 LABEL_ENDPOINT_SLICE_MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 LABEL_ENDPOINT_SLICE_SKIP_MIRROR: Final = "endpointslice.kubernetes.io/skip-mirror"
 LABEL_SPECIFIED_DELETE: Final = "apps.kruise.io/specified-delete"
-"""Somebody wants this very pod to be deleted."""
+"""A user requested the deletion of this pod."""
 
 # --- annotations
 

@@ -74,7 +74,7 @@ class YamlError(ValueError):
 class LoadedDocument(Struct, frozen=True):
     tree: Any
     complaints: tuple[str, ...] = ()
-    """What strict decoding refuses: keys that came twice. The last counts."""
+    """Report what strict decoding refuses: repeated keys. The last one counts."""
 
 
 def load(data: bytes) -> LoadedDocument:

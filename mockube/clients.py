@@ -1,6 +1,6 @@
-"""Clients of other makers, made for one cluster. Each is imported on first use.
+"""Clients of other projects, made for one cluster. Each is imported on first use.
 
-They are shown a token instead of the kubeconfig's certificate: for that each of them would write files of its own.
+They get a token instead of the kubeconfig's certificate, for which each of them would write files of its own.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""`mockube.Cluster`: a control plane in this process for notebooks, scripts and tests, gone when its block ends.
+"""`mockube.Cluster`: a control plane in this process for notebooks, scripts and tests, which ends with its block.
 
-It runs in an event loop in a thread of its own, whatever thread uses it: `with` gives a cluster whose methods wait, and
-`async with` one whose methods are awaited. What both answer at once stands in `Handle`.
+It runs in an event loop in a thread of its own, whatever thread uses it: `with` returns a cluster whose methods block,
+and `async with` one whose methods are awaited. Methods that neither block nor are awaited are in `Handle`.
 """
 
 import asyncio

@@ -81,7 +81,7 @@ class Demonstration(Struct, frozen=True, kw_only=True):
         )
 
     async def print_events(self, watch: Watch, until: Revision) -> None:
-        """Print the events of a watch up to a revision, which must come."""
+        """Print the events of a watch up to a revision that must be reached."""
         async for batch in watch:
             for event in batch.events:
                 line = f"watched: {event.kind.value} {event.kv.key.decode()}"
@@ -119,7 +119,7 @@ async def _replace(demonstration: Demonstration, expected: Revision, phase: str)
 
 
 async def compare_and_swap(demonstration: Demonstration) -> None:
-    """Two writers saw the same revision: one wins, one learns that it lost."""
+    """Two writers read the same revision: one write succeeds, the other fails."""
     seen = (await demonstration.store.range(Range(key=WEB_0.encode()))).kvs[0].mod_revision
     await _replace(demonstration, seen, "Running")
     await _replace(demonstration, seen, "Failed")

@@ -17,4 +17,4 @@ class Missing(Failure):
 
 
 class TimedOut(Failure):
-    """It did not come about in time."""
+    """The condition did not hold in time."""

@@ -1,6 +1,6 @@
 """The number of simulated nodes: read from the API server, and set by a ConfigMap that the manager watches.
 
-Knows no process: any API server will do, as long as a manager of ours with simulated nodes works on it.
+Independent of processes: it works with any API server that has a controller manager of ours with simulated nodes.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -29,7 +29,7 @@ STREAM_SECONDS: Final = 60.0
 
 
 async def ask_for(client: Client, nodes: int, more: Mapping[str, str], clock: Clock) -> None:
-    """`more` is what else the ConfigMap may say: zones, labels."""
+    """`more` is further data of the ConfigMap: zones, labels."""
     metadata = {
         "name": RESIZING.name,
         "namespace": RESIZING.namespace,

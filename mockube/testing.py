@@ -22,7 +22,7 @@ FIXTURE: Final = "mockube"
 SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
 VERSION: Final = "mockube_version"
 OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images")
-"""What the marker may say."""
+"""The options of the marker."""
 MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): what the cluster of the fixture `mockube` has"
 NAMES: Final = ("mockube", "mockube.testing")
 """By which pytest may know this file: where it is installed, and where a conftest.py names it."""
@@ -105,7 +105,7 @@ def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test cannot say what a cluster has that is not its own."""
+    """A test cannot set options of a cluster that is not its own."""
     scope = item.config.getini(SCOPE)
     own = any(marker.name == FIXTURE for marker in item.own_markers)
     if own and scope != "function" and FIXTURE in getattr(item, "fixturenames", ()):

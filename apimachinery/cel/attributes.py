@@ -129,7 +129,7 @@ NO_QUALIFIERS: Final[Mapping[type, str]] = {
 class Qualifier(NamedTuple):
     key: Any
     run: Run | None = None
-    """What evaluates the key, where it is no constant. It adds its own cost."""
+    """What evaluates the key, unless it is a constant. It adds its own cost."""
     optional: bool = False
 
 

@@ -169,7 +169,7 @@ def parse(source: Source, macros: Macros = MACROS) -> Expr:
 
 
 def variables_of(expr: Expr) -> set[str]:
-    """Return the names of the variables that an expression mentions, those of its own loops as well."""
+    """Return the names of the variables in an expression, including those of its own loops."""
     names: set[str] = set()
     seen: set[int] = set()
     stack = [expr]

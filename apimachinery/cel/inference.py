@@ -38,7 +38,9 @@ _SCALAR_KINDS = frozenset(
 
 
 def assign(mapping: Mapping, left: list[Type], right: list[Type]) -> bool:
-    """Whether the types fit one by one; the mapping takes in what it takes for that, and nothing if they do not."""
+    """Return whether the types fit one by one. The mapping gets the substitutions needed for that, and none if they do
+    not fit.
+    """
     if left == right and not any(map(_has_parameters, left)):
         return True
     mark = mapping.mark()

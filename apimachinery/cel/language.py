@@ -1,7 +1,7 @@
-"""Which functions, macros and types the expressions of older minor releases do not have.
+"""The functions, macros and types that the expressions of older minor releases do not have.
 
-A minor release takes in new expressions what the release before it had, so that a cluster can go back by one. What is
-stored is evaluated with all that there is.
+A minor release accepts in new expressions what the release before it had, so that a cluster can be downgraded by one.
+Stored expressions are evaluated with everything.
 """
 
 from functools import cache
@@ -86,7 +86,7 @@ WHOLE: Final = Language()
 
 @cache
 def language_of(minor: str) -> Language:
-    """What a server of a minor release takes in new expressions."""
+    """What a server of a minor release accepts in new expressions."""
     later = [addition for addition in _ADDITIONS if minors.is_before(minor, addition.since)]
     if not later:
         return WHOLE

@@ -365,7 +365,7 @@ def run_of(planned: Plan) -> Run:
 
 
 def plain_attribute(planned: Plan) -> Attribute:
-    """Return a branch of a conditional: an attribute there has no cost of its own."""
+    """Return the plan of a branch of a conditional: an attribute there has no cost of its own."""
     return planned if isinstance(planned, Attribute) else Attribute(run_of(planned))
 
 

@@ -1,4 +1,4 @@
-"""Syntax errors: where tokens do not fit the grammar, what was expected, and where reading goes on.
+"""Syntax errors: where tokens do not fit the grammar, what was expected, and where parsing continues.
 
 Messages, and how one error leads to the next, are those of ANTLR's default strategy, with the limits of cel-go.
 """
@@ -171,7 +171,7 @@ class Recovery(Parse):
         return True
 
     def insert_token(self, state: State) -> bool:
-        """Go on as if the missing token were there, if the next one fits behind it."""
+        """Continue as if the missing token were there, if the next one fits behind it."""
         if self.token.kind not in self.following(state.edges[0].target):
             return False
         if self.begin_error():

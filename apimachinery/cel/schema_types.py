@@ -208,7 +208,7 @@ def _with_keywords(fields: dict[str, Type]) -> dict[str, Type]:
 
 
 def sizes_of(root: DeclaredType, path: tuple[str, ...]) -> Range | None:
-    """Return how large a value may be, by where it comes from; the first step is a variable."""
+    """Return the size limit of a value by its path, whose first step is a variable."""
     if not path:
         return None
     current: DeclaredType | None = root

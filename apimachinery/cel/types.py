@@ -40,7 +40,7 @@ class Type(Struct, frozen=True):
         return self.kind == "opaque" and self.name == "optional_type"
 
     def is_assignable_from(self, other: "Type") -> bool:
-        """Whether a value of the other type is one of this type, as far as the types themselves say."""
+        """Return whether a value of the other type is one of this type, as far as the types determine it."""
         if self is other or self.kind in ("dyn", "any", "param"):
             return True
         if self.nullable and other.kind == "null":

@@ -1,6 +1,6 @@
-"""Label selectors: read from text or from an object, printed canonically, and compiled to match fast.
+"""Label selectors: parsed from text or from an object, printed canonically, and compiled to match fast.
 
-A module belongs here if it knows what a selector of labels means. Fields have their own, simpler language in
+A module belongs here if it implements the meaning of label selectors. Fields have their own, simpler language in
 `mockube.apimachinery.fields`.
 """
 

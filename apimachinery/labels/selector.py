@@ -90,7 +90,7 @@ def _compile_many(requirements: Sequence[Requirement]) -> Predicate:
 
 
 def _merge_requirements(key: str, requirements: Sequence[Requirement]) -> Iterator[Requirement]:
-    """Requirements of one label as a few that say the same."""
+    """Return a few requirements that are equivalent to all requirements of one label."""
     values = {
         operator: [requirement.values for requirement in requirements if requirement.operator is operator]
         for operator in Operator

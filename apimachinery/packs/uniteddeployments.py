@@ -1,6 +1,6 @@
-"""UnitedDeployments between v1alpha1 and v1beta1, as OpenKruise converts them. Trees are answered anew, and share parts.
+"""UnitedDeployments between v1alpha1 and v1beta1, as OpenKruise converts them. Trees are new, and share parts.
 
-In v1beta1 a subset's replicas and partition stand in its own status alone; in v1alpha1 also in two maps beside it.
+In v1beta1 a subset's replicas and partition are in its own status only; in v1alpha1 also in two maps beside it.
 """
 
 from collections.abc import Callable, Sequence

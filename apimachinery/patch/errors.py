@@ -1,7 +1,7 @@
-"""Why a patch is not carried out, one class for each cause. The messages are kube-apiserver's.
+"""The errors of patches, one class for each cause. The messages are kube-apiserver's.
 
-Who answers HTTP turns a class into a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for
-`Inapplicable`, 409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason of its own.
+The HTTP layer maps a class to a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for `Inapplicable`,
+409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason of its own.
 """
 
 

@@ -67,10 +67,10 @@ def _expect_type(value: Any, expected_type: type, name: str, target: str = "Go v
 
 
 def apply(document: Container, patch: Any) -> Any:
-    """The document with every operation carried out, or `PatchError` and nothing done.
+    """Return the document after every operation, or raise `PatchError` without a change.
 
-    Objects that an operation reaches come out with their keys sorted and all others as they were: so they are shown
-    in the message if the result turns out not to be a valid object.
+    Objects that an operation reaches have sorted keys and all others are unchanged: the message has them in this order
+    if the result is not a valid object.
     """
     operations = _operations(patch)
     if len(operations) > MAX_OPERATIONS:
@@ -100,7 +100,7 @@ def _operations(patch: Any) -> list[Operation]:
 # --- the operations
 
 _UNEXPLAINED = frozenset({"add", "remove", "copy"})
-"""These do not say what is wrong with their path."""
+"""The errors of these operations do not contain their path."""
 
 _ABSENT = {
     "path": "operation missing path field: missing value",

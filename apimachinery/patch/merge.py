@@ -14,10 +14,10 @@ from mockube.apimachinery.pieces import sorted_in_pieces, sorted_items
 
 
 def apply(document: Mapping[str, Any], patch: Any) -> dict[str, Any]:
-    """The document with the patch carried out.
+    """Return the document after the patch.
 
-    Objects that the patch reaches come out with their keys sorted and all others as they were: so they are shown in
-    the message if the result turns out not to be a valid object.
+    Objects that the patch reaches have sorted keys and all others are unchanged: the message has them in this order if
+    the result is not a valid object.
     """
     if patch is None:
         raise Undecodable("Invalid JSON Patch")

@@ -1,6 +1,6 @@
 """JSON whose numbers and texts stay as they were written: `2.0`, `1e3`, escapes of letters.
 
-Upstream carries patches out on the text of an object, and shows that text when what comes of it is refused. Slow: only
+Upstream applies patches to the text of an object, and its message has that text if the result is invalid. Slow: only
 for messages.
 """
 
@@ -37,7 +37,7 @@ class _Decoder(JSONDecoder):
 
 
 def loads(text: bytes) -> Any:
-    """The document of a text that has been read before; texts and numbers remember how they were written."""
+    """Return the document of a valid text; its texts and numbers keep their original form."""
     return _Decoder().decode(text.decode("utf-8", "replace"))
 
 

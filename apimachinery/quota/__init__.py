@@ -1,4 +1,5 @@
-"""What objects use of a ResourceQuota, and what it allows: shared by admission, which charges, and by the controller, which counts.
+"""The usage of objects for a ResourceQuota, and its limits: shared by admission, which charges, and by the controller,
+which counts.
 
-A module belongs here if it says what one resource uses, or computes with amounts. Pure.
+A module belongs here if it computes the usage of one resource, or computes with amounts. Pure.
 """

@@ -40,7 +40,7 @@ class Evaluator:
         return False
 
     def problem(self, required: Iterable[str], tree: ReadOnlyTree) -> str:  # noqa: ARG002 - most need nothing
-        """What an object lacks that must say how much it uses of these."""
+        """Return the amounts that an object has to declare for these resources and does not."""
         return ""
 
     def frees(self, old: ReadOnlyTree, new: ReadOnlyTree, now: datetime) -> bool:  # noqa: ARG002 - most never do

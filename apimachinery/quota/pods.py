@@ -22,7 +22,7 @@ _RESOURCES: Final = frozenset(
 _REQUIRED: Final = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
-"""What every container must say if a quota counts it."""
+"""The amounts that every container must declare if a quota counts them."""
 PODS: Final = GroupResource("", "pods")
 
 
@@ -155,7 +155,7 @@ def _cross_namespace_terms(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 
 def _resources(pod: ReadOnlyTree) -> Mapping[str, object]:
-    """What the statuses of the containers say of their resources."""
+    """Return the resources in the statuses of the containers."""
     status = pod.get("status") or {}
     container_statuses = (
         *(status.get("containerStatuses") or ()),

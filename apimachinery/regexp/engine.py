@@ -27,7 +27,7 @@ class Program(Protocol):
 
 
 def compile_program(pattern: str, memory: int) -> Program:
-    """`ValueError` if the program needs more memory, or the engine does not know the syntax."""
+    """Raise `ValueError` if the program needs more memory, or the engine does not support the syntax."""
     options = re2.Options()
     options.max_mem = memory
     options.log_errors = False

@@ -94,7 +94,7 @@ class _Parser:
             raise RegexpError(Problem.NESTING_DEPTH, self._text)
 
     def _merge_literals(self) -> None:
-        """Two literals on top become one: what follows is an operand of its own, so the last is not repeated."""
+        """Join two literals on top: the next character is an operand of its own, so the last one is not repeated."""
         if len(self._stack) < 2:
             return
         last, before = self._stack[-1], self._stack[-2]

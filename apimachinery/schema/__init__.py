@@ -1,6 +1,6 @@
-"""What every type is made of, and Go's way of reading and writing it.
+"""The model of types, and Go's way of reading and writing their values.
 
-A module belongs here if it knows how types are built or walks a tree by its type alone: the model, the facts about the
-built-in types, decoding a tree as kube-apiserver would. What a value should be (defaults, validation rules) and what
-is done to objects (patches, apply) is elsewhere, on this model.
+A module belongs here if it builds types or walks a tree by its type alone: the model, the facts about the built-in
+types, decoding a tree as kube-apiserver does. Defaults, validation rules, patches and apply are elsewhere and use this
+model.
 """

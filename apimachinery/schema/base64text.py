@@ -21,7 +21,7 @@ class Base64Error(ValueError):
 
 def canonical(text: str) -> str:
     """The text that Go writes of the bytes that it reads from `text`, or `Base64Error`."""
-    # Python's checks are not Go's; but a text that comes back as it was has nothing in it to check.
+    # Python's checks differ from Go's; but a text that is unchanged after decoding and encoding is valid in both.
     with suppress(ValueError):
         if encode(a2b_base64(text)) == text:
             return text

@@ -1,7 +1,7 @@
-"""The types that Kubernetes itself has, made from the facts in `data/`.
+"""The built-in types of Kubernetes, made from the facts in `data/`.
 
-Knows how the facts are stored, and that reading them must cost a starting server next to nothing: only an index is
-read, and a struct's fields are made on first use. Where the facts come from, `data/README.md`.
+Reading them must cost a starting server almost nothing: only an index is read, and a struct's fields are made on first
+use. `data/README.md` has the source of the facts.
 """
 
 import gzip

@@ -50,7 +50,7 @@ class Descriptions:
 
 def openapi_definitions(release: str) -> Mapping[str, Raw]:
     """Every definition of a release by its name, each still JSON text."""
-    # Finding the package is a hundred times quicker than importing it, and its files are all that is wanted.
+    # Finding the package is a hundred times faster than importing it, and only its files are used.
     package = find_spec("kubernetes_validate")
     origin = package and package.origin
     assert origin, "kubernetes-validate is a dependency"

@@ -1,7 +1,7 @@
-"""JSON text read so that nothing of it is lost: keys that come twice, and how a number was written.
+"""JSON parsed without a loss: repeated keys, and the original form of numbers.
 
-Slower than orjson and only for texts that something is wrong with, to say what. Objects are `Members` here, numbers
-`Literal`s; all else is as orjson has it.
+Slower than orjson and only for the error messages of invalid texts. Objects are `Members` here, numbers `Literal`s;
+everything else is as in orjson.
 """
 
 import json  # noqa: TID251 - orjson keeps neither a key's first value nor the digits of a number

@@ -1,7 +1,7 @@
-"""The model of a type: what its JSON is made of, how lists and maps merge, and what Go calls it.
+"""The model of a type: its fields in JSON, how lists and maps merge, and its name in Go.
 
 Everything that walks types reads this: decoding, strategic merge, server-side apply, explain, OpenAPI. Built-in types
-and custom resources come as the same records. Knows no type by name and reads no data; `builtin.py` makes the records
+and custom resources are the same records. Independent of particular types and of data; `builtin.py` makes the records
 of the built-in types.
 """
 

@@ -128,7 +128,7 @@ class Normaliser:
         return read_map
 
     def _element(self, of: Type) -> tuple[Read, type | None, Any]:
-        # Protocol Buffers, in which upstream stores what has bytes, do not tell no bytes from null.
+        # Protocol Buffers, in which upstream stores objects with bytes, do not distinguish no bytes from null.
         absent = "" if of.items.shape is Shape.BYTES else zero(of.items)
         return self._reader(of.items), _TAKEN_AS_IT_IS.get(of.items.shape), absent
 
@@ -139,7 +139,7 @@ class Normaliser:
         def read_either(value: Any, _before: Any, _pruned: Pruned) -> Any:
             read = readers.get(value.__class__)
             if read is not None:
-                # Below, Go decodes anew and is not strict: unknown fields are not reported.
+                # Below, Go decodes separately and not strictly: unknown fields are not reported.
                 return either.written_value(read(value, None, []))
             if choice.refusal:
                 raise ValueError(choice.refusal)

@@ -1,7 +1,7 @@
-"""What the punctuation of a JSON text shows: how deep it is, and whether it has a key twice.
+"""The depth of a JSON text, and whether it has a key twice, from its punctuation.
 
-For texts as they come in: one pass that parses nothing, as parsers recurse on what is deep and keep in silence the
-last of two values with the same key. `faults.py` finds the key.
+For received texts: one pass without parsing, because parsers recurse on nested values and silently keep the last of
+two values with the same key. `faults.py` finds the key.
 """
 
 from itertools import accumulate
@@ -25,7 +25,7 @@ _PIECE: Final = 1 << 16
 
 
 def is_too_deep(text: bytes) -> bool:
-    """Whether a JSON text is nested deeper than `MAX_DEPTH`. About what is no JSON it may say anything."""
+    """Return whether a JSON text is nested deeper than `MAX_DEPTH`. For an invalid text the result may be anything."""
     return text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(text) > MAX_DEPTH
 
 

@@ -31,7 +31,7 @@ def fault(of: Type, value: Any) -> str:
         return _integer_fault(of, value)
     if of.shape in _ACCEPTED:
         return "" if value.__class__ in _ACCEPTED[of.shape] else _not_converted(of, value)
-    return faults.find(of, rewritten(value)).error  # it reads its own JSON, which Go writes for it
+    return faults.find(of, rewritten(value)).error  # its own unmarshaller gets the value as JSON
 
 
 def _inside(of: Type, value: Any) -> str:

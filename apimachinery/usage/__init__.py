@@ -1,4 +1,4 @@
-"""What simulated containers use of resources: by kwok's ResourceUsages, by annotations, or by what they request.
+"""The simulated usage of containers: by kwok's ResourceUsages, by annotations, or by their requests.
 
-A module belongs here if it says how much a container uses. Pure: the objects and the time come in.
+A module belongs here if it computes the usage of a container. Pure: objects and the time are arguments.
 """

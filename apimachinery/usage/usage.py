@@ -29,7 +29,7 @@ LEAST: Final[Mapping[str, Quantity]] = {
 
 
 class Usages(Protocol):
-    """The objects that say what is used."""
+    """The objects that declare usage."""
 
     def of_pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
         """The ResourceUsage of this name."""

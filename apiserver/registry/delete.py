@@ -229,7 +229,7 @@ def _policy(strategy: Strategy, meta: Tree, options: DeleteOptions) -> str:
 
 
 def _set_policy(meta: Tree, policy: str) -> None:
-    """Return the finalizer of a propagation policy, which replaces that of any other policy."""
+    """Set the finalizer of a propagation policy in place of any other policy's."""
     if not policy:
         return
     finalizers = [name for name in meta.get("finalizers", []) if name not in _POLICY_FINALIZERS]

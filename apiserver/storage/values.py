@@ -156,7 +156,7 @@ class UnreadableObjects:
         self._revisions.pop(key, None)
 
     def clear(self) -> None:
-        """Prepare for a list of everything."""
+        """Reset before everything is listed again."""
         self._revisions.clear()
 
     def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:

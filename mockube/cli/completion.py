@@ -1,4 +1,4 @@
-"""`mockube completion SHELL`: what a shell must know to complete our command line."""
+"""`mockube completion SHELL`: the script that completes our command line in a shell."""
 
 import argparse
 import os

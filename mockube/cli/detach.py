@@ -1,4 +1,4 @@
-"""Work that outlives the shell: done by a process in a session of its own, which reports until it is ready.
+"""Work that outlives the shell: it runs in a process with a session of its own, which reports until it is ready.
 
 The reports are lines on a pipe: their kind, a tab, and a message. If the pipe ends without a report of kind `ready`,
 the process has ended, and its exit code is the result.

@@ -1,4 +1,4 @@
-"""`mockube kubeconfig`: print it, say where it is, or add it to the one that kubectl reads."""
+"""`mockube kubeconfig`: print it, print its path, or add it to the one that kubectl reads."""
 
 import argparse
 import os

@@ -166,7 +166,7 @@ def _add_own(top: Parser) -> None:
 
 def _unable(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
-        # The reader has gone, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
+        # The reader has closed the pipe, as in `mockube demo | head -n 1`. Python would flush, and fail, once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return signal_exit_code(signal.SIGPIPE)
     path = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""`mockube nodes [N]`: say how many nodes are simulated, or have as many as that."""
+"""`mockube nodes [N]`: print or set the number of simulated nodes."""
 
 import argparse
 import asyncio

@@ -19,7 +19,7 @@ def print_line(message: str) -> None:
 
 
 class Progress:
-    """`step` shows what goes on until the next message or `done`; `report` prints a line that stays."""
+    """`step` prints a state that the next message or `done` replaces; `report` prints a permanent line."""
 
     def __init__(self, out: Out, *, live: bool, clock: Clock) -> None:
         self._out = out

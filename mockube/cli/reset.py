@@ -1,4 +1,6 @@
-"""`mockube reset`: empty the store of a cluster, which goes on if it runs; its name, address and credentials stay."""
+"""`mockube reset`: empty the store of a cluster. A running cluster continues to run, with its name, address and
+credentials.
+"""
 
 import argparse
 import asyncio

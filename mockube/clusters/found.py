@@ -24,7 +24,7 @@ class FoundCluster(Struct, frozen=True, kw_only=True):
     folder: ClusterFolder
     state: State
     record: Record | None = None
-    """Of the run that goes on, or of the one that was killed."""
+    """Of the current run, or of the one that was killed."""
     holder: Holder | None = None
     """The process that runs it."""
 

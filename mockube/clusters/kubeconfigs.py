@@ -1,6 +1,6 @@
-"""Kubeconfigs that lead to a named cluster: its own, requested copies, and the one that kubectl reads.
+"""Kubeconfigs of a named cluster: its own, requested copies, and the one that kubectl reads.
 
-The server writes one under its own name; those for people carry the cluster's, so that several fit into one file.
+The server writes one under its own name; those for users have the cluster's name, so that several fit into one file.
 """
 
 from collections.abc import Mapping

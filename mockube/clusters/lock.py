@@ -1,6 +1,6 @@
-"""Who holds a cluster: one process at a time, until it ends, however it ends.
+"""The lock of a cluster: one process at a time holds it, until the process ends.
 
-The lock is the kernel's. The file has the holder's process id and start time, since process ids are reused.
+The kernel releases the lock. The file has the holder's process id and start time, since process ids are reused.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ class ClusterLocked(Failure):
 
 
 class Holder(NamedTuple):
-    """The process that holds a cluster. No other process is ever equal to it until the machine starts anew."""
+    """The process that holds a cluster. No other process is equal to it until the machine restarts."""
 
     pid: int
     """0 in the moment before it has written its number."""
@@ -74,7 +74,7 @@ def holder(path: Path) -> Holder | None:
 
 
 def send_signals(to: Holder, numbers: Sequence[signal.Signals]) -> None:
-    """Send signals to the process if it still runs, and never to another one that has its number by now."""
+    """Send signals to the process if it still runs, and never to another process that reuses its id."""
     with suppress(ProcessLookupError):
         if not hasattr(os, "pidfd_open"):
             for number in numbers:

@@ -28,7 +28,7 @@ class Tail:
         """Whole lines, each with its moment: that of the line before, where it has none."""
         with self._path.open("rb") as file:
             if file.seek(0, 2) < self._read:
-                self._read = 0  # the cluster was started anew
+                self._read = 0  # the cluster was restarted
             file.seek(self._read)
             data, newline, _ = file.read().rpartition(b"\n")
         self._read += len(data) + len(newline)

@@ -19,7 +19,7 @@ from mockube.failure import Failure
 
 UPSTREAM: Final = 6443
 VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"
-"""By which the API server itself would hear of its port."""
+"""The option by which the API server gets its port."""
 LOOPBACK: Final = "127.0.0.1"
 ANY: Final = 0
 _LISTENING: Final = "0A"

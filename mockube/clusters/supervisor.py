@@ -30,7 +30,7 @@ from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane, imp
 from mockube.processes.supervised_process import Report, exit_message
 
 RESET: Final = signal.SIGUSR1
-"""Asks the process that runs a cluster to empty its store."""
+"""Requests the process that runs a cluster to empty its store."""
 
 
 class Until(StrEnum):
@@ -192,7 +192,7 @@ class Supervisor:
 
 
 def empty(folder: ClusterFolder) -> None:
-    """What was kept until now is gone; what comes is kept as before."""
+    """The old content is removed; new content is stored as before."""
     if folder.data.exists():
         shutil.rmtree(folder.data)
         folder.data.mkdir(mode=0o700)

@@ -9,7 +9,7 @@ PAUSE: Final = 0.05
 
 
 async def wait_until(met: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
-    """Whether it came about in time."""
+    """Return whether the condition held in time."""
     deadline = clock.monotonic() + seconds
     while not met():
         if clock.monotonic() >= deadline:

@@ -47,7 +47,7 @@ class HostedRun(Generic[T]):
                 self._loop.call_soon_threadsafe(self._main.cancel)
 
     def close(self) -> None:
-        """Stop it and wait until nothing of it is left. Raise the error that has ended it before."""
+        """Stop it and wait until all of it has ended. Raise the error that ended it before."""
         if self._thread.ident is None:
             return
         self.stop()

@@ -32,7 +32,7 @@ from mockube.processes.launch import ACCOUNTS_KEY, AUTHORITY
 
 START_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.5
-"""How long controllers may finish what they have in hand at the end: most of it takes no time."""
+"""How long controllers may finish their current work at the end; most of it takes no time."""
 
 
 class ClusterOptions(Struct, frozen=True, kw_only=True):

@@ -76,7 +76,7 @@ class DirectTransport:
     def _start(
         self, request: Request, headers: Mapping[str, str], client: "DirectClient"
     ) -> "asyncio.Task[Response]":
-        """In a task of its own: what a client waits for no longer is done all the same, as over a socket."""
+        """Run in a task of its own: a request is completed even if its client has stopped waiting, as over a socket."""
         path, _, query = request.target.partition("?")
         sent = CIMultiDict({"Host": "localhost", **request.headers, **headers})
         handled = self._handle_request(HandlerRequest(request.method, unquote(path), query, sent, client))

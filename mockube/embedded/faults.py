@@ -1,4 +1,4 @@
-"""Faults: requests that come too late, are refused, or whose connection is cut. The server itself stays as it is."""
+"""Faults: requests that are delayed or refused, or whose connection is cut. The server itself does not change."""
 
 import asyncio
 from typing import Literal
@@ -18,7 +18,7 @@ Cut = Literal["before", "after"]
 
 
 class Harm(Struct, frozen=True, kw_only=True):
-    """What becomes of a request."""
+    """The fault that a request gets."""
 
     delay: float = 0.0
     """Seconds."""
@@ -77,7 +77,7 @@ class Faults:
                 _cut(request)
 
     def remove(self, rule: Rule) -> None:
-        """Whom it holds up goes on at once."""
+        """Delayed requests continue at once."""
         if rule in self._rules:
             self._rules.remove(rule)
         for waiting in rule.waiting:

@@ -32,7 +32,7 @@ class Fault:
         return self._rule.struck
 
     def stop(self) -> None:
-        """Whom it holds up goes on at once."""
+        """Delayed requests continue at once."""
         if not self._hosted.ended.done():
             faults = self._hosted.opened.result().faults
             self._hosted.call(lambda: faults.remove(self._rule))

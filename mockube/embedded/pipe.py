@@ -1,4 +1,4 @@
-"""A body that is written little by little, handed to a reader in the same event loop. Knows nothing of what is written."""
+"""A body that is written in pieces to a reader in the same event loop. Independent of its content."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -40,7 +40,7 @@ class Pipe:
             yield b"".join(chunks)
 
     def give(self, content: bytes) -> None:
-        """All that will ever come."""
+        """Set the complete content."""
         self._chunks = [content]
         self.close()
 

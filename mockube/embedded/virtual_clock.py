@@ -1,7 +1,7 @@
-"""The clock of a control plane inside: the machine's own, until it is advanced.
+"""The clock of an embedded control plane: the machine's own, until it is advanced.
 
-Whatever falls due on the way happens in its order, each at its time, and all that comes of it is waited for before time
-goes on: leases are renewed, so that nodes are not thought dead because an hour has passed at once.
+Everything that falls due is done in order, each at its time, and its effects are awaited before the time advances:
+leases are renewed, so that nodes do not become unknown because an hour has passed at once.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from mockube.controller_manager.supervision import yield_to_loop
 STRIDE: Final = 2.0
 """Seconds: what falls due within so many is waited for together, as most of it has nothing to do with the rest."""
 QUIET_TURNS: Final = 20
-"""Turns of the event loop without a request under way after which nothing more comes of what fell due."""
+"""Iterations of the event loop without a request in progress after which no more effects are expected."""
 
 
 class VirtualClock:
@@ -44,9 +44,9 @@ class VirtualClock:
         await sleep_by_timer(self, seconds)
 
     def put_forward(self, most: float) -> float:
-        """To when the next alarm is due, or a stride, but by no more seconds than that; answers by how many.
+        """Advance to the next alarm, or by a stride, but at most by so many seconds; return by how many.
 
-        The alarms up to then ring, each at its time.
+        Alarms up to then ring, each at its time.
         """
         due, now = self._alarms.next(), self.monotonic()
         step = most if due is None else min(max(due.due - now, STRIDE), most)
@@ -75,7 +75,7 @@ class VirtualClock:
 
 
 async def advance_clock(clock: VirtualClock, seconds: float, is_busy: Callable[[], bool]) -> None:
-    """Let so many seconds pass at once, stride by stride; after each, all is waited for that comes of it."""
+    """Advance by so many seconds, stride by stride, and wait for the effects of each stride."""
     await _wait_until_idle(is_busy)
     while seconds > 0:
         seconds -= clock.put_forward(seconds)

@@ -83,7 +83,7 @@ def clean_object(tree: ReadOnlyTree, nodes: Collection[str]) -> dict[str, Any]:
 
 
 def without_assigned(tree: ReadOnlyTree) -> dict[str, Any] | None:
-    """The same without what a server assigns, to be assigned anew; None for what has no such thing."""
+    """Return the same without the fields that a server assigns again; None for what has no such field."""
     paths = _ASSIGNED.get(kind_of(tree))
     if paths is None or not spec_of(tree):
         return None
@@ -99,7 +99,7 @@ def without_assigned(tree: ReadOnlyTree) -> dict[str, Any] | None:
 
 
 def spec_of(tree: ReadOnlyTree) -> Mapping[str, Any]:
-    """Nothing, if what stands there is none: the server will say so."""
+    """Return nothing if the value has another type: the server will report it."""
     spec = tree.get("spec")
     return spec if isinstance(spec, Mapping) else {}
 
@@ -113,7 +113,7 @@ def status_of(tree: ReadOnlyTree, nodes: Collection[str]) -> Mapping[str, Any] |
 
 
 def _pod(tree: dict[str, Any], nodes: Collection[str]) -> dict[str, Any]:
-    """A pod whose node will not be there is bound anew: where it was it would be garbage."""
+    """A pod whose node does not exist is scheduled again: bound to it, it would be garbage."""
     return tree if _has_path(tree, nodes) else _remove_path(tree, ("spec", "nodeName"))
 
 
@@ -123,12 +123,12 @@ def _has_path(pod: ReadOnlyTree, nodes: Collection[str]) -> bool:
 
 
 def _node(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
-    """Nobody runs its kubelet here, so it is simulated."""
+    """No kubelet runs it here, so it is simulated."""
     return meta.with_annotations(tree, dict([MARK]))
 
 
 def _job(tree: dict[str, Any], _: Collection[str]) -> dict[str, Any]:
-    """The selector that the server gave it, by its uid, is given anew."""
+    """The server generates the selector from the uid again."""
     if spec_of(tree).get("manualSelector"):
         return tree
     for label in _JOB_LABELS:
@@ -188,7 +188,7 @@ _OF_THE_SERVER: Final[Mapping[GroupKind, Collection[Key]]] = {
 _SLICE_CONTROLLERS: Final = frozenset(
     {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
 )
-"""They know slices by the uids of Services, and would make others beside."""
+"""Controllers find slices by the uids of Services, and would create others beside them."""
 _ROOT_CA: Final = "kube-root-ca.crt"
 
 

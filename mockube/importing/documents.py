@@ -19,7 +19,7 @@ from mockube.apimachinery.yaml_decode import YamlError, load
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ITEMS: Final = re.compile(rb"items:\s*\Z")
 _BELONGS_TO_ITEMS: Final = (b"- ", b" ", b"#", b"\n", b"\r")
-"""How a line begins that is of the items: one itself, or one of its own."""
+"""The beginning of a line that belongs to the items: an item, or a line of one."""
 
 
 class Origin(Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class _Metadata(Struct, rename="camel"):
 
 
 class _Object(Struct, rename="camel"):
-    """What is looked at before a server sees the object: all else is for the server to judge."""
+    """The fields that are checked before a server gets the object: the server validates the rest."""
 
     api_version: str
     kind: str

@@ -56,7 +56,7 @@ class Item(Struct, kw_only=True):
     """An object to import, and its outcome."""
 
     tree: ReadOnlyTree
-    """As it was printed, in the namespace that it goes to."""
+    """The printed tree, in its target namespace."""
     origin: Origin | None = None
     """None for an object that is not in the documents, but that others need."""
     outcome: Outcome | None = None
@@ -73,7 +73,7 @@ class ImportOptions(Struct, frozen=True, kw_only=True):
     replace: bool = False
     dry_run: bool = False
     namespace: str = ""
-    """Where everything goes that is in a namespace; "" leaves it where it was."""
+    """The namespace for all namespaced objects; "" leaves each in its own."""
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class Importer:
         return meta.with_metadata(tree, namespace=namespace)
 
     async def _run_all(self, work: Callable[[Item], Any], items: Sequence[Item]) -> None:
-        """So many at a time; a server that is gone ends all of it."""
+        """Run so many at a time; an unreachable server ends all of them."""
         waiting = iter(items)
 
         async def worker() -> None:

@@ -1,7 +1,6 @@
-"""In which order objects can be made, so that nothing is missing that they need, and controllers find what they own.
+"""The order in which objects can be created, so that nothing they need is missing, and controllers find what they own.
 
-What is owned comes before its owner: a ReplicaSet whose pods are there adopts them; one that comes first makes others.
-Pure.
+Dependents are created before their owner: a ReplicaSet adopts pods that exist, and without them creates others. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ RANKS: Final[Mapping[GroupKind, int]] = {
         6,
     ),
 }
-"""What others need comes first, and last what would have a say in all the rest."""
+"""What others need is created first, and last what would affect all others."""
 OTHERS: Final = 5
 
 

@@ -78,7 +78,7 @@ def shell_code(code: int) -> int:
 
 
 async def wait_first(*waiting: Coroutine[Any, Any, Any]) -> None:
-    """Until one of them is done, whose failure is raised; the others are waited for no more."""
+    """Wait until one of them is done, raise its failure, and cancel the others."""
     tasks = {asyncio.create_task(coroutine) for coroutine in waiting}
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,7 +1,7 @@
 """The two processes of a control plane, started and ended in the right order, and work done while they run.
 
-The API server comes first and goes last, so that the controller manager can give its lease back. The manager is kept
-running; with the server all ends.
+The API server starts first and ends last, so that the controller manager can release its lease. The manager is
+restarted when it ends; when the server ends, everything ends.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ NODE_RESTRICTION: Final = "NodeRestriction"
 
 ACCOUNTS_KEY: Final = "sa.key"
 AUTHORITY: Final = ("ca.crt", "ca.key")
-"""Who signs certificates of clients, unless the server is given another: certificate and key."""
+"""The certificate and key that sign certificates of clients, unless the server gets others."""
 CLUSTER_SIGNING: Final = "--cluster-signing-"
 """In the server's folder of certificates."""
 PYTHON: Final = (sys.executable, "-P")
@@ -58,7 +58,7 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
     server = [
         *(*PYTHON, "-m", "mockube.apiserver", "--write-kubeconfig", str(launch.kubeconfig)),
         *("--write-manager-kubeconfig", kubeconfig, "--packs", launch.packs),
-        # Usage is simulated where nodes are; flags of the user, which come later, may say otherwise.
+        # Usage is simulated where nodes are; later flags, of the user, may change that.
         *("--simulate-metrics", str(launch.nodes > 0).lower()),
         *(*plugin_flags(launch.flags), *launch.flags),
     ]
@@ -116,7 +116,7 @@ class Shape(Struct, frozen=True, kw_only=True):
 
 
 def temporary_launch(folder: Path, shape: Shape) -> Launch:
-    """All that is written goes to the folder; the port is a free one."""
+    """All files are written to the folder; the port is a free one."""
     return Launch(
         kubeconfig=folder / "kubeconfig",
         logs=folder,

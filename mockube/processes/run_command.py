@@ -1,7 +1,7 @@
-"""`mockube run -- CMD`: a control plane for one command, gone when the command has ended.
+"""`mockube run -- CMD`: a control plane for one command, which ends with the command.
 
-The command shares the terminal: what a terminal sends at Ctrl+C reaches it directly, and whether it ends is its own
-choice. Any other signal to stop becomes a SIGTERM to it, and a second one kills everything.
+The command shares the terminal: it receives the signal of Ctrl+C directly, and decides whether to end. Any other
+signal to stop is sent to it as SIGTERM, and a second one kills everything.
 """
 
 import asyncio

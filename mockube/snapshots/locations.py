@@ -143,7 +143,7 @@ async def _put(kv: KV, snapshot: Archive, prefix: str, *, replace: bool) -> None
 
 
 async def write(path: Path, pieces: AsyncGenerator[bytes, None]) -> Archive:
-    """Give the name to what came, if all of it came; what had the name before is replaced then and not earlier."""
+    """Write the pieces to a file that gets its name when it is complete; an older file of the name is replaced then."""
     file, size = NewFile(Disk(), path), 0
     try:
         async with aclosing(pieces):

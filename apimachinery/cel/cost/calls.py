@@ -36,7 +36,7 @@ _SIMPLE_TYPES = frozenset(
 
 
 class Node(NamedTuple):
-    """An argument: what it is, where its value comes from, and its size if that is known."""
+    """An argument: its node, the origin of its value, and its size if that is known."""
 
     type: Type
     path: tuple[str, ...]
@@ -51,7 +51,7 @@ class Estimate(NamedTuple):
 
 
 class Sizes(Protocol):
-    """Knows sizes by where values come from: the limits of a schema."""
+    """Returns sizes by the origin of a value: the limits of a schema."""
 
     def __call__(self, path: tuple[str, ...], /) -> Range | None: ...
 
@@ -299,7 +299,7 @@ BY_OVERLOAD: Final[dict[str, Estimator]] = {
     **dict.fromkeys(("list_sets_contains_list", "list_sets_intersects_list"), _sets(1)),
     "list_sets_equivalent_list": _sets(2),
 }
-"""These come before those of functions."""
+"""These take precedence over those of functions."""
 
 
 def estimate_call(function: str, call: Call) -> Estimate | None:

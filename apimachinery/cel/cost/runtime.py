@@ -171,7 +171,7 @@ BY_OVERLOAD: Final[dict[str, CallCost]] = {
     "list_sets_equivalent_list": _sets(2),
     "cidr_ip": 1,
 }
-"""These come before those of functions."""
+"""These take precedence over those of functions."""
 _STANDARD: dict[str, CallCost] = {
     **dict.fromkeys(
         ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string"), _first_argument_cost

@@ -1,6 +1,6 @@
-"""Libraries of functions beyond the standard one, as Kubernetes 1.36 gives them to expressions.
+"""Libraries of functions beyond the standard one, as Kubernetes 1.36 has them in expressions.
 
-A module belongs here if it declares functions and says what they do; what they cost is in `cel/cost/`.
+A module belongs here if it declares and implements functions; their costs are in `cel/cost/`.
 """
 
 from mockube.apimachinery.cel.libraries import (

@@ -1,7 +1,7 @@
-"""What a value may be, as far as merging and ownership care: an atom for each type.
+"""What merging and ownership need of a type: an atom for each type.
 
-A type is an object with members, a list, or a primitive, and so is its atom. What is under no schema is an `Untyped`
-atom, whose values say themselves what they are: objects merge member by member, lists are replaced.
+A type is an object with members, a list, or a primitive, and so is its atom. A value without a schema has an `Untyped`
+atom, which depends on the value: objects merge member by member, lists are replaced.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -25,7 +25,7 @@ class Conflict(NamedTuple):
 
 
 class Conflicts(PatchError):
-    """Somebody else owns what would change, and the change was not forced."""
+    """Another manager owns what would change, and the change was not forced."""
 
     def __init__(self, conflicts: Iterable[Conflict]) -> None:
         self.conflicts: Sequence[Conflict] = tuple(conflicts)

@@ -108,7 +108,7 @@ def _write_of_shared(atom: Atom, before: Json, never: FieldSet) -> Write:
 
 
 def _is_granular_list(atom: Atom | None) -> bool:
-    """Such a list has no place of its own if there was none, but null, before."""
+    """Return whether it is a list with places of its own; if it replaces null, the list itself is no place."""
     return isinstance(atom, ListAtom) and not atom.atomic
 
 
@@ -164,7 +164,7 @@ def _object(atom: MapAtom | Untyped) -> Write:
         steps = [(name, *members[name]) for name in sorted_in_pieces(names)]
         fields = {SELF: _LEAF} | {element: _LEAF for _, element, _ in steps}
         new_plan = _Plan(fields, [step for step in steps if step[2] is not _leaf])
-        # Members come in few combinations, but the keys of maps are arbitrary.
+        # Members occur in few combinations, but the keys of maps are arbitrary.
         if sum(map(len, names)) <= _MAX_NAMES_LENGTH:
             if len(plans) >= _PLANS:
                 plans.clear()

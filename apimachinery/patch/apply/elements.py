@@ -51,7 +51,7 @@ def _of_keys(text: bytes) -> Element:
 
 @memoize(_CACHED, max_length=_MAX_LENGTH)
 def canonical(text: str) -> Element | None:
-    """The step that a text stands for, None if a later version may know what it is."""
+    """Return the step of a text, or None if only a later version may define it."""
     kind, content = text[:2], text[2:]
     if len(text) < 2:
         raise MalformedFields("key must be 2 characters long:")

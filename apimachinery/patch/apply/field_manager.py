@@ -44,7 +44,7 @@ class Untypable(PatchError):
 
 
 class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
-    """Who owns what, for the requests that come to one endpoint in one API version."""
+    """The managers of fields, for the requests of one endpoint in one API version."""
 
     kind: str
     versions: Versions
@@ -77,7 +77,7 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         """
         managed = self._managers_before(live, new)
         if not managed and meta.uid(live):
-            # Nobody's fields are tracked, and that begins with an apply.
+            # No manager is tracked yet, and an apply begins the tracking.
             return _with_managers(new, {})
         try:
             self._check_untyped(new)

@@ -61,7 +61,7 @@ def kept_up(obj: dict[str, Any], config: Json) -> dict[str, Any]:
 
 
 def _text(config: Json) -> str:
-    """As kubectl writes it: everything but the annotation itself, on a line of its own."""
+    """The object as kubectl writes it: everything but the annotation itself, on one line."""
     metadata = dict(meta.metadata(config))
     if "annotations" in metadata:
         annotations = meta.annotations(config).items()

@@ -1,7 +1,7 @@
 """How ownership passes from one manager to another when an object changes.
 
-Whoever changes a place takes it from all others; a place that is gone has no owner. Managers wrote down what they own
-in the API version that they spoke, so an object is compared in each of these versions.
+A manager that changes a place takes it from all others; a removed place has no owner. Managers own fields in the API
+version of their requests, so an object is compared in each of these versions.
 """
 
 from collections.abc import Callable, Mapping

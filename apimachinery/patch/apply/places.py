@@ -51,7 +51,9 @@ def _items(atom: ListAtom, items: Sequence[Any]) -> FieldSet:
 
 
 def all_fields(atom: Atom, value: Any) -> FieldSet:
-    """The fields that a manager who adds this value owns: those in it, and every object and list around them."""
+    """Return the fields that a manager owns after adding this value: those in it, and every object and list around
+    them.
+    """
     if isinstance(atom, Scalar) or atom.atomic or not value:
         return LEAF
     fields = FieldSet(LEAF)
@@ -65,7 +67,7 @@ def all_fields(atom: Atom, value: Any) -> FieldSet:
 
 
 def with_fields(atom: Atom | None, fields: FieldSet) -> FieldSet:
-    """The set with every declared field that has places below it, which is not a place of its own by itself."""
+    """Return the set with the declared fields that contain its places, which become places, too."""
     full = FieldSet(fields)
     for element, node in fields.items():
         if element != SELF and not is_leaf(node):

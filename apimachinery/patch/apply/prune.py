@@ -1,4 +1,4 @@
-"""Removing what an applier does not say any more."""
+"""Removing the fields that an applier has stopped to apply."""
 
 from typing import Any
 

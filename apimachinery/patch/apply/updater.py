@@ -18,7 +18,7 @@ from mockube.apimachinery.patch.apply.prune import prune
 
 
 class Write(Struct, frozen=True, kw_only=True):
-    """Who writes, and when."""
+    """The manager of a write, and its time."""
 
     owner: Manager
     time: str | None
@@ -60,7 +60,7 @@ def apply(
     own = managed.pop(write.owner, last)
     fields = difference(own.fields, NEVER_OWNED)
     if fields:
-        # The same fields as last time need not be written anew.
+        # An entry with the same fields as last time is not encoded again.
         own = last.with_fields(last.fields if fields == last.fields else fields)
         time = write.time if changed else last.time
         managed[write.owner] = own._replace(api_version=versions.own, time=time)

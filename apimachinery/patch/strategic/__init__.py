@@ -1,6 +1,6 @@
-"""Strategic merge patches: JSON merge patches that know from the type which lists are merged, and by which key.
+"""Strategic merge patches: JSON merge patches in which the type determines which lists are merged, and by which key.
 
-A module belongs here if it carries out such a patch or makes one from two objects. The directives inside a patch are
+A module belongs here if it applies such a patch or makes one from two objects. The directives inside a patch are
 `$patch`, `$retainKeys`, `$setElementOrder/LIST` and `$deleteFromPrimitiveList/LIST`.
 """
 

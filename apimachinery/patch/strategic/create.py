@@ -48,7 +48,7 @@ def _diff(original: Json, modified: Json, parent: Type, *, retaining: bool) -> d
 
 
 def _diff_member(name: str, current: Any, value: Any, parent: Type) -> dict[str, Any]:
-    """What to say of a member that is there before and after, and differs."""
+    """Return the patch of a member that exists in both objects and differs."""
     if isinstance(value, dict):
         kind = member_type(parent, name)
         if REPLACE not in kind.patch_strategy:

@@ -1,4 +1,4 @@
-"""The words inside a strategic merge patch that say how to merge, and the patch without them."""
+"""The directives inside a strategic merge patch, and the patch without them."""
 
 from typing import Any, Final
 

@@ -52,7 +52,7 @@ def _member(item: Any, key: str) -> Any:
 
 
 def positions(elements: Elements, key: str) -> dict[Any, int]:
-    """Where each name comes first."""
+    """Return the first position of each name."""
     by_name: dict[Any, int] = {}
     for position, item in enumerate(elements):
         by_name.setdefault(name_of(item, key), position)
@@ -62,7 +62,7 @@ def positions(elements: Elements, key: str) -> dict[Any, int]:
 def arrange_elements(elements: Elements, patch_order: Elements, live: Elements, key: str) -> list[Any]:
     """Return the elements in order: those named in `patch_order` in its order, the others in the order of `live`.
 
-    An element of `live` alone comes as early as it can without passing one that is before it in `live`.
+    An element of `live` alone is placed as early as possible, but behind those before it in `live`.
     """
     order, live_order = positions(patch_order, key), positions(live, key)
     chosen: list[_Named] = []
@@ -86,7 +86,7 @@ def _sort_elements(elements: Sequence[_Named], order: Mapping[Any, int]) -> list
 
 
 def _interleave(rest: Sequence[_Named], chosen: Sequence[_Named], live: Mapping[Any, int]) -> list[Any]:
-    """Merge both lists, each in its order; an item of `rest` comes first only if it is first in `live`."""
+    """Merge both lists, each in its order; an item of `rest` is first only if it is first in `live`."""
     merged: list[Any] = []
     index = 0
     for name, item in chosen:

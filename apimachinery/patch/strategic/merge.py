@@ -240,7 +240,7 @@ def _fill_deleted_positions(current: Elements, elements: Elements, changes: Elem
 
 
 def _check_order(changes: Elements, order: Elements, key: str) -> None:
-    """The elements of the patch must come in the same order in `$setElementOrder`, which may have others between."""
+    """The elements of the patch must have the same order in `$setElementOrder`, which may contain further ones."""
     if not changes or not order:
         return
     at = 0
