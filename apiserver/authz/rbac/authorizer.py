@@ -1,4 +1,4 @@
-"""Decide by roles and bindings. Results are cached until a role or a binding changes."""
+"""Decide by roles and bindings. Results are cached until a role or a binding of the namespace or the cluster changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -77,17 +77,30 @@ class RBAC:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self._grants: dict[tuple[str, Sequence[str], str], Grants] = {}
+        self._grants: dict[str, dict[tuple[str, Sequence[str]], Grants]] = {}
+        """By namespace, and by user with its groups."""
+        self._grants_count = 0
 
     def decide(self, attributes: Attributes) -> DecisionAndReason:
         user, namespace = attributes.user, attributes.namespace
-        key = user.name, tuple(user.groups), namespace
-        grants = self._grants.get(key)
-        if grants is None:
-            if len(self._grants) >= MAX_USERS:
-                self._grants.clear()
-            grants = self._grants[key] = Grants(self.policy, user, namespace)
+        key = user.name, tuple(user.groups)
+        try:
+            grants = self._grants[namespace][key]
+        except KeyError:
+            if self._grants_count >= MAX_USERS:
+                self._clear()
+            grants = Grants(self.policy, user, namespace)
+            self._grants.setdefault(namespace, {})[key] = grants
+            self._grants_count += 1
         return grants.decide(attributes)
+
+    def _clear(self, namespace: str = "") -> None:
+        """Drop the cached grants of a namespace, or all: what the whole cluster has is part of each namespace's."""
+        if namespace:
+            self._grants_count -= len(self._grants.pop(namespace, ()))
+        else:
+            self._grants.clear()
+            self._grants_count = 0
 
     def rules(self, user: User, namespace: str) -> Rules:
         granted = list(self.policy.granted_roles(user, namespace))
@@ -110,18 +123,19 @@ class RBAC:
 
     def reset(self, caches: Callable[[str], ResourceCache]) -> None:
         """Rebuild the policy."""
-        self._grants.clear()
+        self._clear()
         self.policy.clear()
         for resource in RESOURCES:
             for stored in caches(resource):
                 self.policy.put(resource, stored)
 
     def change(self, resource: str, change: Change) -> None:
-        self._grants.clear()
-        if change.kind is ChangeKind.DELETED:
-            self.policy.remove(resource, change.after)
-        else:
-            self.policy.put(resource, change.after)
+        namespace = ""  # an object that cannot be read may have changed the rights of all
+        try:
+            change_policy = self.policy.remove if change.kind is ChangeKind.DELETED else self.policy.put
+            namespace = change_policy(resource, change.after)
+        finally:
+            self._clear(namespace)
 
 
 def _part(tree: Mapping[str, Any], *names: str) -> Rule:

@@ -105,31 +105,37 @@ class Policy:
         self._bindings.clear()
         self._by_subject.clear()
 
-    def put(self, resource: str, stored: Stored) -> None:
+    def put(self, resource: str, stored: Stored) -> str:
+        """Return the namespace that the change is about; "" is the whole cluster."""
         tree = orjson.loads(stored.value)
         if resource in (ROLES, CLUSTER_ROLES):
-            self._roles[_role_key(resource, tree)] = RuleSet(tree.get("rules") or ())
-            return
+            key = _role_key(resource, tree)
+            self._roles[key] = RuleSet(tree.get("rules") or ())
+            return key[1]
         self._remove_binding(stored.key)
         binding = self._bindings[stored.key] = Binding(tree)
         for subject in binding.subjects:
             self._by_subject.setdefault((binding.namespace, subject), {})[stored.key] = binding
+        return binding.namespace
 
-    def remove(self, resource: str, stored: Stored) -> None:
+    def remove(self, resource: str, stored: Stored) -> str:
+        """Return the namespace that the change is about; "" is the whole cluster."""
         if resource in (ROLES, CLUSTER_ROLES):
-            self._roles.pop(_role_key(resource, orjson.loads(stored.value)), None)
-        else:
-            self._remove_binding(stored.key)
+            key = _role_key(resource, orjson.loads(stored.value))
+            self._roles.pop(key, None)
+            return key[1]
+        return self._remove_binding(stored.key)
 
-    def _remove_binding(self, key: bytes) -> None:
+    def _remove_binding(self, key: bytes) -> str:
         binding = self._bindings.pop(key, None)
         if binding is None:
-            return
+            return ""
         for subject in binding.subjects:
             place = binding.namespace, subject
             del self._by_subject[place][key]
             if not self._by_subject[place]:
                 del self._by_subject[place]
+        return binding.namespace
 
     def rules_of(self, kind: str, name: str, namespace: str) -> RuleSet:
         """Return the rules of the role that a binding in a namespace refers to, or raise NoRole."""

@@ -212,13 +212,35 @@ def test_cached_rules_of_user_are_dropped_after_change():
     assert asked(world, User(name="alice"))[0] is Decision.NO_OPINION
 
 
+def test_change_in_one_namespace_keeps_cached_decisions_of_others():
+    world = bound("User", "alice", rules=[PODS])
+    asked(world, User(name="alice"))
+    cached = world.authorizer._grants["ns1"]
+    world.put("roles", "r", "ns2", rules=[PODS])
+    assert world.authorizer._grants["ns1"] is cached
+    world.put("clusterroles", "r", "", rules=[PODS])
+    assert not world.authorizer._grants
+
+
+def test_unreadable_binding_drops_cached_decisions_of_all():
+    world = bound("User", "alice", rules=[PODS])
+    asked(world, User(name="alice"))
+    with pytest.raises(KeyError):
+        world.put("rolebindings", "b", "ns2", subjects=[])
+    assert not world.authorizer._grants
+
+
 def test_decision_cache_is_bounded():
     world = bound("User", "alice", rules=[PODS])
     for number in range(5000):
         asked(world, User(name=f"u{number}"))
         asked(world, User(name="alice"), subresource=str(number))
-    assert len(world.authorizer._grants) <= 4096
-    assert all(len(grants._answers) <= 1024 for grants in world.authorizer._grants.values())
+        world.authorizer.decide(
+            Attributes(user=User(name="alice"), verb="get", resource="pods", namespace=f"n{number}")
+        )
+    cached = [grants for users in world.authorizer._grants.values() for grants in users.values()]
+    assert 1 < len(cached) <= 4096
+    assert all(len(grants._answers) <= 1024 for grants in cached)
 
 
 def test_escalation_lists_missing_rights():
