@@ -5,7 +5,9 @@ young. What is old is looked at when it has doubled only, and not where that wou
 objects and compiled schemas have no cycles, and are freed without being looked for.
 """
 
+import ctypes
 import gc
+import sys
 from asyncio import AbstractEventLoop
 from typing import Final
 
@@ -14,8 +16,8 @@ THRESHOLD: Final = (50_000, NEVER, NEVER)
 """The objects that come, beyond those that go, before the young ones are looked at: some 10 ms."""
 INTERVAL: Final = 30.0
 """Seconds between two looks at how many objects have become old. What large requests are made of is gone by the second."""
-MOST_LOOKED_AT: Final = 600_000
-"""The old objects that are looked at: some 0.2 s. A server that has more would stand still for seconds."""
+MOST_LOOKED_AT: Final = 400_000
+"""The old objects that are looked at: some 0.1 s. A server that has more would stand still for seconds."""
 
 
 class OldObjects:
@@ -48,6 +50,19 @@ class OldObjects:
 
         def again() -> None:
             self.age()
+            return_free_memory()
             loop.call_later(interval, again)
 
         loop.call_later(interval, again)
+
+
+def return_free_memory() -> None:
+    """Return the free pages of the C library's heaps to the operating system, where the library is glibc.
+
+    By itself it returns only those at the end of a heap: after the installation of 200 definitions a fifth of the memory is
+    free pages between pages in use.
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.fields import selectable
 from mockube.apimachinery.schema.model import Type
 from mockube.apiserver.customresources.columns import printer
 from mockube.apiserver.customresources.cost import cost_of
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import Custom, pack_schema
 from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.strategy import custom_strategy
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, Subresource
@@ -58,7 +57,7 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
     cost = cost_of(schema)
     return Custom(
         row=replace(_row(spec, version, subresources), work=cost.byte),
-        schema_text=orjson.dumps(schema),
+        packed_schema=pack_schema(schema),
         preparation=cost.preparation,
         strategy=custom_strategy(
             has_status=subresources.get("status") is not None,

@@ -25,6 +25,7 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.customresources.definition_status import UsedNames
 from mockube.apiserver.customresources.finalizing import Cleaning, StatusWriter
 from mockube.apiserver.customresources.registries import OBJECT_META
+from mockube.apiserver.garbage import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.long_work import yield_to_loop
@@ -36,6 +37,8 @@ LOG = logging.getLogger(__name__)
 
 SLICE_BYTES: Final = 256 * 1024
 """The size of changed definitions that are parsed before other requests are served."""
+RETURN_BYTES: Final = 2 << 20
+"""The size of compiled definitions after which free memory is returned: schemas take a multiple of it while they are parsed."""
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -100,6 +103,7 @@ class Establishing:
         self._changed_names: dict[str, None] = {}
         """The definitions to sync, in order."""
         self._needs_resync = True
+        self._compiled_bytes = 0
         self._unchecked_names: set[str] = set()
         """Definitions that another server may have stored: whether their schemas are structural is not known."""
         self._status = StatusWriter(backend, self._row)
@@ -265,6 +269,10 @@ class Establishing:
         self._catalog.add(customs, changed_at=changed_at)
         await self._backend.watch_cache.reconsider()
         self._served[name] = version
+        self._compiled_bytes += len(definition.stored.value)
+        if self._compiled_bytes > RETURN_BYTES:
+            self._compiled_bytes = 0
+            return_free_memory()
 
 
 def _compile(stored: Stored, metadata: Callable[[], Type]) -> Sequence[Custom]:

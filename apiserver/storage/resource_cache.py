@@ -61,6 +61,8 @@ HISTORY_SECONDS = 75.0
 """How long a change can be replayed to a watch that resumes, as upstream's target."""
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
+LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
+"""Bytes of a large object, and of all replaced large ones, beyond which the older half of the changes is dropped."""
 
 FRAMED = 256
 """Changes whose frames are kept for other watches: those that follow closely have got them by then."""
@@ -98,6 +100,8 @@ class ResourceCache:
         """By their keys."""
         self._keys: SortedList[bytes] = SortedList()
         self._history: list[Change] = []
+        self._history_bytes = 0
+        """Of the large objects that were replaced: the others are in `objects`."""
         self._oldest = 0
         """Changes at this revision and before are not in the history."""
         self._followers: dict[bytes, list[CacheWatcher]] = {}
@@ -149,6 +153,7 @@ class ResourceCache:
                 self._keys.add(key)
         self._index(change)
         self._history.append(change)
+        self._history_bytes += _large_bytes(change)
         if len(self._history) > FRAMED:
             self._history[-1 - FRAMED].let_go()
         self._trim(change.observed_at)
@@ -193,6 +198,7 @@ class ResourceCache:
         self.objects.update((stored.key, stored) for stored in objects)
         self._keys = SortedList(self.objects)
         self._history = []
+        self._history_bytes = 0
         self._labels = {}
         self._oldest = revision
 
@@ -233,12 +239,19 @@ class ResourceCache:
     def _trim(self, now: float) -> None:
         """Forget half of the history once that half is old enough, or there is too much of it."""
         count = len(self._history)
-        if count < 2 * HISTORY_LEAST:
+        is_large = self._history_bytes > HISTORY_BYTES and count > 1
+        if count < 2 * HISTORY_LEAST and not is_large:
             return
         half = count // 2
-        if count > HISTORY_MOST or now - self._history[half].observed_at > HISTORY_SECONDS:
+        if is_large or count > HISTORY_MOST or now - self._history[half].observed_at > HISTORY_SECONDS:
             self._oldest = self._history[half - 1].revision
+            self._history_bytes -= sum(map(_large_bytes, self._history[:half]))
             del self._history[:half]
+
+
+def _large_bytes(change: Change) -> int:
+    size = 0 if change.before is None else len(change.before.value)
+    return size if size >= LARGE else 0
 
 
 def _revision(change: Change) -> int:

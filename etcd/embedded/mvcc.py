@@ -4,11 +4,15 @@ Synchronous and pure: no event loop, no clock, no disk. A transaction is checked
 cannot fail half-way. Every version stays readable until compaction passes it; therefore a snapshot is a number.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from mockube.etcd.embedded.leases import Leases
+from mockube.etcd.embedded.packing import is_worth_packing, unpack_event
 from mockube.etcd.embedded.versions import Versions
 from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
 from mockube.etcd.kv import (
@@ -41,6 +45,9 @@ FIRST_REVISION: Revision = 1
 STEP = 512
 """Keys that one step of a rewriting looks at: a few milliseconds' work."""
 
+UNPACKED = 4096
+"""Revisions that wait for compression at most; those before them keep their values as they are."""
+
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """What became of a key: its new value and lease, or None for its end."""
 
@@ -63,7 +70,16 @@ _STANDS: dict[Relation, Callable[..., bool]] = {
 class Mvcc:
     """One store's whole state."""
 
-    __slots__ = ("_is_rewriting", "_log", "_swept", "_versions", "compact_revision", "leases", "revision")
+    __slots__ = (
+        "_is_rewriting",
+        "_log",
+        "_swept",
+        "_unpacked",
+        "_versions",
+        "compact_revision",
+        "leases",
+        "revision",
+    )
 
     def __init__(self) -> None:
         self.revision: Revision = FIRST_REVISION
@@ -71,9 +87,10 @@ class Mvcc:
         """Reads before it are refused. What compaction frees is swept up later, bit by bit."""
         self.leases = Leases()
         self._versions = Versions()
-        self._log: list[
-            Sequence[Event]
-        ] = []  # the events of revision _swept + 1, then of the next, to the newest
+        self._log: list[Sequence[Event]] = []
+        """The events of revision _swept + 1, then of the next, to the newest; a list if some values are compressed."""
+        self._unpacked: deque[Revision] = deque(maxlen=UNPACKED)
+        """The revisions that replaced large values."""
         self._swept: Revision = FIRST_REVISION
         self._is_rewriting = False
         """The keys are partly at the next revision already, so the present is read as the past is."""
@@ -137,7 +154,8 @@ class Mvcc:
 
     def events(self, first: Revision, last: Revision) -> Sequence[Sequence[Event]]:
         """What each of the revisions first..last changed, with previous values; `first` is at least `first_watchable`."""
-        return self._log[first - self._swept - 1 : last - self._swept]
+        revisions = self._log[first - self._swept - 1 : last - self._swept]
+        return [[*map(unpack_event, events)] if type(events) is list else events for events in revisions]
 
     @property
     def first_watchable(self) -> Revision:
@@ -261,11 +279,47 @@ class Mvcc:
             case Delete():
                 return self._delete(operation, events)
 
+    @property
+    def has_unpacked(self) -> bool:
+        """Whether there are replaced values that `pack` would compress."""
+        return bool(self._unpacked)
+
+    def pack(self, budget: int) -> None:
+        """Compress replaced values of so many bytes, or slightly more; they are kept for reads of the past only."""
+        while self._unpacked and budget > 0:
+            budget -= self._pack(self._unpacked.popleft())
+
+    def _pack(self, revision: Revision) -> int:
+        """Compress the values that a revision replaced; return how many bytes they had."""
+        size = 0
+        for index, event in enumerate(self._logged(revision)):
+            replaced = event.previous
+            if replaced is None or not is_worth_packing(replaced):
+                continue
+            size += len(replaced.value)
+            packed = self._versions.pack(replaced)
+            self._replace_logged(revision, index, replace(event, previous=packed))
+            for place, older in enumerate(self._logged(replaced.mod_revision)):
+                if older.kv is replaced:
+                    self._replace_logged(replaced.mod_revision, place, replace(older, kv=packed))
+        return size
+
+    def _logged(self, revision: Revision) -> Sequence[Event]:
+        index = revision - self._swept - 1
+        return self._log[index] if 0 <= index < len(self._log) else ()
+
+    def _replace_logged(self, revision: Revision, index: int, event: Event) -> None:
+        events = [*self._logged(revision)]
+        events[index] = event
+        self._log[revision - self._swept - 1] = events
+
     def _put(self, request: Put, events: list[Event]) -> PutResult:
         revision = self.revision + 1
         kv, previous = self._versions.put(request.key, request.value, request.lease, revision)
         self.leases.move(kv.key, NO_LEASE if previous is None else previous.lease, kv.lease)
         events.append(Event(kind=EventKind.PUT, kv=kv, previous=previous))
+        if previous is not None and is_worth_packing(previous):
+            self._unpacked.append(revision)
         return PutResult(revision=revision, previous=previous if request.previous else None)
 
     def _delete(self, request: Delete, events: list[Event]) -> DeleteResult:
@@ -283,6 +337,8 @@ class Mvcc:
         tombstone, previous = self._versions.delete(key, self.revision + 1)
         self.leases.move(key, previous.lease, NO_LEASE)
         events.append(Event(kind=EventKind.DELETE, kv=tombstone, previous=previous))
+        if is_worth_packing(previous):
+            self._unpacked.append(tombstone.mod_revision)
         return previous
 
     # --- forgetting
@@ -302,7 +358,7 @@ class Mvcc:
     def sweep(self, budget: int) -> bool:
         """Free the next `budget` revisions' worth of unreadable versions; False when nothing is left to free."""
         last = min(self.compact_revision, self._swept + budget)
-        for event in chain.from_iterable(self.events(self._swept + 1, last)):
+        for event in chain.from_iterable(self._log[: last - self._swept]):
             self._versions.trim(event.kv.key, last)
         # The log keeps the compact revision itself, for a watch may still start there.
         swept = min(last, self.compact_revision - 1)

@@ -40,6 +40,10 @@ SWEEP = 2048
 """The number of revisions that compaction frees before it yields to the event loop."""
 
 
+PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
+"""Bytes of replaced values that are compressed at a time, and the interval: some milliseconds in each."""
+
+
 class Timer(Protocol):
     def cancel(self) -> None: ...
 
@@ -74,6 +78,7 @@ class EmbeddedStore:
         self._lease_timer: Timer | None = None
         self._progress_timer: Timer | None = None
         self._sweeping: asyncio.Handle | None = None
+        self._pack_timer: Timer | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._rewriting: asyncio.Future[None] | None = None
         """Done when keys may be changed again."""
@@ -106,6 +111,7 @@ class EmbeddedStore:
         try:
             return self._core.txn(request)
         finally:
+            self._set_pack_timer()
             await self._settle()
 
     async def rewrite(
@@ -211,7 +217,7 @@ class EmbeddedStore:
         if self._closed:
             return
         self._closed = True
-        for timer in (self._lease_timer, self._progress_timer, self._sweeping):
+        for timer in (self._lease_timer, self._progress_timer, self._pack_timer, self._sweeping):
             if timer is not None:
                 timer.cancel()
         self._hub.close()
@@ -281,6 +287,15 @@ class EmbeddedStore:
     def _sweep(self) -> None:
         more = self._core.sweep(SWEEP)
         self._sweeping = asyncio.get_running_loop().call_soon(self._sweep) if more else None
+
+    def _set_pack_timer(self) -> None:
+        if self._core.has_unpacked and self._pack_timer is None:
+            self._pack_timer = self._clock.call_later(PACK_SECONDS, self._pack)
+
+    def _pack(self) -> None:
+        self._core.pack(PACK_BYTES)
+        self._pack_timer = None
+        self._set_pack_timer()
 
     def _set_lease_timer(self) -> None:
         if self._lease_timer is not None:

@@ -9,11 +9,12 @@ Trimmed at 6, past = [5, 7]: at 6 the key reads as of 5. Trimmed at 7, past is g
 """
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from sortedcontainers import SortedList
 
+from mockube.etcd.embedded.packing import PackedKeyValue, pack, unpack
 from mockube.etcd.kv import FROM_KEY, KeyValue, LeaseId, Revision
 
 FIRST_KEY = b"\x00"
@@ -49,7 +50,7 @@ class Versions:
             return None
         after = bisect_right(versions, revision, key=_mod_revision)
         kv = versions[after - 1] if after else None
-        return kv if kv is not None and kv.version else None
+        return unpack(kv) if kv is not None and kv.version else None
 
     def existing(self) -> Iterable[KeyValue]:
         """The keys as they are now, in no order."""
@@ -125,6 +126,15 @@ class Versions:
         self._current[key] = self._restore_last(key)
         self._keys.undo_remove(key)
 
+    def pack(self, kv: KeyValue) -> PackedKeyValue:
+        """Compress the value of a past version, and return the version in that form."""
+        packed = pack(kv)
+        versions = self._past.get(kv.key, ())
+        index = bisect_left(versions, kv.mod_revision, key=_mod_revision)
+        if index < len(versions) and versions[index] is kv:
+            self._past[kv.key][index] = packed
+        return packed
+
     def trim(self, key: bytes, revision: Revision) -> None:
         """Drop the versions of a key that no read at `revision` or later can see."""
         versions = self._past.get(key)
@@ -154,7 +164,7 @@ class Versions:
         kv = versions.pop()
         if not versions:
             del self._past[key]
-        return kv
+        return unpack(kv)
 
 
 def _mod_revision(kv: KeyValue) -> Revision:
@@ -162,7 +172,7 @@ def _mod_revision(kv: KeyValue) -> Revision:
 
 
 def _weight(kv: KeyValue) -> int:
-    return len(kv.key) + len(kv.value)
+    return len(kv.key) + (kv.size if type(kv) is PackedKeyValue else len(kv.value))
 
 
 class Keys:

@@ -19,6 +19,22 @@ MIB = 1 << 20
 OBJECTS, OBJECT_BYTES, READERS = 42, 750_000, 40
 WATCHES, SILENT = 2000, 500
 LARGE_REQUESTS, SECONDS = 16, 20
+DEFINITIONS, DEFINITIONS_PATH = 200, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WORDS = (
+    "the",
+    "name",
+    "of",
+    "a",
+    "field",
+    "that",
+    "selects",
+    "which",
+    "objects",
+    "belong",
+    "to",
+    "this",
+    "resource",
+)
 
 
 @pytest.fixture
@@ -186,3 +202,42 @@ async def test_unauthenticated_clients_use_little_memory(server, connect):
     async with client(server, token_="") as anybody:
         assert (await anybody.get("/livez")).status == 200
     assert memory(server, "VmHWM") - before < 350 * MIB
+
+
+def definition(number, words):
+    """A definition of some 75 KB: 30 groups of 12 described fields, as large projects publish them."""
+    field = {"type": "string", "maxLength": 64}
+    groups = {
+        f"group{group}": {
+            "type": "object",
+            "properties": {
+                f"field{index}": field | {"description": " ".join(words.choices(WORDS, k=18))}
+                for index in range(12)
+            },
+        }
+        for group in range(30)
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": groups}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    group = f"g{number}.example.com"
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": f"widgets.{group}"}, "spec": spec}
+
+
+async def until_served(admin, count):
+    async with asyncio.timeout(10 * PATIENCE):
+        while len(re.findall(rb'"name":"g\d+\.example\.com"', (await admin.get("/apis")).data)) < count:
+            await turns(1)
+
+
+async def test_many_definitions_use_little_memory(server):
+    """Of each, three versions are stored in a second, and one is compiled."""
+    words = source("definitions", 1)
+    async with client(server) as admin:
+        before = memory(server)
+        for number in range(DEFINITIONS):
+            made = await admin.post(DEFINITIONS_PATH, definition(number, words))
+            assert made.status == 201, made.body
+        await until_served(admin, DEFINITIONS)
+        assert memory(server) - before < 48 * MIB

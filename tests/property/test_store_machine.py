@@ -17,6 +17,8 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
+from mockube.etcd.embedded import packing
+from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import (
     FROM_KEY,
@@ -71,6 +73,11 @@ ranges = st.builds(
 puts = st.builds(Put, key=keys, value=values, previous=st.booleans())
 deletes = st.builds(Delete, key=keys, range_end=ends, previous=st.booleans())
 operations = st.lists(ranges | puts | puts | deletes, max_size=5)
+
+
+@pytest.fixture(autouse=True)
+def small_values_are_compressed(monkeypatch):
+    monkeypatch.setattr(packing, "LEAST", 1)
 
 
 class Followed:
@@ -130,6 +137,11 @@ class StoreMachine(RuleBasedStateMachine):
             return
         expected = outcome(lambda: self.model.compact(revision))
         assert self.outcome(self.store.compact(revision)) == expected
+
+    @precondition(lambda self: isinstance(self.store, EmbeddedStore))
+    @rule()
+    def compress_past_values(self):
+        self.store._core.pack(1)
 
     @rule()
     def grant(self):

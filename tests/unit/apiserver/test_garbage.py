@@ -1,5 +1,6 @@
 """When a process collects garbage: each test runs in its own process, since the settings are global."""
 
+import platform
 import subprocess
 import sys
 
@@ -106,4 +107,21 @@ def test_stored_objects_are_not_traversed(size):
     run(f"""
 from mockube.apiserver.storage.stored import Stored
 assert not gc.is_tracked(Stored(b"key", b"x" * {size}, 1))
+""")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
+def test_free_pages_between_pages_in_use_are_returned():
+    run("""
+from pathlib import Path
+from mockube.apiserver.garbage import return_free_memory
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+texts = [bytes(60_000) for _ in range(2000)]
+del texts[::2]
+before = resident()
+return_free_memory()
+assert before - resident() > 10_000, (before, resident())
 """)

@@ -1,11 +1,10 @@
 """The validation cost of a kind is estimated from its schema, and never much too low."""
 
-import orjson
 import pytest
 
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apiserver.customresources.cost import INSTRUCTIONS, NODE, cost_of
-from mockube.apiserver.customresources.custom import Custom
+from mockube.apiserver.customresources.custom import Custom, pack_schema
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import LARGE
 
@@ -62,7 +61,7 @@ def test_prepared_kind_behaves_like_lazily_compiled_kind():
     prepared, other = (
         Custom(
             row=ROW,
-            schema_text=orjson.dumps(schema),
+            packed_schema=pack_schema(schema),
             strategy=None,
             printer=None,
             metadata=lambda: Type(shape=Shape.ANY),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.storage.resource_cache import ResourceCache
+from mockube.apiserver.storage.resource_cache import LARGE, Change, ChangeKind, ResourceCache, TooOld
 from mockube.apiserver.storage.stored import Stored
 
 
@@ -35,3 +35,27 @@ def test_resources_are_counted_without_limit(resource_cache):
         3,
         0,
     ]
+
+
+def test_history_of_large_objects_is_limited_by_their_bytes():
+    resource_cache = ResourceCache(b"/r/pods/")
+    key, before = b"/r/pods/a/1", None
+    for revision in range(1, 31):
+        after = Stored(key, b"x" * (1 << 20), revision)
+        kind = ChangeKind.MODIFIED if before else ChangeKind.ADDED
+        resource_cache.apply(Change(kind, after, before, 0.0))
+        before = after
+    with pytest.raises(TooOld):
+        resource_cache.since(15, b"/r/pods/")
+    assert [change.revision for change in resource_cache.since(28, b"/r/pods/")] == [29, 30]
+
+
+def test_history_of_small_objects_is_not_limited_by_their_bytes():
+    resource_cache = ResourceCache(b"/r/pods/")
+    before = None
+    for revision in range(1, 1025):
+        after = Stored(b"/r/pods/a/1", b"x" * (LARGE - 1), revision)
+        kind = ChangeKind.MODIFIED if before else ChangeKind.ADDED
+        resource_cache.apply(Change(kind, after, before, 0.0))
+        before = after
+    assert len(resource_cache.since(0, b"/r/pods/")) == 1024

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockube.etcd.embedded import packing
 from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.packing import PackedKeyValue
 from mockube.etcd.kv import Delete, KeyValue, Put, Range, Txn
 
 ALL = Range(key=b"a", range_end=b"z")
@@ -23,6 +25,10 @@ def everything(core: Mvcc) -> object:
         core.range(Range(key=b"a", range_end=b"z", revision=revision), core.revision)
         for revision in range(oldest, core.revision + 1)
     ]
+
+
+def changes(core: Mvcc) -> object:
+    return [list(events) for events in core.events(2, core.revision)]
 
 
 OPERATIONS = st.one_of(
@@ -76,6 +82,37 @@ def test_incremental_sweep_does_not_change_reads(budget, operations, data):
             assert everything(core) == before
         assert everything(core) == before
         assert core.first_watchable in (0, core.compact_revision)
+
+
+@given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
+def test_compression_of_past_values_does_not_change_reads_events_or_size(operations, data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "LEAST", 1)
+        core = machine(*operations)
+        history = everything(core), changes(core), core.size
+        core.pack(data.draw(st.integers(1, 40)))
+        assert (everything(core), changes(core), core.size) == history
+        while core.has_unpacked:
+            core.pack(1)
+        assert (everything(core), changes(core), core.size) == history
+        replaced = [kv for versions in core._versions._past.values() for kv in versions if kv.value]
+        assert all(type(kv) is PackedKeyValue for kv in replaced)
+        while core.revision > 1:
+            core.undo()
+        assert core.size == 0
+
+
+def test_replaced_large_values_take_little_memory():
+    core = Mvcc()
+    for number in range(100):
+        core.txn(Txn(then=(Put(key=b"a", value=b"%d" % number * 20_000),)))
+    while core.has_unpacked:
+        core.pack(1)
+    kept = {
+        id(kv.value): len(kv.value) for events in core._log for e in events for kv in (e.kv, e.previous) if kv
+    }
+    assert sum(kept.values()) < 100_000
+    assert core.size > 1_900_000
 
 
 @given(st.lists(OPERATIONS, min_size=1, max_size=25))
