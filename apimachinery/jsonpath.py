@@ -96,7 +96,7 @@ def _parse_step(text: str, at: int, *, after_recursion: bool) -> tuple[Step | No
         assert match is not None, "it begins with such a character"
         word = match[0]
         return (partial(_constant, word == "true") if word in ("true", "false") else _no_result), match.end()
-    problem = "unclosed action" if head in "\r\n" else f"unrecognized character in action: {_shown(head)}"
+    problem = "unclosed action" if head in "\r\n" else f"unrecognized character in action: {_format_character(head)}"
     raise JSONPathError(problem)
 
 
@@ -104,7 +104,7 @@ def _is_word(character: str) -> bool:
     return character == "_" or character.isalpha() or character.isdecimal()
 
 
-def _shown(character: str) -> str:
+def _format_character(character: str) -> str:
     """Return a character as Go's %#U prints it."""
     code = f"U+{ord(character):04X}"
     return f"{code} '{character}'" if character.isprintable() else code

@@ -292,24 +292,24 @@ class Mvcc:
     def _pack(self, revision: Revision) -> int:
         """Compress the values that a revision replaced; return how many bytes they had."""
         size = 0
-        for index, event in enumerate(self._logged(revision)):
+        for index, event in enumerate(self._events_of(revision)):
             replaced = event.previous
             if replaced is None or not is_worth_packing(replaced):
                 continue
             size += len(replaced.value)
             packed = self._versions.pack(replaced)
-            self._replace_logged(revision, index, replace(event, previous=packed))
-            for place, older in enumerate(self._logged(replaced.mod_revision)):
+            self._replace_event(revision, index, replace(event, previous=packed))
+            for place, older in enumerate(self._events_of(replaced.mod_revision)):
                 if older.kv is replaced:
-                    self._replace_logged(replaced.mod_revision, place, replace(older, kv=packed))
+                    self._replace_event(replaced.mod_revision, place, replace(older, kv=packed))
         return size
 
-    def _logged(self, revision: Revision) -> Sequence[Event]:
+    def _events_of(self, revision: Revision) -> Sequence[Event]:
         index = revision - self._swept - 1
         return self._log[index] if 0 <= index < len(self._log) else ()
 
-    def _replace_logged(self, revision: Revision, index: int, event: Event) -> None:
-        events = [*self._logged(revision)]
+    def _replace_event(self, revision: Revision, index: int, event: Event) -> None:
+        events = [*self._events_of(revision)]
         events[index] = event
         self._log[revision - self._swept - 1] = events
 

@@ -99,13 +99,13 @@ def _check_reports(
         at, key = path.index(index), _key(device)
         yield from _DEVICE(device, at)
         if key not in allocated:
-            yield errors.invalid(at, _shown(key), "must be an allocated device in the claim")
+            yield errors.invalid(at, _error_value(key), "must be an allocated device in the claim")
         yield from _REPORTED(device, at)
     seen = set()
     for index, device in enumerate(devices):
         key = _key(device)
         if key in seen:
-            yield errors.duplicate(path.index(index), _shown(key))
+            yield errors.duplicate(path.index(index), _error_value(key))
         seen.add(key)
 
 
@@ -113,7 +113,7 @@ def _key(device: ReadOnlyTree) -> tuple[str, ...]:
     return tuple(device.get(name, "") for name in _ID)
 
 
-def _shown(key: tuple[str, ...]) -> dict[str, str]:
+def _error_value(key: tuple[str, ...]) -> dict[str, str]:
     return dict(zip(_ID.values(), key, strict=True))
 
 
