@@ -96,7 +96,11 @@ def _parse_step(text: str, at: int, *, after_recursion: bool) -> tuple[Step | No
         assert match is not None, "it begins with such a character"
         word = match[0]
         return (partial(_constant, word == "true") if word in ("true", "false") else _no_result), match.end()
-    problem = "unclosed action" if head in "\r\n" else f"unrecognized character in action: {_format_character(head)}"
+    problem = (
+        "unclosed action"
+        if head in "\r\n"
+        else f"unrecognized character in action: {_format_character(head)}"
+    )
     raise JSONPathError(problem)
 
 
