@@ -21,6 +21,7 @@ from mockube.apiserver.audit.policy import BadPolicy
 from mockube.apiserver.authn.serviceaccount.keys import BadKey
 from mockube.apiserver.authn.token_file import BadTokenFile
 from mockube.apiserver.config.command_line import parse
+from mockube.apiserver.config.tls import insecure_suites
 from mockube.apiserver.kubeconfig import BadKubeconfig, NotOurs
 from mockube.apiserver.notify import notify_ready
 from mockube.apiserver.pki.folder import BadFolder
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str]) -> int:
         LOG.warning("--%s is not implemented and is ignored", name)
     for setting in config.ignored_flags():
         LOG.warning("%s is not supported and is ignored", setting)
+    for suite in insecure_suites(config.serving.tls_cipher_suites):
+        LOG.warning("Use of insecure cipher '%s' detected.", suite)
 
     def ready() -> None:
         # What is there by now stays as long as the process.

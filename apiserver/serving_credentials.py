@@ -20,10 +20,11 @@ from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.request_headers import request_headers
 from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
+from mockube.apiserver.config.tls import minimum_version, openssl_ciphers
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
-from mockube.apiserver.pki.serving import ServingCertificates
+from mockube.apiserver.pki.serving import CertificateFiles, Handshake, ServingCertificates
 from mockube.apiserver.user import User
 
 TOKEN_BYTES = 32
@@ -94,9 +95,15 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
                 _pair(serving_certificate, key),
                 client_ca.read_bytes(),
                 b"" if proxies is None else proxies.read_bytes(),
-                pair_files=() if serving.tls_cert_file is None else (serving_certificate, key),
-                client_ca_files=_present(authentication.client_ca_file),
-                request_headers_ca_files=_present(proxies),
+                handshake=Handshake(
+                    minimum_version=minimum_version(serving.tls_min_version, serving.tls_cipher_suites),
+                    ciphers=openssl_ciphers(serving.tls_cipher_suites),
+                ),
+                files=CertificateFiles(
+                    pair=() if serving.tls_cert_file is None else (serving_certificate, key),
+                    client_ca=_present(authentication.client_ca_file),
+                    request_headers_ca=_present(proxies),
+                ),
             ),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             hosts=server.hosts,

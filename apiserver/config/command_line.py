@@ -16,6 +16,7 @@ from mockube.apiserver.config import (
     authentication_configuration,
     authorization,
     request_headers,
+    tls,
 )
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.authorization import Authorization
@@ -57,6 +58,7 @@ class Config(Struct, frozen=True, kw_only=True):
         store = self.store
         return (
             *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
+            *tls.unserved(self.serving.tls_min_version, self.serving.tls_cipher_suites),
             *(f"--runtime-config={name}=true" for name in left_out(self.features.runtime_config)),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),

@@ -32,6 +32,7 @@ from mockube.apiserver.config.authentication_configuration import (
 )
 from mockube.apiserver.config.authorization import Authorization
 from mockube.apiserver.config.features import Features
+from mockube.apiserver.config.tls import cipher_suites, tls_version
 from mockube.apiserver.config.watch_cache import cache_sizes
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 
@@ -58,6 +59,13 @@ class Serving(Struct, frozen=True, kw_only=True):
     ] = None
     tls_cert_file: Annotated[Path | None, Flag("the server's certificate chain (generated)", Path)] = None
     tls_private_key_file: Annotated[Path | None, Flag("the key of --tls-cert-file", Path)] = None
+    tls_min_version: Annotated[
+        str, Flag("oldest version of TLS, VersionTLS12 or VersionTLS13 (VersionTLS12)", tls_version)
+    ] = ""
+    tls_cipher_suites: Annotated[
+        tuple[str, ...],
+        Flag("cipher suites of TLS 1.2, by Go's names (OpenSSL's default)", cipher_suites, metavar="NAMES"),
+    ] = ()
     proxy_client_cert_file: Annotated[
         Path | None,
         Flag("client certificate for aggregated API servers (generated)", Path),

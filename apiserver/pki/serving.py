@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from cryptography.x509 import load_pem_x509_certificates
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.pki.issue import Pair
@@ -62,6 +63,26 @@ class FollowedFiles:
         self._problem = problem
 
 
+class Handshake(Struct, frozen=True, kw_only=True):
+    """What the server offers to a client."""
+
+    minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    ciphers: Sequence[str] = ()
+    """OpenSSL's names of suites for TLS 1.2; without any, OpenSSL's default."""
+
+
+class CertificateFiles(Struct, frozen=True, kw_only=True):
+    """The files to follow. Without paths, the content never changes."""
+
+    pair: Sequence[Path] = ()
+    client_ca: Sequence[Path] = ()
+    request_headers_ca: Sequence[Path] = ()
+
+
+OPENSSL_DEFAULT: Final = Handshake()
+NO_FILES: Final = CertificateFiles()
+
+
 class ServingCertificates:
     """What a TLS handshake of the server needs."""
 
@@ -71,15 +92,15 @@ class ServingCertificates:
         client_ca: bytes,
         request_headers_ca: bytes = b"",
         *,
-        pair_files: Sequence[Path] = (),
-        client_ca_files: Sequence[Path] = (),
-        request_headers_ca_files: Sequence[Path] = (),
+        handshake: Handshake = OPENSSL_DEFAULT,
+        files: CertificateFiles = NO_FILES,
     ) -> None:
+        self._handshake = handshake
         contents = [pair.certificate, pair.key]
-        self._pair = FollowedFiles("serving-cert", contents, _check_pair, pair_files)
-        self._client_ca = FollowedFiles("client-ca-bundle", [client_ca], _check_authorities, client_ca_files)
+        self._pair = FollowedFiles("serving-cert", contents, _check_pair, files.pair)
+        self._client_ca = FollowedFiles("client-ca-bundle", [client_ca], _check_authorities, files.client_ca)
         self._proxies = FollowedFiles(
-            "request-header", [request_headers_ca], _check_authorities, request_headers_ca_files
+            "request-header", [request_headers_ca], _check_authorities, files.request_headers_ca
         )
         self.context = self._make_context()
         """For new connections."""
@@ -133,7 +154,9 @@ class ServingCertificates:
     def _make_context(self) -> ssl.SSLContext:
         """A client may send a certificate; the handshake fails if no authority has signed it."""
         context = _with_pair(self._pair.contents)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.minimum_version = self._handshake.minimum_version
+        if self._handshake.ciphers:
+            context.set_ciphers(":".join(self._handshake.ciphers))
         context.set_alpn_protocols(["http/1.1"])
         for authorities in filter(None, (self.client_ca, self.request_headers_ca)):
             with _file(authorities) as path:

@@ -112,6 +112,16 @@ def test_environment_variables_set_flags_and_flags_override_them():
     ("arguments", "says"),
     [
         pytest.param(["--secure-port=x"], '--secure-port: "x" is not a whole number', id="no number"),
+        pytest.param(
+            ["--tls-cipher-suites=TLS_AES_128_GCM_SHA256,FOO"],
+            "--tls-cipher-suites: Cipher suite FOO not supported or doesn't exist",
+            id="unknown cipher suite",
+        ),
+        pytest.param(
+            ["--tls-min-version=1.2"],
+            '--tls-min-version: unknown tls version "1.2"',
+            id="unknown TLS version",
+        ),
         pytest.param(["--version=maybe"], '--version: "maybe" is neither', id="no version"),
         pytest.param(["--version=v1.2.3"], "must match major/minor/patch", id="another release"),
         pytest.param(["--secure-port=65536"], "--secure-port: 65536 is not a port", id="no port"),

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
-from mockube.apiserver.pki.serving import ServingCertificates
+from mockube.apiserver.pki.serving import CertificateFiles, ServingCertificates
 
 NOW = RealClock().now()
 
@@ -31,9 +31,9 @@ class Files:
             self.pair,
             clients.read_bytes(),
             proxies.read_bytes(),
-            pair_files=(certificate, key),
-            client_ca_files=(clients,),
-            request_headers_ca_files=(proxies,),
+            files=CertificateFiles(
+                pair=(certificate, key), client_ca=(clients,), request_headers_ca=(proxies,)
+            ),
         )
         self.notified = []
         self.certificates.on_change.append(lambda: self.notified.append("authorities"))

@@ -1,0 +1,95 @@
+"""The flags of TLS: names of versions and cipher suites as Go has them, and OpenSSL's names of the same.
+
+A connection of TLS 1.3 may use each of its suites, whatever the flag names; so it is in Go.
+"""
+
+import ssl
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from mockube.apimachinery.flags import comma_separated
+from mockube.apimachinery.gotext import quote
+
+VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+"""OpenSSL refuses what is older than 1.2."""
+OLD_VERSIONS: Final = ("VersionTLS10", "VersionTLS11")
+
+SECURE: Final[Mapping[str, str]] = {
+    "TLS_AES_128_GCM_SHA256": "",
+    "TLS_AES_256_GCM_SHA384": "",
+    "TLS_CHACHA20_POLY1305_SHA256": "",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+}
+"""The suites of TLS 1.3 have no name here: they are always on."""
+INSECURE: Final[Mapping[str, str]] = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256": "ECDHE-ECDSA-AES128-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA": "",
+    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA": "",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256": "ECDHE-RSA-AES128-SHA256",
+    "TLS_ECDHE_RSA_WITH_RC4_128_SHA": "",
+    "TLS_RSA_WITH_3DES_EDE_CBC_SHA": "",
+    "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256": "AES128-SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+    "TLS_RSA_WITH_RC4_128_SHA": "",
+}
+"""OpenSSL is built without RC4 and triple DES, so their suites have no name here."""
+
+
+def tls_version(text: str) -> str:
+    if text and text not in VERSIONS:
+        raise ArgumentTypeError(f"unknown tls version {quote(text)}")
+    return text
+
+
+def cipher_suites(text: str) -> tuple[str, ...]:
+    names = comma_separated(text)
+    for name in names:
+        if name not in SECURE and name not in INSECURE:
+            raise ArgumentTypeError(f"Cipher suite {name} not supported or doesn't exist")
+    return names
+
+
+def openssl_ciphers(names: Iterable[str]) -> Sequence[str]:
+    """Return OpenSSL's names of the suites that are for TLS 1.2."""
+    known = {**SECURE, **INSECURE}
+    return [known[name] for name in names if known[name]]
+
+
+def insecure_suites(names: Iterable[str]) -> Sequence[str]:
+    return [name for name in names if name in INSECURE]
+
+
+def minimum_version(name: str, suites: Sequence[str]) -> ssl.TLSVersion:
+    """Return the oldest version to serve; TLS 1.2 needs a suite of its own, if suites are named."""
+    if suites and not openssl_ciphers(suites):
+        return ssl.TLSVersion.TLSv1_3
+    return VERSIONS[name or "VersionTLS12"]
+
+
+def unserved(name: str, suites: Iterable[str]) -> Sequence[str]:
+    """Return the flags' values that have another effect on kube-apiserver."""
+    missing = [suite for suite in suites if suite in INSECURE and not INSECURE[suite]]
+    return (
+        *((f"--tls-min-version={name}",) if name in OLD_VERSIONS else ()),
+        *(f"--tls-cipher-suites={suite}" for suite in missing),
+    )
