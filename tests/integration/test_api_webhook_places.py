@@ -180,11 +180,6 @@ async def test_dry_run_calls_webhooks_without_side_effects_only(client, hooks):
     assert asked["dryRun"] is True
 
 
-async def test_old_review_versions_are_refused_by_name(client, hooks):
-    await register(client, VALIDATING, hooks.hook("ok", admissionReviewVersions=["v1beta1"]))
-    assert "AdmissionReview v1beta1 is not supported" in (await client.post(PATH, MAP)).body["message"]
-
-
 async def test_webhook_calls_are_audited_and_counted(hooks, tmp_path):
     log = tmp_path / "audit.log"
     async with apiserver.running(settings=Settings(audit_log=log)) as client:

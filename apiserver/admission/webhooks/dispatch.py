@@ -121,7 +121,7 @@ async def call(
     hook, row = invocation.hook, invocation.row
     if attributes.dry_run and hook.spec.get("sideEffects") not in _HARMLESS:
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
-    review.check_versions(hook)
+    version = review.review_version(hook)
     uid = randomness.uid(backend.random)
     await prepare_version(backend, attributes, row)
     new = to_version(backend, attributes, row, attributes.object)
@@ -133,7 +133,7 @@ async def call(
     at = endpoint(backend, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds)
     async with attributes.call.calling_out():
         data = await environment.caller.post(at, body, seconds=hook.seconds)
-    answer = await backend.worker.run(len(data), lambda: review.read(data, uid, mutating=mutating))
+    answer = await backend.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:
         attributes.call.annotations[f"{hook.name}/{key}"] = value
     for warning in answer.warnings:

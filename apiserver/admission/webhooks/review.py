@@ -1,13 +1,13 @@
-"""AdmissionReview v1: the request to a webhook and its response."""
+"""AdmissionReview: the request to a webhook and its response, in v1 or v1beta1, whichever the webhook names first."""
 
-import base64
-import binascii
+from binascii import a2b_base64
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.schema.base64text import Base64Error, canonical
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
@@ -15,7 +15,8 @@ from mockube.apiserver.admission.webhooks.hooks import Hook, Invocation
 from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.wire.go_json import syntax_error
 
-VERSION: Final = "admission.k8s.io/v1"
+VERSIONS: Final = ("v1", "v1beta1")
+GROUP: Final = "admission.k8s.io"
 KIND: Final = "AdmissionReview"
 _BAD_REQUEST: Final = 400
 _SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
@@ -51,14 +52,11 @@ class Answer(NamedTuple):
     annotations: tuple[tuple[str, str], ...] = ()
 
 
-def check_versions(hook: Hook) -> None:
-    versions = hook.spec.get("admissionReviewVersions") or ()
-    for version in versions:
-        if version == "v1":
-            return
-        if version == "v1beta1":
-            problem = "AdmissionReview v1beta1 is not supported; name v1 before it in admissionReviewVersions"
-            raise CallFailed(f"could not create admission objects: {problem}", _BAD_REQUEST)
+def review_version(hook: Hook) -> str:
+    """Return the first version of a webhook's list that the server has; CallFailed if there is none."""
+    for version in hook.spec.get("admissionReviewVersions") or ():
+        if version in VERSIONS:
+            return str(version)
     problem = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
     raise CallFailed(f"could not create admission objects: {problem}", _BAD_REQUEST)
 
@@ -67,9 +65,9 @@ def request(
     invocation: Invocation, attributes: Attributes, uid: str, new: Tree | None, old: Tree | None
 ) -> bytes:
     """Return the AdmissionReview of a write, with the object in the webhook's version."""
-    row = invocation.row
+    row, version = invocation.row, review_version(invocation.hook)
     review_request = admission_request(attributes, row, row) | {"uid": uid, "object": new, "oldObject": old}
-    return orjson.dumps({"kind": KIND, "apiVersion": VERSION, "request": review_request})
+    return orjson.dumps({"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": review_request})
 
 
 class _Response(msgspec.Struct, rename="camel"):
@@ -91,7 +89,7 @@ class _Review(msgspec.Struct, rename="camel"):
 _read_review = msgspec.json.Decoder(_Review).decode
 
 
-def read(data: bytes, uid: str, *, mutating: bool) -> Answer:
+def read(data: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
     """What a webhook answered, or CallFailed if that is no review of this request."""
     if not data:
         problem = "0-length response with status code: 200 and content type: application/json"
@@ -102,41 +100,61 @@ def read(data: bytes, uid: str, *, mutating: bool) -> Answer:
         raise CallFailed(
             f"failed to call webhook: couldn't get version/kind; json parse error: {syntax_error(data) or error}"
         ) from error
-    _check_type(review, data)
-    problem = _problem(review, uid, mutating=mutating)
+    _check_type(review, version)
+    patch = _decoded_patch(review)
+    problem = _problem(review, uid, version, mutating=mutating)
     if problem:
         raise CallFailed(f"received invalid webhook response: {problem}")
     response = review.response
     assert response is not None
+    patch_type = response.patch_type if version == "v1" else "JSONPatch"
     return Answer(
         allowed=response.allowed,
-        patch=_patch(response.patch, response.patch_type) if response.patch else None,
+        patch=_patch(patch, patch_type) if patch and mutating else None,
         status=response.status,
         warnings=tuple(response.warnings or ()),
         annotations=tuple((response.audit_annotations or {}).items()),
     )
 
 
-def _check_type(review: _Review, data: bytes) -> None:
-    kind, version = review.kind, review.api_version
-    if (version, kind) == (VERSION, KIND):
+def _check_type(review: _Review, version: str) -> None:
+    """A response without a kind or a version is read as the type that is expected."""
+    kind, api_version = review.kind or KIND, review.api_version or f"{GROUP}/{version}"
+    if (api_version, kind) == (f"{GROUP}/{version}", KIND):
         return
-    if not kind or not version:
-        field = "apiVersion" if kind else "Kind"
-        problem = f"Object '{field}' is missing in '{data[:MAX_SHOWN].decode('utf-8', 'replace')}'"
-    elif (version, kind) == ("admission.k8s.io/v1beta1", KIND):
-        problem = f"converting (v1beta1.{KIND}) to (v1.{KIND}): unknown conversion"
+    if kind == KIND and api_version in [f"{GROUP}/{other}" for other in VERSIONS]:
+        other = api_version.removeprefix(f"{GROUP}/")
+        problem = f"converting ({other}.{KIND}) to ({version}.{KIND}): unknown conversion"
     else:
-        problem = f"no kind {gotext.quote(kind)} is registered for version {gotext.quote(version)} {_SCHEME}"
+        problem = (
+            f"no kind {gotext.quote(kind)} is registered for version {gotext.quote(api_version)} {_SCHEME}"
+        )
     raise CallFailed(f"failed to call webhook: {problem}")
 
 
-def _problem(review: _Review, uid: str, *, mutating: bool) -> str:
+def _decoded_patch(review: _Review) -> bytes:
+    try:
+        return a2b_base64(canonical((review.response and review.response.patch) or ""))
+    except Base64Error as error:
+        raise CallFailed(f"failed to call webhook: {error}") from error
+
+
+def _problem(review: _Review, uid: str, version: str, *, mutating: bool) -> str:
+    """Return what is wrong with a response; only v1 has rules for its uid, its type and its patch."""
     response = review.response
     if response is None:
         return "webhook response was absent"
+    if version != "v1":
+        return ""
     if response.uid != uid:
         return f"expected response.uid={gotext.quote(uid)}, got {gotext.quote(response.uid)}"
+    if not review.kind or not review.api_version:
+        received = f"{review.api_version or '/'}, Kind={review.kind}"
+        return f"expected webhook response of {GROUP}/v1, Kind={KIND}, got {received}"
+    return _patch_problem(response, mutating=mutating)
+
+
+def _patch_problem(response: _Response, *, mutating: bool) -> str:
     if not mutating:
         if response.patch:
             return "validating webhook may not return response.patch"
@@ -148,16 +166,12 @@ def _problem(review: _Review, uid: str, *, mutating: bool) -> str:
     return 'webhook returned invalid response.patchType of ""' if response.patch_type == "" else ""
 
 
-def _patch(text: str, patch_type: str | None) -> Any:
-    problem = "received undecodable patch in webhook response"
-    try:
-        data = base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise CallFailed(f"{problem}: {error}") from error
+def _patch(data: bytes, patch_type: str | None) -> Any:
     try:
         patch = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise CallFailed(f"{problem}: {syntax_error(data) or error}") from error
+        problem = f"received undecodable patch in webhook response: {syntax_error(data) or error}"
+        raise CallFailed(problem) from error
     if patch and patch_type != "JSONPatch":
         raise CallFailed(f"unsupported patch type {gotext.quote(patch_type or '')}")
     return patch

@@ -57,6 +57,9 @@ RESPONSES = {
     "unknown-field": lambda _: patch([{"op": "add", "path": "/other", "value": "text"}]),
     "bad-field": lambda _: patch([{"op": "add", "path": "/data", "value": "text"}]),
     "patch-without-type": lambda _: {"patch": base64.b64encode(b"[]").decode()},
+    "label-without-type": lambda review: {"patch": label(review, hooked="yes")["patch"]},
+    "label-of-other-type": lambda review: label(review, hooked="yes") | {"patchType": "MergePatch"},
+    "bad-base64": lambda _: {"patch": "!!", "patchType": "JSONPatch"},
     "type-without-patch": lambda _: {"patchType": "JSONPatch"},
     "other-patch": lambda _: patch([{}], "MergePatch"),
     "container": lambda _: patch(
@@ -65,6 +68,10 @@ RESPONSES = {
 }
 TYPES = {
     "wrong-version": {"apiVersion": "admission.k8s.io/v1beta1"},
+    "newer-version": {"apiVersion": "admission.k8s.io/v1"},
+    "other-group": {"apiVersion": "example.com/v1"},
+    "no-version": {"apiVersion": ""},
+    "no-type": {"apiVersion": "", "kind": ""},
     "wrong-kind": {"kind": "Other"},
     "no-kind": {"kind": ""},
 }
@@ -76,6 +83,8 @@ class WebhookServer:
         self.bundle = base64.b64encode(authority).decode()
         self.requests = []
         """Path and query of each request, and its review."""
+        self.versions = []
+        """The version of each review."""
         self.never = asyncio.Event()
         self.before_answer = None
         """A coroutine function that is awaited before each response."""
@@ -90,6 +99,7 @@ class WebhookServer:
     async def answer(self, request):
         path, review = request.match_info["path"], orjson.loads(await request.read())
         self.requests.append((str(request.rel_url), review["request"]))
+        self.versions.append(review["apiVersion"])
         if self.before_answer is not None:
             await self.before_answer()
         if path == "slow":
@@ -103,7 +113,7 @@ class WebhookServer:
             return web.Response(body=text, content_type="application/json")
         response = {"uid": review["request"]["uid"], "allowed": True}
         response |= RESPONSES.get(path, RESPONSES["ok"])(review)
-        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+        body = {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
         body |= TYPES.get(path, {})
         if path == "no-response":
             del body["response"]
