@@ -37,6 +37,8 @@ STDOUT: Final = Path("-")
 MAX_USER_AGENT: Final = 1024
 """Characters; upstream's."""
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PATCH: Final = "patch.webhook.admission.k8s.io/"
+"""Annotations that begin so contain parts of the object, and need the level Request."""
 _OWNERS: Final = stat.S_IRWXU | stat.S_IRGRP
 """Bits that a file which is there may keep: its group may be one that ships logs."""
 
@@ -96,7 +98,8 @@ class Audit:
         self, request: Request, arrival: Arrival, code: int, *, body: bytes = b"", answer: bytes = b""
     ) -> None:
         """End with a request that was answered."""
-        level, extra = request.decision.level, _authorization(arrival)
+        level = request.decision.level
+        extra = _identity_and_annotations(arrival, level)
         extra["responseStatus"] = _outcome(code, answer)
         if level >= Level.REQUEST and body:
             extra |= _object("requestObject", body, request.decision)
@@ -179,8 +182,8 @@ def _check_private(path: Path, file_status: os.stat_result, descriptor: int) -> 
             ) from error
 
 
-def _authorization(arrival: Arrival) -> Tree:
-    """Return the fields of an event about impersonation and the authorizer's decision."""
+def _identity_and_annotations(arrival: Arrival, level: Level) -> Tree:
+    """Return the fields of an event about impersonation, and the annotations that its level includes."""
     fields: Tree = {}
     if arrival.impersonated is not None:
         fields["impersonatedUser"] = _user(arrival.impersonated.user)
@@ -192,8 +195,13 @@ def _authorization(arrival: Arrival) -> Tree:
             "authorization.k8s.io/decision": "allow" if decision is Decision.ALLOW else "forbid",
             "authorization.k8s.io/reason": reason,
         }
-    if arrival.annotations:
-        fields["annotations"] = {**fields.get("annotations", {}), **arrival.annotations}
+    annotations = {
+        key: value
+        for key, value in arrival.annotations.items()
+        if level >= Level.REQUEST or not key.startswith(_PATCH)
+    }
+    if annotations:
+        fields["annotations"] = {**fields.get("annotations", {}), **annotations}
     return fields
 
 

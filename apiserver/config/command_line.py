@@ -58,7 +58,7 @@ class Config(Struct, frozen=True, kw_only=True):
         store = self.store
         return (
             *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
-            *tls.unserved(self.serving.tls_min_version, self.serving.tls_cipher_suites),
+            *tls.values_without_effect(self.serving.tls_min_version, self.serving.tls_cipher_suites),
             *(f"--runtime-config={name}=true" for name in left_out(self.features.runtime_config)),
             *(() if store.watch_cache else ("--watch-cache=false",)),
             *(() if store.default_watch_cache_size else ("--default-watch-cache-size=0",)),

@@ -86,7 +86,7 @@ def minimum_version(name: str, suites: Sequence[str]) -> ssl.TLSVersion:
     return VERSIONS[name or "VersionTLS12"]
 
 
-def unserved(name: str, suites: Iterable[str]) -> Sequence[str]:
+def values_without_effect(name: str, suites: Iterable[str]) -> Sequence[str]:
     """Return the flags' values that have another effect on kube-apiserver."""
     missing = [suite for suite in suites if suite in INSECURE and not INSECURE[suite]]
     return (

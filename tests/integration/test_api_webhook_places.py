@@ -207,6 +207,23 @@ async def test_webhook_calls_are_audited_and_counted(hooks, tmp_path):
     ) in metrics
 
 
+@pytest.mark.parametrize(("level", "has_patch"), [("Metadata", False), ("Request", True)])
+async def test_patches_of_webhooks_are_audited_from_level_request_on(hooks, tmp_path, level, has_patch):
+    """A patch contains parts of the object, which the level Metadata omits."""
+    log, policy = tmp_path / "audit.log", tmp_path / "policy.yaml"
+    policy.write_text(f"{{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{{level: {level}}}]}}")
+    async with apiserver.running(settings=Settings(audit_log=log, audit_policy=policy)) as client:
+        await register(client, MUTATING, hooks.hook("label"))
+        await client.post(PATH, MAP)
+    event = next(
+        event
+        for event in map(orjson.loads, log.read_bytes().splitlines())
+        if event["requestURI"] == PATH and event["stage"] == "ResponseComplete"
+    )
+    assert "mutation.webhook.admission.k8s.io/round_0_index_0" in event["annotations"]
+    assert ("patch.webhook.admission.k8s.io/round_0_index_0" in event["annotations"]) is has_patch
+
+
 @pytest.mark.parametrize(
     ("path", "expected"), [("//a//b/", "/a/b"), ("/a/../b", "/b"), ("", "/"), ("/a/./b", "/a/b")]
 )

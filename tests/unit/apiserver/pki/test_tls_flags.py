@@ -12,7 +12,7 @@ from mockube.apiserver.config.tls import (
     minimum_version,
     openssl_ciphers,
     tls_version,
-    unserved,
+    values_without_effect,
 )
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.apiserver.pki.serving import Handshake, ServingCertificates
@@ -93,9 +93,9 @@ def test_every_suite_of_tls_13_stays_on(suite):
 
 def test_suites_and_versions_without_effect_are_named():
     suites = cipher_suites("TLS_RSA_WITH_RC4_128_SHA,TLS_RSA_WITH_AES_128_CBC_SHA,TLS_AES_128_GCM_SHA256")
-    assert list(unserved("VersionTLS11", suites)) == [
+    assert list(values_without_effect("VersionTLS11", suites)) == [
         "--tls-min-version=VersionTLS11",
         "--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA",
     ]
-    assert list(unserved("VersionTLS12", suites[1:])) == []
+    assert list(values_without_effect("VersionTLS12", suites[1:])) == []
     assert list(insecure_suites(suites)) == ["TLS_RSA_WITH_RC4_128_SHA", "TLS_RSA_WITH_AES_128_CBC_SHA"]
