@@ -40,17 +40,27 @@ class Application(Struct, frozen=True, kw_only=True):
     """The keys that come twice in the YAML, in the words of its decoder."""
     time: str | None
 
+    def check_type(self) -> None:
+        """Refuse a configuration that is no object, or is of another kind than the manager's."""
+        self._check_object()
+        try:
+            self.manager.check_type(self.config)
+        except Undecodable as error:
+            raise status.BadRequest(str(error)) from error
+
+    def _check_object(self) -> None:
+        if not isinstance(self.config, dict):
+            go_type = "map[string]interface {}"
+            problem = f"json: cannot unmarshal {type_name(self.config)} into Go value of type {go_type}"
+            raise status.BadRequest(
+                f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}"
+            )
+
     def merge_into(self, live: Tree) -> Tree:
         """Merge the applied configuration into the live object, and return it decoded as its kind."""
         config, manager = self.config, self.manager
         name, force = self.options.field_manager, self.options.force
-        if not isinstance(config, dict):
-            problem = (
-                f"json: cannot unmarshal {type_name(config)} into Go value of type map[string]interface {{}}"
-            )
-            raise status.BadRequest(
-                f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}"
-            )
+        self._check_object()
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged

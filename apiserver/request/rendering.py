@@ -14,6 +14,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.autoscaling.scale import CUSTOM_PRINTER
 from mockube.apiserver.long_work import QUICK_SLICE, Worker, yield_between_batches
 from mockube.apiserver.registry.backend import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
@@ -79,7 +80,10 @@ class Renderer:
         revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
         metadata = {"resourceVersion": revision} if revision else {}
         # Through a subresource it may be shown as something else than the resource's kind.
-        printer, version = self._printers(tree["apiVersion"], tree["kind"]), output.version
+        printer = self._printers(tree["apiVersion"], tree["kind"])
+        if _is_custom_scale(call):
+            printer = CUSTOM_PRINTER
+        version = output.version
         row = self._row(printer, call.parameter("includeObject"), version)
         return write(table.make(printer, [row(tree)], metadata, version=version), output.format)
 
@@ -166,7 +170,14 @@ def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
 
 def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:
     custom = call.resource.custom
+    if _is_custom_scale(call):  # whose Go package is named after the version
+        api_version, custom = f"{api_version.rpartition('/')[2]}/", False
     partial.check_view(api_version, kind, is_list=is_list, wants_list=output.is_list, custom=custom)
+
+
+def _is_custom_scale(call: Call) -> bool:
+    """Return whether the subresource of a custom object has a kind of its own, which is Scale."""
+    return call.resource.custom and call.subresource is not None and bool(call.subresource.kind)
 
 
 def _size(stored: Stored) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockube.apimachinery import status
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
 
@@ -21,8 +22,10 @@ def check_view(api_version: str, kind: str, *, is_list: bool, wants_list: bool, 
         return
     package = api_version.rpartition("/")[0].partition(".")[0]
     name = f"*{_GO_PACKAGES.get(package, package)}.{kind}"
+    if custom and wants_list:
+        raise ApiError("content is not a list")  # upstream takes any custom object for a list at first
     if custom:
-        name = f"*unstructured.Unstructured{'List' if is_list else ''}"
+        name = "*unstructured.UnstructuredList"
     view = "PartialObjectMetadataList" if wants_list else "PartialObjectMetadata"
     form = "a list" if is_list else "not a list"
     raise status.NotAcceptable(f"you requested {view}, but the requested object is {form} ({name})")

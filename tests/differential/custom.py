@@ -5,6 +5,7 @@ from collections.abc import Generator
 from random import Random
 
 from tests.differential.conversations import APPLY, JSON_PATCH, LIST_OPTIONS, MERGE, Change, request
+from tests.differential.options import BODIES
 from tests.differential.schemas import Schemas
 
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
@@ -82,9 +83,19 @@ def _definition(random):
         spec["versions"].append(
             version | {"name": "v2", "storage": False, "schema": {"openAPIV3Schema": schemas["v2"]}}
         )
+    if random.random() < 0.3:
+        _add_scale(spec["versions"])
     metadata = {"name": f"things.{group}"}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
     return body | {"metadata": metadata, "spec": spec}, schemas
+
+
+def _add_scale(versions):
+    for version in versions:
+        for part in version["schema"]["openAPIV3Schema"]["properties"].values():
+            part["properties"]["replicas"] = NUMBER
+        paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+        version["subresources"] = version.get("subresources", {}) | {"scale": paths}
 
 
 def _case(random):
@@ -99,13 +110,13 @@ def _case(random):
     }
     for path in changes:
         yield {"wait": path}
-    has_status = "subresources" in body["spec"]["versions"][0]
+    subresources = [*body["spec"]["versions"][0].get("subresources", ())]
     for number in range(random.choice((6, 10, 14))):
-        yield from _object(random, changes, f"x{number}", has_status=has_status)
+        yield from _object(random, changes, f"x{number}", subresources)
     yield request("DELETE", f"{definitions}/things.${{ns}}.example.com")
 
 
-def _object(random, changes, name, *, has_status):
+def _object(random, changes, name, subresources):
     path, change = random.choice([*changes.items()])
     body = {"apiVersion": _version(path), "kind": "Thing", "metadata": {"name": name}}
     body |= change.schemas.value(random, change.schema, 1)
@@ -117,7 +128,9 @@ def _object(random, changes, name, *, has_status):
     for _ in range(random.randrange(1, 5)):
         path, change = random.choice([*changes.items()])
         current = current | {"apiVersion": _version(path)}
-        one = f"{path}/{name}" + ("/status" if has_status and random.random() < 0.2 else "")
+        one = f"{path}/{name}" + ("/status" if "status" in subresources and random.random() < 0.2 else "")
+        if "scale" in subresources and random.random() < 0.2:
+            yield _scaled(random, f"{path}/{name}/scale")
         match random.choice(("get", "list", "put", "merge", "json", "apply", "delete")):
             case "get":
                 yield request("GET", one)
@@ -138,6 +151,13 @@ def _object(random, changes, name, *, has_status):
                 yield request("PATCH", one, "fieldManager=applier&force=true", applied, content=APPLY)
             case _:
                 yield request("DELETE", one)
+
+
+def _scaled(random, path):
+    body = copy.deepcopy(random.choice(BODIES["scale"]))
+    method, content = random.choice((("GET", ""), ("PUT", ""), ("PATCH", MERGE), ("PATCH", APPLY)))
+    options = "fieldManager=applier&force=true" if content == APPLY else ""
+    return request(method, path, options, None if method == "GET" else body, content=content)
 
 
 def _version(path):

@@ -149,9 +149,13 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
         applied = _with_managers(new, managed)
         return last_applied.kept_up(applied, config) if manager == last_applied.KUBECTL else applied
 
-    def _check(self, config: Json) -> None:
+    def check_type(self, config: Json) -> None:
+        """Raise an error unless a configuration is of the manager's kind and version."""
         if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
             raise Undecodable(f"invalid object type: {shown_kind(config)}")
+
+    def _check(self, config: Json) -> None:
+        self.check_type(config)
         if isinstance(_said_metadata(config).get("managedFields"), list):
             raise Undecodable("metadata.managedFields must be nil")
 

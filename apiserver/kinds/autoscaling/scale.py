@@ -8,7 +8,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number
-from mockube.apiserver.wire.table import AGE, Column, Printer
+from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
@@ -18,6 +18,12 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
         number(tree, "status", "replicas"),
         ages.age(tree, now),
     ]
+
+
+def _custom_cells(tree: Tree, now: datetime) -> list[Any]:
+    """Return the cells of a Scale of a custom object: of replicas that are 0, and so absent, there is no number."""
+    name, replicas, *others = _cells(tree, now)
+    return [name, replicas or None, *others]
 
 
 GROUP_KIND: Final = GroupKind("autoscaling", "Scale")
@@ -31,3 +37,14 @@ PRINTER: Final = Printer(
     ),
     cells=_cells,
 )
+
+CUSTOM_PRINTER: Final = Printer(
+    columns=(
+        NAME,
+        Column(name="Desired", type="integer"),
+        Column(name="Available", type="integer"),
+        Column(name="Age", type="date"),
+    ),
+    cells=_custom_cells,
+)
+"""That of a Scale of a custom object."""

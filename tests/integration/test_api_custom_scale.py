@@ -1,0 +1,92 @@
+"""Scales of custom objects, each response as a real kube-apiserver 1.36.3 returns it."""
+
+import pytest
+
+from tests.support.server import apiserver
+from tests.support.server.definitions import GROUP, WIDGETS, define, definition, version
+
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
+PATH = f"{WIDGETS}/a/scale"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+LIST = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+NO_KIND = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+
+
+@pytest.fixture
+async def client():
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    async with apiserver.running() as client:
+        await define(client, definition(version(subresources={"scale": paths})))
+        widget = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+        made = await client.post(WIDGETS, widget | {"spec": {"replicas": 0}})
+        assert made.status == 201, made.body
+        yield client
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        pytest.param(SCALE | {"spec": {"replicas": "1"}}, id="replicas are a text"),
+        pytest.param(SCALE | {"kind": "Pod", "apiVersion": "v1"}, id="another kind"),
+        pytest.param(SCALE | {"apiVersion": "extensions/v1beta1"}, id="another version"),
+    ],
+)
+async def test_scale_that_cannot_be_decoded_is_refused_without_its_problem(client, scale):
+    refused = await client.put(PATH, scale)
+    assert (refused.status, refused.body["message"]) == (400, NO_KIND)
+
+
+async def test_uid_is_precondition_of_update_but_not_of_patch(client):
+    wrong = SCALE | {"metadata": {"name": "a", "uid": "1"}, "spec": {"replicas": 2}}
+    refused = await client.put(PATH, wrong)
+    assert refused.status == 409
+    assert refused.body["details"]["kind"] == "widgets"
+    assert (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{GROUP}/widgets/default/a,"
+        in (refused.body["message"])
+    )
+    patched = await client.patch(PATH, wrong)
+    assert (patched.status, patched.body["spec"]) == (200, {"replicas": 2})
+
+
+async def test_apply_is_refused(client):
+    refused = await client.patch(f"{PATH}?fieldManager=m&force=true", SCALE, kind="apply-patch+yaml")
+    assert refused.status == 500
+    assert "request to convert CR to an invalid group/version: autoscaling/v1" in refused.body["message"]
+    refused = await client.patch(f"{PATH}?fieldManager=m", {"kind": "Scale"}, kind="apply-patch+yaml")
+    assert (refused.status, refused.body["message"]) == (400, "invalid object type: /, Kind=Scale")
+
+
+async def test_patch_to_another_kind_names_kind_that_is_not_registered(client):
+    refused = await client.patch(PATH, {"kind": "Pod", "apiVersion": "v1"})
+    assert refused.status == 422
+    assert 'no kind "Pod" is registered for version "v1"' in refused.body["message"]
+
+
+async def test_table_has_formats_and_no_number_for_absent_replicas(client):
+    table = (await client.get(PATH, Accept=TABLE)).body
+    columns = [(one["name"], one["type"], one["format"]) for one in table["columnDefinitions"]]
+    assert columns == [
+        ("Name", "string", "name"),
+        ("Desired", "integer", ""),
+        ("Available", "integer", ""),
+        ("Age", "date", ""),
+    ]
+    assert table["rows"][0]["cells"][:3] == ["a", None, 0]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        pytest.param(f"{WIDGETS}/a", 500, "content is not a list", id="custom object"),
+        pytest.param(
+            PATH,
+            406,
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*v1.Scale)",
+            id="its scale",
+        ),
+    ],
+)
+async def test_custom_object_is_not_shown_as_list(client, path, status, message):
+    refused = await client.get(path, Accept=LIST)
+    assert (refused.status, refused.body["message"]) == (status, message)
