@@ -116,6 +116,8 @@ async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree)
     conversion = backend.conversion(call.resource)
     if conversion is None or not conversion.at_storage:
         return tree
+    if conversion.remote is not None:
+        return await conversion.remote.from_stored(to_store)
     return await backend.worker.run(call.size, from_stored, backend, call.resource, to_store)
 
 

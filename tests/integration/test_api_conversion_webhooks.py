@@ -69,6 +69,26 @@ async def test_each_version_has_its_fields_and_defaults(client, hooks):
     assert hooks.requests == [(f"{GROUP}/v2", ["a"]), (f"{GROUP}/v1", ["a"])]
 
 
+@pytest.mark.parametrize("path", [V1, V2], ids=["v1", "v2"])
+async def test_dry_runs_return_object_in_requested_version_and_store_nothing(client, hooks, path):
+    version = "v1" if path == V1 else "v2"
+    await client.post(V2, hook("a", "v2", endpoint={"host": "h", "port": 1}))
+    before = (await client.get(f"{path}/a")).body
+    body, dry_run = hook("a", version, size=7), "dryRun=All&fieldManager=m"
+    answers = [
+        await client.post(f"{path}?{dry_run}", hook("b", version, size=7)),
+        await client.put(f"{path}/a?{dry_run}", before | {"spec": before["spec"] | {"size": 7}}),
+        await client.patch(f"{path}/a?{dry_run}", {"spec": {"size": 7}}),
+        await client.patch(f"{path}/a?{dry_run}&force=true", body, kind=APPLY),
+        await client.patch(f"{path}/c?{dry_run}", hook("c", version, size=7), kind=APPLY),
+    ]
+    assert [answer.status for answer in answers] == [201, 200, 200, 200, 201]
+    assert {answer.body["apiVersion"] for answer in answers} == {f"{GROUP}/{version}"}
+    assert {answer.body["spec"]["size"] for answer in answers} == {7}
+    assert (await client.get(f"{path}/a")).body == before
+    assert len((await client.get(path)).body["items"]) == 1
+
+
 async def test_converted_objects_are_cached_for_lists(client, hooks):
     for name in "abc":
         await client.post(V2, hook(name, "v2", endpoint={"host": name}))
