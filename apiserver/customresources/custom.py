@@ -187,7 +187,9 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     def last_rule_warnings(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[str]:
         """Return these warnings if the rules were evaluated when the update was checked, else none."""
         evaluated = (
-            found for new_tree, old_tree, found in self._last_findings if new_tree is tree and old_tree is old
+            findings
+            for new_tree, old_tree, findings in self._last_findings
+            if new_tree is tree and old_tree is old
         )
         return next(evaluated, ((), ()))[1]
 

@@ -1,7 +1,7 @@
 """The objects of one resource in memory, and its recent changes.
 
 Changes are applied in the order of revisions, and offered to all followers at once. A follower never waits: it has its
-own queue with its own bound.
+own bounded queue.
 """
 
 import logging
@@ -23,7 +23,7 @@ class ChangeKind(Enum):
 
 
 Encode: TypeAlias = Callable[[str, Stored], bytes]
-"""Makes a watch's frame of an event."""
+"""Encodes an event as a watch's frame."""
 
 
 class Change:
@@ -58,16 +58,16 @@ class Change:
 LOG = logging.getLogger(__name__)
 
 HISTORY_SECONDS = 75.0
-"""How long a change can be replayed to a watch that resumes, as upstream's target."""
+"""How long changes are kept for a watch that resumes; upstream's target."""
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
 LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
 """Bytes of a large object, and of all replaced large ones, beyond which the older half of the changes is dropped."""
 
 FRAMED = 256
-"""Changes whose frames are kept for other watches: those that follow closely have got them by then."""
+"""The number of changes whose frames are kept for other watches: those that are close behind have sent them by then."""
 SMALL = 32
-"""Objects that are sooner looked at than looked up."""
+"""For so few objects, iterating is faster than looking up."""
 INDEXED_LABELS = 16
 """Of one resource; the one indexed first is dropped for the next."""
 
@@ -78,7 +78,7 @@ class CacheWatcher(Protocol):
     prefix: bytes
 
     def offer(self, change: Change) -> None:
-        """Take note of a change; must not wait."""
+        """Receive a change; must not wait."""
 
     def miss(self) -> None:
         """A change was offered, and `offer` raised an error."""
@@ -115,9 +115,9 @@ class ResourceCache:
         return self.objects.get(key)
 
     def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
-        """The objects at or below a prefix in order of keys, the first so many if there is a limit.
+        """Return the objects at or below a prefix in order of keys, limited to the first `limit`.
 
-        With a label only those that may have it are looked at.
+        With a label only the objects that may have it are compared.
         """
         objects = self.objects
         low, high = self._bounds(prefix)
@@ -170,7 +170,7 @@ class ResourceCache:
         return self._history[-1].revision if self._history else self._oldest
 
     def replace(self, stored: Stored) -> None:
-        """Show an object in another form: at the same revision, and with the same labels."""
+        """Replace the text of an object, at the same revision and with the same labels."""
         self.objects[stored.key] = stored
 
     def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
@@ -193,7 +193,7 @@ class ResourceCache:
         return [follower for followers in self._followers.values() for follower in followers]
 
     def reset(self, objects: Sequence[Stored], revision: int) -> None:
-        """Begin with what a list showed at a revision, in order of keys."""
+        """Begin with the objects of a list at a revision, in order of keys."""
         self.objects.clear()
         self.objects.update((stored.key, stored) for stored in objects)
         self._keys = SortedList(self.objects)
@@ -210,34 +210,37 @@ class ResourceCache:
         if by_value is None:
             by_value = self._labels[name] = {}
             for stored in self.objects.values():
-                if (has := stored.labels.get(name)) is not None:
-                    by_value.setdefault(has, set()).add(stored.key)
+                if (present_value := stored.labels.get(name)) is not None:
+                    by_value.setdefault(present_value, set()).add(stored.key)
             if len(self._labels) > INDEXED_LABELS:
                 del self._labels[next(iter(self._labels))]
-        found = sorted(key for key in by_value.get(value, ()) if key.startswith(prefix))
-        return [self.objects[key] for key in found]
+        keys = sorted(key for key in by_value.get(value, ()) if key.startswith(prefix))
+        return [self.objects[key] for key in keys]
 
     def _index(self, change: Change) -> None:
         """Update the label indexes. An index is created by the first selection of its label."""
         for name, by_value in self._labels.items():
-            if change.before is not None and (had := change.before.labels.get(name)) is not None:
-                by_value[had].discard(change.after.key)
-            if change.kind is not ChangeKind.DELETED and (has := change.after.labels.get(name)) is not None:
-                by_value.setdefault(has, set()).add(change.after.key)
+            if change.before is not None and (old_value := change.before.labels.get(name)) is not None:
+                by_value[old_value].discard(change.after.key)
+            if (
+                change.kind is not ChangeKind.DELETED
+                and (new_value := change.after.labels.get(name)) is not None
+            ):
+                by_value.setdefault(new_value, set()).add(change.after.key)
 
     def _followers_of(self, key: bytes) -> list[CacheWatcher]:
         """Watchers of the whole resource, of the key's namespace and of the key itself."""
         if not self._followers:
             return []
-        found = list(self._followers.get(self.prefix, ()))
+        watchers = list(self._followers.get(self.prefix, ()))
         slash = key.rfind(b"/") + 1
         if slash > len(self.prefix):
-            found += self._followers.get(key[:slash], ())
-        found += self._followers.get(key, ())
-        return found
+            watchers += self._followers.get(key[:slash], ())
+        watchers += self._followers.get(key, ())
+        return watchers
 
     def _trim(self, now: float) -> None:
-        """Forget half of the history once that half is old enough, or there is too much of it."""
+        """Drop half of the history once that half is old enough, or there is too much of it."""
         count = len(self._history)
         is_large = self._history_bytes > HISTORY_BYTES and count > 1
         if count < 2 * HISTORY_LEAST and not is_large:

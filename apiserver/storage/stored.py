@@ -44,16 +44,16 @@ _read_metadata = msgspec.json.Decoder(_Object).decode
 
 
 class Stored(msgspec.Struct, eq=False, gc=False):
-    """One object at one revision. `key` and `value` are the store's; everything else follows from them.
+    """One object at one revision. `key` and `value` are the store's; everything else is derived from them.
 
-    There are as many as there are objects, and none is part of a cycle: the garbage collector does not look at them.
+    There are as many as there are objects, and none is part of a cycle: the garbage collector skips them.
     """
 
     key: bytes
     value: bytes
     revision: int
     is_outdated: bool = False
-    """Whether it is stored in another version than the storage version: a write that changes nothing stores it anew."""
+    """Whether it is stored in another version than the storage version: a write without a change stores it again."""
     _item: bytes | None = None
     _labels: Mapping[str, str] | None = None
     _selectable: tuple[object, Mapping[str, str]] | None = None
@@ -83,7 +83,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         return self._item
 
     def named_item(self) -> tuple[bytes, memoryview]:
-        """The same with kind and apiVersion, in two parts, of which the large one is that of `item`."""
+        """The same with kind and apiVersion, in two parts, of which the large one is shared with `item`."""
         return b"," + self.value[: self.value.index(b'"metadata":')], memoryview(self.item)[2:]
 
     @property
@@ -103,18 +103,18 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         return self._selectable[1]
 
     def tree(self) -> Tree:
-        """The object, parsed anew: it is the caller's to change."""
+        """Return a new tree of the object, which the caller may change."""
         tree: Tree = orjson.loads(self.text)
         return tree
 
     def shared_tree(self) -> ReadOnlyTree:
-        """The object, parsed once and kept: for the few objects that many writes read, such as an account."""
+        """Return a shared tree of the object: for the few objects that many writes read, such as an account."""
         if self._shared is None:
             self._shared = self.tree()
         return self._shared
 
     def at(self, revision: int) -> "Stored":
-        """The same object with another revision: what a deletion shows last."""
+        """Return the same object with another revision, as a deletion's event has it."""
         return Stored(self.key, self.value, revision)
 
 
@@ -163,7 +163,7 @@ _METADATA = (
     "finalizers",
     "managedFields",
 )
-"""In Kubernetes' order, which the place of the resourceVersion counts on."""
+"""Kubernetes' order, on which the place of the resourceVersion depends."""
 _IDENTITY = _METADATA[: _METADATA.index("uid") + 1]
 _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
@@ -172,9 +172,9 @@ def canonical(tree: Tree) -> bytes:
     """The text to store for an object; its resourceVersion is left out."""
     metadata = tree["metadata"]
     ordered = {field: metadata[field] for field in _METADATA if field in metadata}
-    whole = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
-    encoded = orjson.dumps(whole | {field: value for field, value in tree.items() if field != "metadata"})
-    # orjson keeps the room that it wrote in, several times what it needed: what is kept for long is copied out of it.
+    head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
+    encoded = orjson.dumps(head | {field: value for field, value in tree.items() if field != "metadata"})
+    # orjson's buffer is several times as large as its content: a value that is kept for long is copied out of it.
     return bytes(memoryview(encoded))
 
 

@@ -1,7 +1,7 @@
 """The multi-version state machine: transactions over keys, and the log of what each revision changed.
 
-Synchronous and pure: no event loop, no clock, no disk. A transaction is checked whole, then applied whole, so it
-cannot fail half-way. Every version stays readable until compaction passes it; therefore a snapshot is a number.
+Synchronous and pure: no event loop, no clock, no disk. A transaction is checked completely before it is applied, so it
+cannot fail half-way. Every version is readable until compaction drops it; therefore a snapshot is just a revision.
 """
 
 from collections import deque
@@ -40,16 +40,16 @@ from mockube.etcd.kv import (
 )
 
 FIRST_REVISION: Revision = 1
-"""What an empty store is at, as in etcd: the first change makes revision 2."""
+"""The revision of an empty store, as in etcd: the first change makes revision 2."""
 
 STEP = 512
-"""Keys that one step of a rewriting looks at: a few milliseconds' work."""
+"""The number of keys that one step of a rewrite processes: a few milliseconds' work."""
 
 UNPACKED = 4096
 """Revisions that wait for compression at most; those before them keep their values as they are."""
 
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
-"""What became of a key: its new value and lease, or None for its end."""
+"""The change of a key: its new value and lease, or None for its deletion."""
 
 _VALUE = Target.VALUE
 _LOOK: dict[Target, Callable[[KeyValue], int | bytes]] = {
@@ -84,7 +84,7 @@ class Mvcc:
     def __init__(self) -> None:
         self.revision: Revision = FIRST_REVISION
         self.compact_revision: Revision = 0
-        """Reads before it are refused. What compaction frees is swept up later, bit by bit."""
+        """Earlier revisions cannot be read. Their memory is freed later, in steps."""
         self.leases = Leases()
         self._versions = Versions()
         self._log: list[Sequence[Event]] = []
@@ -93,10 +93,10 @@ class Mvcc:
         """The revisions that replaced large values."""
         self._swept: Revision = FIRST_REVISION
         self._is_rewriting = False
-        """The keys are partly at the next revision already, so the present is read as the past is."""
+        """Some keys are already at the next revision, so the present is read like a past revision."""
 
     def load(self, revision: Revision, kvs: Sequence[KeyValue], events: Sequence[Event]) -> None:
-        """Begin with all that existed at a revision, in byte order of keys, and with what that revision changed."""
+        """Begin with everything that existed at a revision, in byte order of keys, and the events of that revision."""
         self.revision = self.compact_revision = revision
         self._versions = Versions(kvs)
         self._log = [tuple(events)]
@@ -113,7 +113,7 @@ class Mvcc:
         self._log_events(events)
 
     def restore_leases(self, ttls: Mapping[LeaseId, int], now: float) -> None:
-        """Grant leases that keys may already name."""
+        """Grant leases that keys may already have."""
         for lease, ttl in ttls.items():
             self.leases.grant(lease, ttl, now)
         for kv in self._versions.existing():
@@ -145,11 +145,13 @@ class Mvcc:
         return _shape(request, head, kvs, count)
 
     def get(self, key: bytes) -> KeyValue | None:
-        """The key as it is now."""
+        """Return the present version of a key."""
         return self._versions.get(key)
 
     def walk(self, revision: Revision) -> Iterator[KeyValue]:
-        """Everything that existed at a revision, in byte order, while the store goes on; sweeping must not pass it."""
+        """Yield everything that existed at a revision, in byte order, while the store runs; it must not be swept
+        meanwhile.
+        """
         return self._versions.walk(revision)
 
     def events(self, first: Revision, last: Revision) -> Sequence[Sequence[Event]]:
@@ -159,7 +161,7 @@ class Mvcc:
 
     @property
     def first_watchable(self) -> Revision:
-        """The oldest revision a watch may start at."""
+        """The oldest revision at which a watch may start."""
         nothing_lost = self._swept == FIRST_REVISION and self.compact_revision <= FIRST_REVISION
         return HEAD if nothing_lost else max(self.compact_revision, self._swept + 1)
 
@@ -179,7 +181,7 @@ class Mvcc:
     # --- writing
 
     def txn(self, request: Txn) -> TxnResult:
-        """Carry out a transaction that `admit.check_txn` let pass; `revision` rises by one if it changed anything."""
+        """Apply a transaction that passed `admit.check_txn`; `revision` rises by one if it changed anything."""
         succeeded = all(map(self._holds, request.compare))
         operations = request.then if succeeded else request.otherwise
         for operation in operations:
@@ -190,7 +192,7 @@ class Mvcc:
         return TxnResult(revision=self.revision, succeeded=succeeded, results=results)
 
     def revoke(self, lease: LeaseId) -> None:
-        """End a lease; what it held is deleted in one revision."""
+        """Revoke a lease; its keys are deleted in one revision."""
         events: list[Event] = []
         for key in sorted(self.leases.keys(lease)):
             self._delete_key(key, events)
@@ -198,14 +200,14 @@ class Mvcc:
         self._log_events(events)
 
     def undo(self) -> None:
-        """Take the newest revision back, as if it had not been. A lease that it ended must be granted again first."""
+        """Undo the newest revision. A lease that it revoked must be granted again before."""
         self._revert(self._log.pop())
         self.revision -= 1
 
     def rewrite(
-        self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]
+        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
     ) -> Generator[Sequence[Event], None, None]:
-        """Replace the keys with a prefix by those of `puts`; keys that are `spared` stay.
+        """Replace the keys with a prefix by those of `puts`; keys that `is_excluded` accepts stay.
 
         Each step yields its events; the last step makes one revision of them all. Until then reads see nothing of it,
         and nothing else may change a key. If the generator is closed early, nothing has changed.
@@ -213,7 +215,7 @@ class Mvcc:
         events: list[Event] = []
         self._is_rewriting = True
         try:
-            for operations in self._steps(prefix, puts, spared):
+            for operations in self._steps(prefix, puts, is_excluded):
                 done = len(events)
                 for operation in operations:
                     self._check(operation)
@@ -227,18 +229,18 @@ class Mvcc:
         self._log_events(events)
 
     def _steps(
-        self, prefix: bytes, puts: Sequence[Put], spared: Callable[[bytes], bool]
+        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
     ) -> Iterator[Sequence[Put | Delete]]:
         staying = {put.key for put in puts}
         present = self._versions.keys(prefix, prefix_end(prefix))
         for start in range(0, len(present), STEP):
             some = present[start : start + STEP]
-            yield [Delete(key=key) for key in some if key not in staying and not spared(key)]
+            yield [Delete(key=key) for key in some if key not in staying and not is_excluded(key)]
         for start in range(0, len(puts), STEP):
             yield [put for put in puts[start : start + STEP] if not self._is_so(put)]
 
     def _revert(self, events: Sequence[Event]) -> None:
-        """Take the newest changes back."""
+        """Undo the newest changes."""
         for event in reversed(events):
             key, before = event.kv.key, event.previous
             if event.kind is EventKind.PUT:
@@ -258,7 +260,7 @@ class Mvcc:
         return _STANDS[compare.relation](have, compare.operand)
 
     def _check(self, operation: Operation) -> None:
-        """Refuse what the store's state forbids, before anything is changed."""
+        """Refuse what is invalid in the present state, before anything is changed."""
         if type(operation) is Put and operation.lease != NO_LEASE and operation.lease not in self.leases:
             raise LeaseNotFound(f"lease {operation.lease} not found")
         if type(operation) is Range:
@@ -274,7 +276,7 @@ class Mvcc:
             case Put():
                 return self._put(operation, events)
             case Range():
-                # It sees the changes before it in its transaction, which stand at the revision being made.
+                # It includes the earlier changes of its transaction, which have the revision that is being made.
                 return self.range(operation, self.revision + bool(events))
             case Delete():
                 return self._delete(operation, events)
@@ -341,10 +343,10 @@ class Mvcc:
             self._unpacked.append(tombstone.mod_revision)
         return previous
 
-    # --- forgetting
+    # --- compaction
 
     def check_compact(self, revision: Revision, head: Revision) -> None:
-        """Refuse a compaction that could not be, if `head` were the newest revision."""
+        """Refuse a compaction that would be invalid if `head` were the newest revision."""
         if revision > head:
             raise FutureRevision(revision, head)
         if revision <= self.compact_revision:
@@ -356,11 +358,11 @@ class Mvcc:
         self.compact_revision = revision
 
     def sweep(self, budget: int) -> bool:
-        """Free the next `budget` revisions' worth of unreadable versions; False when nothing is left to free."""
+        """Free the unreadable versions of the next `budget` revisions; return False when nothing is left to free."""
         last = min(self.compact_revision, self._swept + budget)
         for event in chain.from_iterable(self._log[: last - self._swept]):
             self._versions.trim(event.kv.key, last)
-        # The log keeps the compact revision itself, for a watch may still start there.
+        # The log keeps the compact revision itself, because a watch may start there.
         swept = min(last, self.compact_revision - 1)
         if swept > self._swept:
             del self._log[: swept - self._swept]
@@ -369,7 +371,7 @@ class Mvcc:
 
 
 def _shape(request: Range, head: Revision, kvs: Sequence[KeyValue], count: int) -> RangeResult:
-    """Cut what was found to what was requested."""
+    """Apply the limit and the options of a request to its result."""
     if request.count_only:
         return RangeResult(revision=head, kvs=(), count=count)
     more = bool(request.limit) and count > request.limit

@@ -1,11 +1,12 @@
 """Every version of every key, present and past.
 
-How a key is held that was put at 2, put at 5, deleted at 7 and put at 9:
+The versions of a key that was put at 2, put at 5, deleted at 7 and put at 9:
 
-    current[key]   the version of 9, for the key exists now
+    current[key]   the version of 9, because the key exists now
     past[key]      the versions of 2 and 5 and the tombstone of 7, oldest first
 
-Trimmed at 6, past = [5, 7]: at 6 the key reads as of 5. Trimmed at 7, past is gone: at 7 the key was absent.
+Trimmed at 6, past = [5, 7]: a read at 6 returns the version of 5. Trimmed at 7, past is empty: the key was absent at
+7.
 """
 
 import heapq
@@ -18,30 +19,30 @@ from mockube.etcd.embedded.packing import PackedKeyValue, pack, unpack
 from mockube.etcd.kv import FROM_KEY, KeyValue, LeaseId, Revision
 
 FIRST_KEY = b"\x00"
-"""No key comes before it."""
+"""The smallest key."""
 
 
 class Versions:
-    """The keys of one store with their histories. Knows nothing of transactions: revisions are given to it."""
+    """The keys of one store with their histories. It has no transactions: callers pass the revisions."""
 
     __slots__ = ("_current", "_keys", "_past", "size")
 
     def __init__(self, kvs: Iterable[KeyValue] = ()) -> None:
-        """Begin with what exists, in byte order of keys, and no history."""
+        """Begin with existing keys, in byte order, and no history."""
         self._current = {kv.key: kv for kv in kvs}
         self._past: dict[bytes, list[KeyValue]] = {}
         self._keys = Keys(self._current)
         self.size = sum(map(_weight, self._current.values()))
-        """Bytes of the keys and values of every version held."""
+        """The size of the keys and values of every version in bytes."""
 
     # --- reading
 
     def get(self, key: bytes) -> KeyValue | None:
-        """The key as it is now."""
+        """Return the present version of a key."""
         return self._current.get(key)
 
     def at(self, key: bytes, revision: Revision) -> KeyValue | None:
-        """The key as it was at a revision that is not trimmed."""
+        """Return the version of a key at a revision that is not trimmed."""
         kv = self._current.get(key)
         if kv is not None and kv.mod_revision <= revision:
             return kv
@@ -53,31 +54,31 @@ class Versions:
         return unpack(kv) if kv is not None and kv.version else None
 
     def existing(self) -> Iterable[KeyValue]:
-        """The keys as they are now, in no order."""
+        """Yield the present versions of all keys, in no order."""
         return self._current.values()
 
     def walk(self, revision: Revision) -> Iterator[KeyValue]:
-        """All keys as they were at a revision, found one by one; what changes in the meantime does not matter."""
+        """Yield the versions of all keys at a revision; changes during the iteration have no effect on it."""
         for key in self._keys.with_history(FIRST_KEY, FROM_KEY):
             kv = self.at(key, revision)
             if kv is not None:
                 yield kv
 
     def count(self, key: bytes, range_end: bytes) -> int:
-        """How many keys of [key, range_end) exist now."""
+        """Return the number of existing keys in [key, range_end)."""
         return self._keys.count(key, range_end)
 
     def keys(self, key: bytes, range_end: bytes) -> Sequence[bytes]:
-        """The keys of [key, range_end) that exist now."""
+        """Return the existing keys in [key, range_end)."""
         return self._keys.live(key, range_end)
 
     def range(self, key: bytes, range_end: bytes, limit: int) -> Sequence[KeyValue]:
-        """The first `limit` keys of [key, range_end) as they are now, all of them for 0."""
+        """Return the present versions of the first `limit` keys of [key, range_end), of all of them for 0."""
         current = self._current
         return [current[k] for k in self._keys.live(key, range_end, limit)]
 
     def range_at(self, key: bytes, range_end: bytes, revision: Revision) -> Sequence[KeyValue]:
-        """All keys of [key, range_end) as they were at a revision that is not trimmed."""
+        """Return the versions of all keys of [key, range_end) at a revision that is not trimmed."""
         at = self.at
         return [kv for k in self._keys.with_history(key, range_end) if (kv := at(k, revision)) is not None]
 
@@ -86,7 +87,7 @@ class Versions:
     def put(
         self, key: bytes, value: bytes, lease: LeaseId, revision: Revision
     ) -> tuple[KeyValue, KeyValue | None]:
-        """Give a key a new version; answers with it and with the one before."""
+        """Add a version of a key; return it and the previous one."""
         previous = self._current.get(key)
         if previous is None:
             created, version = revision, 1
@@ -102,7 +103,7 @@ class Versions:
         return kv, previous
 
     def unput(self, key: bytes) -> None:
-        """Take a key's newest version back."""
+        """Undo the newest version of a key."""
         kv = self._current.pop(key)
         self.size -= _weight(kv)
         if kv.version == 1:
@@ -111,7 +112,7 @@ class Versions:
             self._current[key] = self._restore_last(key)
 
     def delete(self, key: bytes, revision: Revision) -> tuple[KeyValue, KeyValue]:
-        """End a key that exists; answers with its tombstone and its last version."""
+        """Delete an existing key; return its tombstone and its last version."""
         previous = self._current.pop(key)
         tombstone = KeyValue(key=key, value=b"", create_revision=0, mod_revision=revision, version=0)
         self._retire(previous)
@@ -121,7 +122,7 @@ class Versions:
         return tombstone, previous
 
     def undelete(self, key: bytes) -> None:
-        """Take a key's end back."""
+        """Undo the deletion of a key."""
         self.size -= _weight(self._past[key].pop())
         self._current[key] = self._restore_last(key)
         self._keys.undo_remove(key)
@@ -198,13 +199,13 @@ class Keys:
         self._ghosts.add(key)
 
     def undo_add(self, key: bytes, *, is_ghost: bool) -> None:
-        """Take a birth back; the key is a ghost again if it has history."""
+        """Undo the creation of a key, which is a ghost again if it has history."""
         self._live.remove(key)
         if is_ghost:
             self._ghosts.add(key)
 
     def undo_remove(self, key: bytes) -> None:
-        """Take a death back."""
+        """Undo the deletion of a key."""
         self._ghosts.remove(key)
         self._live.add(key)
 
@@ -213,19 +214,19 @@ class Keys:
         self._ghosts.remove(key)
 
     def count(self, key: bytes, range_end: bytes) -> int:
-        """How many keys of [key, range_end) exist now, without looking at them."""
+        """Return the number of existing keys in [key, range_end), without iterating over them."""
         low, high = _bounds(self._live, key, range_end)
         return max(high - low, 0)
 
     def live(self, key: bytes, range_end: bytes, limit: int = 0) -> Sequence[bytes]:
-        """The keys of [key, range_end) that exist now, the first `limit` of them."""
+        """Return the existing keys in [key, range_end), the first `limit` of them."""
         low, high = _bounds(self._live, key, range_end)
         if limit and high - low > limit:
             high = low + limit
         return self._live[low:high]
 
     def with_history(self, key: bytes, range_end: bytes) -> Iterable[bytes]:
-        """The keys of [key, range_end) that exist now or have history."""
+        """Return the keys of [key, range_end) that exist or have history."""
         low, high = _bounds(self._ghosts, key, range_end)
         if low >= high:
             return self.live(key, range_end)
@@ -238,12 +239,12 @@ def _bounds(keys: "SortedList[bytes]", key: bytes, range_end: bytes) -> tuple[in
 
 
 def is_empty(key: bytes, range_end: bytes | None) -> bool:
-    """Whether no key at all could be in the interval."""
+    """Return whether the interval is empty by its bounds."""
     return range_end is not None and range_end != FROM_KEY and range_end <= key
 
 
 def holds(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
-    """Whether the candidate is the key, or in [key, range_end)."""
+    """Return whether the candidate is the key, or in [key, range_end)."""
     if range_end is None:
         return candidate == key
     return key <= candidate and (range_end == FROM_KEY or candidate < range_end)

@@ -1,4 +1,4 @@
 """The RBAC authorizer: Roles, ClusterRoles and their bindings.
 
-A module belongs here if it decides by them, or decides who may write them.
+A module belongs here if it authorizes by them, or restricts who may write them.
 """

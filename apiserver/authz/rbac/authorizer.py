@@ -32,9 +32,9 @@ class Grants:
 
     def __init__(self, policy: Policy, user: User, namespace: str) -> None:
         self._subjects = subjects_of(user)
-        found = list(policy.granted_roles(user, namespace))
-        self._granted: Sequence[GrantedRole] = [one for one in found if one.rules is not None]
-        problem = aggregate([one.error for one in found if one.error])
+        all_roles = list(policy.granted_roles(user, namespace))
+        self._granted: Sequence[GrantedRole] = [role for role in all_roles if role.rules is not None]
+        problem = aggregate([role.error for role in all_roles if role.error])
         self._refusal = (Decision.NO_OPINION, f"RBAC: {problem}") if problem else NO_OPINION
         self._answers: dict[_Question, _Answers] = {}
 
@@ -58,18 +58,18 @@ class Grants:
 
     def _answer(self, key: _Question) -> _Answers:
         """Return the roles that allow it, in order, up to the first that is not limited to some names."""
-        found = []
+        answers = []
         for binding, rules, _ in self._granted:
             assert rules is not None
             names = rules.names(*key) if len(key) == 4 else ANY_NAME if rules.allows_path(*key) else None
             if names is not None:
-                found.append((names, (Decision.ALLOW, binding.reason(self._subjects))))
+                answers.append((names, (Decision.ALLOW, binding.reason(self._subjects))))
                 if not names:
                     break
         if len(self._answers) >= MAX_DECISIONS:
             self._answers.clear()
-        self._answers[key] = found
-        return found
+        self._answers[key] = answers
+        return answers
 
 
 class RBAC:
@@ -104,18 +104,18 @@ class RBAC:
 
     def rules(self, user: User, namespace: str) -> Rules:
         granted = list(self.policy.granted_roles(user, namespace))
-        trees = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
+        trees = [tree for role in granted if role.rules is not None for tree in role.rules.trees]
         field_names = ("verbs", "apiGroups", "resources", "resourceNames")
         return Rules(
             resources=[_part(tree, *field_names) for tree in trees if tree.get("resources")],
             paths=[_part(tree, "verbs", "nonResourceURLs") for tree in trees if tree.get("nonResourceURLs")],
-            error=aggregate([one.error for one in granted if one.error]),
+            error=aggregate([role.error for role in granted if role.error]),
         )
 
     # --- following the watch cache
 
     def follow(self, caches: Callable[[str], ResourceCache]) -> None:
-        """Keep to what the caches of the four resources show, from now on. The watch cache must be listed."""
+        """Follow the caches of the four resources from now on. The watch cache must be listed."""
         for resource in RESOURCES:
             cache = caches(resource)
             cache.follow(_Watcher(self, resource, cache.prefix))
@@ -154,4 +154,4 @@ class _Watcher:
         self._authorizer.change(self._resource, change)
 
     def miss(self) -> None:
-        """A role or binding that cannot be read grants nothing more than it did."""
+        """A role or binding that cannot be read grants no more than before."""

@@ -1,4 +1,4 @@
-"""Nobody grants more than they have: what a user lacks of the rules that it wants to grant."""
+"""Prevention of privilege escalation: the rights in new rules that their writer does not have."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -10,7 +10,7 @@ from mockube.apiserver.authz.rbac.rules import ANY_NAME, RuleSet
 from mockube.apiserver.user import User
 
 PolicyRule = Mapping[str, Any]
-"""A rule as a role shows it."""
+"""A rule of a role."""
 
 FULL_AUTHORITY: Final[Sequence[PolicyRule]] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
@@ -28,7 +28,7 @@ class TooManyRights(Exception):
 def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[PolicyRule]) -> str:
     """Return the error of a user that grants rules without having them itself; "" if it has them."""
     granted = list(policy.granted_roles(user, namespace))
-    own = [tree for one in granted if one.rules is not None for tree in one.rules.trees]
+    own = [tree for role in granted if role.rules is not None for tree in role.rules.trees]
     try:
         missing = missing_rules(own, rules)
     except TooManyRights as error:
@@ -41,20 +41,20 @@ def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[Polic
         f"user {quote(user.name)} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n"
         + "\n".join(lines)
     )
-    problem = aggregate([one.error for one in granted if one.error])
+    problem = aggregate([role.error for role in granted if role.error])
     return f"{text}; resolution errors: [{problem}]" if problem else text
 
 
 def missing_rules(own: Sequence[PolicyRule], rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
     """Return the single rights of `rules` that no rule of `own` covers, each as a rule, comparing at most `MAX_COMPARED`."""
     rights = RuleSet(own)
-    found = []
-    for count, single in enumerate(one for rule in rules for one in _single(rule)):
+    missing = []
+    for count, single in enumerate(part for rule in rules for part in _single(rule)):
         if count >= MAX_COMPARED:
             raise TooManyRights(f"the role has more than {MAX_COMPARED} single rights")
         if not _covers(rights, single):
-            found.append(single)
-    return found
+            missing.append(single)
+    return missing
 
 
 def _single(rule: PolicyRule) -> Iterator[PolicyRule]:
@@ -86,20 +86,20 @@ def _covers(rights: RuleSet, single: PolicyRule) -> bool:
 
 
 def compact_rules(rules: Iterable[PolicyRule]) -> Sequence[PolicyRule]:
-    """Join single rights to the same object that differ in the verb alone."""
+    """Join single rights to the same object that differ only in the verb."""
     joined: dict[tuple[str, ...], list[str]] = {}
-    found: list[PolicyRule] = []
+    joined_rules: list[PolicyRule] = []
     for rule in rules:
         if "nonResourceURLs" in rule:
-            found.append(rule)
+            joined_rules.append(rule)
             continue
         key = (rule["apiGroups"][0], rule["resources"][0], *rule.get("resourceNames", ()))
         verbs = joined.get(key)
         if verbs is None:
             joined[key] = verbs = []
-            found.append({**rule, "verbs": verbs})
+            joined_rules.append({**rule, "verbs": verbs})
         verbs += rule["verbs"]
-    return found
+    return joined_rules
 
 
 _GO_NAMES: Final = {

@@ -1,4 +1,4 @@
-"""All roles and bindings, kept as the watch cache shows them, and found by the subjects that they are about."""
+"""All roles and bindings of the watch cache, indexed by their subjects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -63,7 +63,7 @@ class Binding:
 
     def reason(self, subjects: Sequence[Subject]) -> str:
         """Return why a user with these subjects is allowed something by this binding."""
-        first = self._trees[min(self._subjects[one] for one in subjects if one in self._subjects)]
+        first = self._trees[min(self._subjects[subject] for subject in subjects if subject in self._subjects)]
         kind, name = self.role
         if self.namespace:
             binding = f"RoleBinding {quote(f'{self.name}/{self.namespace}')}"
@@ -91,7 +91,7 @@ class GrantedRole(NamedTuple):
 
 
 class Policy:
-    """Roles and bindings by name; a change of one of them is taken in at once, in the time of its own length."""
+    """Roles and bindings by name. The cost of a change depends only on its own length."""
 
     def __init__(self) -> None:
         self._roles: dict[tuple[str, str, str], RuleSet] = {}
@@ -140,10 +140,10 @@ class Policy:
     def rules_of(self, kind: str, name: str, namespace: str) -> RuleSet:
         """Return the rules of the role that a binding in a namespace refers to, or raise NoRole."""
         resource = ROLE_RESOURCES[kind]
-        found = self._roles.get((resource, namespace if resource == ROLES else "", name))
-        if found is None:
+        rules = self._roles.get((resource, namespace if resource == ROLES else "", name))
+        if rules is None:
             raise NoRole(resource, name)
-        return found
+        return rules
 
     def granted_roles(self, user: User, namespace: str) -> Iterator[GrantedRole]:
         """Yield what a user has in the whole cluster, then what it has in the namespace, by the names of bindings."""

@@ -1,4 +1,4 @@
-"""The rules of one role, found by what they are about. What a lookup costs does not grow with the length of the role."""
+"""The rules of one role, indexed by their resources. The cost of a lookup does not grow with the number of rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -46,15 +46,15 @@ class RuleSet:
 
     def names(self, verb: str, group: str, resource: str, subresource: str) -> frozenset[str] | None:
         """Return the names of the objects that the verb is allowed for: `ANY_NAME` if all, None if none are."""
-        found: set[str] = set()
+        names: set[str] = set()
         by_resource, _ = self._ensure_index()
         for pattern in _patterns(resource, subresource):
             for rule in by_resource.get(pattern, ()):
                 if rule.has_verb(verb) and rule.has_group(group):
                     if not rule.names:
                         return ANY_NAME
-                    found |= rule.names
-        return frozenset(found) if found else None
+                    names |= rule.names
+        return frozenset(names) if names else None
 
     def allows_path(self, verb: str, path: str) -> bool:
         _, of_urls = self._ensure_index()
@@ -74,7 +74,7 @@ def _index(trees: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Sequence[_R
 
 
 def _patterns(resource: str, subresource: str) -> Iterator[str]:
-    """Yield what a rule that is about a resource may call it."""
+    """Yield the names by which a rule may refer to a resource."""
     yield f"{resource}/{subresource}" if subresource else resource
     yield ALL
     if subresource:
