@@ -71,8 +71,8 @@ def cipher_suites(text: str) -> tuple[str, ...]:
 
 def openssl_ciphers(names: Iterable[str]) -> Sequence[str]:
     """Return OpenSSL's names of the suites that are for TLS 1.2."""
-    known = {**SECURE, **INSECURE}
-    return [known[name] for name in names if known[name]]
+    suites = {**SECURE, **INSECURE}
+    return [suites[name] for name in names if suites[name]]
 
 
 def insecure_suites(names: Iterable[str]) -> Sequence[str]:

@@ -274,6 +274,22 @@ def test_all_names(code, expected):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
+        pytest.param("found = f()\nself._known = {}\nleft = 3", [1, 2, 3], id="variables and attributes"),
+        pytest.param(
+            "def f(one, *, has): ...\nclass Pod:\n    whole: str", [1, 1, 3], id="parameters and fields"
+        ),
+        pytest.param("[one for one in pods]\nwith f() as found: ...", [1, 2], id="loops and blocks"),
+        pytest.param("def add(left, right): ...", [], id="the operands of an operation"),
+        pytest.param("def has(key): ...\nx = pod.found\nknown_names = 1", [], id="methods and longer names"),
+    ],
+)
+def test_names_of_variables(code, expected):
+    assert sorted(lines(public_names.check_variables, "etcd/planted.py", code)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
         pytest.param("def changed(): ...\nasync def _lost(): ...", [1, 2], id="functions"),
         pytest.param("class Pod:\n    def _written(self): ...", [2], id="a method"),
         pytest.param("def f():\n    def served(): ...", [2], id="an inner function"),

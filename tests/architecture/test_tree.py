@@ -44,6 +44,7 @@ RULES = (
         check=public_names.check_all,
         folders=(*PACKAGES, "tools"),
     ),
+    Rule(name="variables say what they hold", check=public_names.check_variables, folders=PACKAGES),
     Rule(name="functions say what they do", check=public_names.check_functions, folders=(*PACKAGES, *TOOLS)),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),

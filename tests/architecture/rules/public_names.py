@@ -1,7 +1,8 @@
 """Rule: a name contains a verb or a noun of the field.
 
 Participles, pronouns and metaphors are ambiguous: `told` may be a patch, a status or a warning.
-The whole list applies to public functions and classes; `VAGUE` and `PICTURES` apply to all other names.
+The whole list applies to public functions and classes; `VAGUE` and `PICTURES` apply to all other names, and `HOLDERS`
+to variables, parameters and attributes.
 """
 
 import ast
@@ -50,6 +51,11 @@ _OF_NOTHING = "goals once one patience place planning reach standing turn verdic
 _OF_OTHERS = "moment shelf travel victim"
 RIDDLES = VAGUE | PICTURES | frozenset(f"{_OF_STATE} {_OF_NOTHING} {_OF_OTHERS}".split())
 
+HOLDERS = frozenset(
+    ["found", "had", "has", "known", "knows", "left", "listed", "one", "ones", "spared", "whole"]
+)
+"""Names that say how a value was come by, or that there is one, and not what it is."""
+
 ALLOWED = {"apimachinery/status.py": "Gone"}
 """An error has the name of its reason."""
 
@@ -91,6 +97,15 @@ def check_functions(module: Module) -> Iterator[Finding]:
             yield Finding(node.lineno, f"'{node.name}' does not say what the function does or returns")
 
 
+def check_variables(module: Module) -> Iterator[Finding]:
+    """Refuse `found` and the like for a variable, a parameter or an attribute; `left` may be beside a `right`."""
+    names = [(node, name.strip("_")) for node in ast.walk(module.tree) for name in _variables(node)]
+    has_operands = any(name == "right" for _, name in names)
+    for node, name in names:
+        if name in HOLDERS and not (name == "left" and has_operands):
+            yield Finding(node.lineno, f"'{name}' does not say what the value is: use the noun of the field")
+
+
 def _names(node: ast.AST) -> Iterator[str]:
     """Yield the names that a node introduces."""
     match node:
@@ -98,6 +113,13 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.ClassDef(name=name):
             yield name.lower()
+        case _:
+            yield from _variables(node)
+
+
+def _variables(node: ast.AST) -> Iterator[str]:
+    """Yield the names of variables, parameters and attributes that a node introduces."""
+    match node:
         case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
             yield name
         case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
