@@ -90,3 +90,26 @@ async def test_table_has_formats_and_no_number_for_absent_replicas(client):
 async def test_custom_object_is_not_shown_as_list(client, path, status, message):
     refused = await client.get(path, Accept=LIST)
     assert (refused.status, refused.body["message"]) == (status, message)
+
+
+@pytest.mark.parametrize(
+    ("method", "scale", "status", "message"),
+    [
+        pytest.param("PATCH", {"spec": {"replicas": 2}}, 200, None, id="patched"),
+        pytest.param("PUT", SCALE | {"spec": {"replicas": 2}}, 200, None, id="updated"),
+        pytest.param(
+            "PATCH",
+            {"spec": {}},
+            400,
+            'the spec replicas field ".spec.replicas" cannot be empty',
+            id="unchanged",
+        ),
+        pytest.param("GET", None, 500, 'the spec replicas field ".spec.replicas" does not exist', id="read"),
+    ],
+)
+async def test_absent_replicas_can_be_written(client, method, scale, status, message):
+    assert (await client.patch(f"{WIDGETS}/a", {"spec": {"replicas": None}})).status == 200
+    content = {"Content_Type": "application/merge-patch+json"} if method == "PATCH" else {}
+    answer = await client.send(method, PATH, scale, **content)
+    assert answer.status == status, answer.body
+    assert message is None or answer.body["message"].endswith(message)

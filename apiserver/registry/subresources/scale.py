@@ -67,7 +67,7 @@ def _managed_fields(tree: Tree) -> Sequence[Tree]:
 def _scale_with_managers(tree: Tree, resource: Resource) -> Tree:
     """The Scale of an object, with the managers of its replicas."""
     return meta.with_metadata(
-        _scale(tree, resource),
+        _scale(tree, resource, absent=_ABSENT),
         managedFields=scale_managers.of_scale(_managed_fields(tree), _path_in(resource)),
     )
 
@@ -103,11 +103,17 @@ def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
     return tree
 
 
-def _scale(tree: Tree, resource: Resource) -> Tree:
+_ABSENT = -(2**31)
+"""Replicas of the Scale that a write of a custom object without replicas begins with."""
+
+
+def _scale(tree: Tree, resource: Resource, *, absent: int | None = None) -> Tree:
     replicas, current_replicas = (
         _value_at(tree, resource.replicas.spec_path),
         _value_at(tree, resource.replicas.status_path) or 0,
     )
+    if replicas is None and resource.custom:
+        replicas = absent
     if replicas is None and resource.custom:
         path = ".".join(("", *resource.replicas.spec_path))
         raise status.internal_error(f'the spec replicas field "{path}" does not exist')
@@ -137,6 +143,9 @@ def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
         about = GroupResource(resource.group, f"{resource.name}/scale")
         problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
         raise status.conflict(about, name, problem)
+    if resource.custom and replicas == _ABSENT:
+        path = ".".join(("", *resource.replicas.spec_path))
+        raise status.BadRequest(f'the spec replicas field "{path}" cannot be empty')
     version = meta.resource_version(scale)
     if resource.custom:
         version = version or meta.resource_version(old)
