@@ -99,8 +99,8 @@ async def report() -> None:
 
 
 @asynccontextmanager
-async def _process(*arguments: str, url: str) -> AsyncIterator[str]:
-    """Run a server process until the block ends; yield when it responds."""
+async def _process(*arguments: str, url: str) -> AsyncIterator[int]:
+    """Run a server process until the block ends; yield its process ID when it responds."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stderr=asyncio.subprocess.DEVNULL
     )
@@ -109,7 +109,7 @@ async def _process(*arguments: str, url: str) -> AsyncIterator[str]:
             while not await _answers(session, url):
                 assert process.returncode is None, f"{arguments} ended"
                 await asyncio.sleep(0.1)
-        yield url
+        yield process.pid
     finally:
         process.terminate()
         await process.wait()
@@ -139,14 +139,16 @@ async def api_server(folder: Path) -> AsyncIterator[str]:
     port, tokens = _free_port(), folder / "tokens.csv"
     tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
     flags = (f"--secure-port={port}", f"--cert-dir={folder}", f"--token-auth-file={tokens}")
-    async with _process("-m", "mockube.apiserver", *flags, url=f"https://{HOST}:{port}") as url:
+    url = f"https://{HOST}:{port}"
+    async with _process("-m", "mockube.apiserver", *flags, url=url):
         yield url
 
 
 @asynccontextmanager
 async def _bare(folder: Path) -> AsyncIterator[str]:
     port = _free_port()
-    async with _process(__file__, str(folder), str(port), url=f"https://{HOST}:{port}") as url:
+    url = f"https://{HOST}:{port}"
+    async with _process(__file__, str(folder), str(port), url=url):
         yield url
 
 
