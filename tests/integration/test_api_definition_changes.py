@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.server import apiserver
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition, version
+from tests.support.turns import PATIENCE
 
 
 @pytest.fixture
@@ -81,6 +82,10 @@ async def test_new_rule_that_unchanged_value_breaks_is_a_warning(client, patch, 
     spec["x-kubernetes-validations"] = [{"rule": "has(self.a)", "message": "is needed"}]
     changed = await client.patch(f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": versions()}})
     assert changed.status == 200, changed.body
+    probe = sent | {"metadata": {"name": "b"}}
+    async with asyncio.timeout(PATIENCE):
+        while (await client.post(f"{WIDGETS}?dryRun=All", probe)).status != 422:
+            pass
     answer = await client.patch(f"{WIDGETS}/a", patch)
     assert answer.status == status, answer.body
     assert [value for name, value in answer.headers.items() if name.lower() == "warning"] == warned
@@ -127,7 +132,6 @@ async def test_unchanged_write_migrates_object_to_storage_version(client, method
     assert (await client.get(widget)).status == 200
 
 
-PATIENCE = 30.0
 NAME, STATUS = {"metadata": {"name": "a"}}, {"subresources": {"status": {}}}
 GONE = "request to convert CR to an invalid group/version: example.com/v1"
 

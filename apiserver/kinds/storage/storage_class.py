@@ -1,7 +1,9 @@
 """StorageClass, and the checks that it shares with VolumeAttributesClass."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import Any, Final
 
 from mockube.apimachinery import errors, wellknown
@@ -24,6 +26,8 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_PARAMETERS: Final = 512
 _MAX_PARAMETERS_BYTES: Final = 256 * 1024
+_MAX_DUPLICATES: Final = 4_000
+"""Errors about equal terms, which grow with the square of the terms: the message of all errors is cut before that."""
 
 
 def check_provisioner(name: str, path: Path) -> Iterator[FieldError]:
@@ -47,24 +51,27 @@ _REQUIREMENT: Final = all_of(require("values", unique()), field("key", check_lab
 _TERM: Final = field("matchLabelExpressions", each_item(_REQUIREMENT), unique("key"))
 
 
-def _values_by_key(term: ReadOnlyTree) -> dict[str, set[str]]:
-    return {
-        expression.get("key", ""): {*(expression.get("values") or ())}
+def _values_by_key(term: ReadOnlyTree) -> frozenset[tuple[str, frozenset[str]]]:
+    values_by_key = {
+        expression.get("key", ""): frozenset(expression.get("values") or ())
         for expression in (term.get("matchLabelExpressions") or ())
     }
+    return frozenset(values_by_key.items())
 
 
 def _check_topologies(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    """Refuse each term that equals an earlier one, once for each. Upstream's list of them begins with an empty one for each
-    term.
+    """Refuse each term that equals an earlier one, once for each of these. Upstream's list of them begins with an empty one
+    for each term.
     """
-    seen: list[Any] = [{} for _ in terms or ()]
+    counts = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms or ())})
+    reported = 0
     for index, term in enumerate(terms or ()):
         yield from _TERM(term, path.index(index))
         values = _values_by_key(term)
-        for _ in range(seen.count(values)):
-            yield errors.duplicate(path.index(index).child("matchLabelExpressions"), "")
-        seen.append(values)
+        repeats = min(counts[values], _MAX_DUPLICATES - reported)
+        yield from repeat(errors.duplicate(path.index(index).child("matchLabelExpressions"), ""), repeats)
+        reported += repeats
+        counts[values] += 1
 
 
 _CREATE: Final = from_root(
