@@ -161,4 +161,4 @@ def _path_text(json_path: str) -> str:
 
 
 def _path(json_path: str) -> tuple[str, ...]:
-    return tuple(filter(None, json_path.split(".")))
+    return tuple(json_path.removeprefix(".").split(".")) if json_path else ()

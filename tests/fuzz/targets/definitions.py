@@ -191,9 +191,15 @@ async def _check_stored(server, one, created):
         if (await server.send("GET", path, Accept=TABLE)).status != 200:
             raise Fault("a custom object is not had as a table")
     again = await server.send("PUT", one, created.body)
+    if again.status == 422 and " accessor error: " in again.outcome:
+        return  # kube-apiserver, too, reads the fields of the scale after a create has set the defaults of the status
     if again.status != 200:
         raise Fault(f"a custom object is refused as it was stored: {again.outcome}")
-    if again.tree["metadata"]["resourceVersion"] != created.tree["metadata"]["resourceVersion"]:
+    if again.tree["metadata"]["resourceVersion"] == created.tree["metadata"]["resourceVersion"]:
+        return
+    # kube-apiserver, too, writes an object again whose defaults contain null; the next write changes nothing.
+    last = await server.send("PUT", one, again.body)
+    if last.body != again.body:
         raise Fault("a write of a custom object that changes nothing changes the resourceVersion")
 
 

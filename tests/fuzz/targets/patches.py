@@ -181,9 +181,16 @@ async def _check_apply(server, target, patch, tree):
             return  # kube-apiserver stores an element without its key too, and cannot read it then
         if again.status != 200:
             raise Fault(f"what was applied is refused when it is applied again: {again.outcome}")
-        if again.tree != tree and patch["body"].get("webhooks") != []:
-            # kube-apiserver counts each apply of an empty list of webhooks as a change
+        if again.tree != tree and not _has_empty_collection(patch["body"]):
+            # kube-apiserver counts each apply of some empty lists and maps as a change, as of webhooks or matchLabels
             raise Fault("what is applied again changes the object")
+
+
+def _has_empty_collection(value):
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return not value or any(map(_has_empty_collection, items))
 
 
 def _make_body(random):
