@@ -19,6 +19,9 @@ INTERVAL: Final = 30.0
 MOST_LOOKED_AT: Final = 400_000
 """The old objects that are looked at: some 0.1 s. A server that has more would stand still for seconds."""
 
+BLOCKS_OF_OBJECT: Final = 8
+"""Allocated blocks for each object that may have cycles, more than there are on average."""
+
 
 class OldObjects:
     """Sets aside the objects that are old, for which the interpreter has a place that it does not look at: the frozen ones."""
@@ -35,7 +38,9 @@ class OldObjects:
 
     def age(self) -> bool:
         """Set aside what is there, and look for garbage in all of it if those set aside before have doubled, and are few."""
-        is_doubled = 2 * self._count < gc.get_freeze_count() <= self._most
+        # The old objects are counted one by one: for 0.1 s and more while a large request is handled.
+        are_few = sys.getallocatedblocks() <= self._most * BLOCKS_OF_OBJECT
+        is_doubled = are_few and 2 * self._count < gc.get_freeze_count() <= self._most
         gc.collect(0)
         if is_doubled:
             gc.unfreeze()

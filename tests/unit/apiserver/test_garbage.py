@@ -60,6 +60,16 @@ assert Cycle.gone == 0
 """)
 
 
+def test_old_objects_are_not_counted_while_there_are_many():
+    run("""
+few = OldObjects(most=here)
+few.begin()
+more = [[] for _ in range(here * 8)]
+gc.get_freeze_count = None  # counting them would raise an error
+assert not few.age()
+""")
+
+
 def test_short_lived_objects_do_not_count_as_old():
     run("""
 for _ in range(3):
