@@ -113,3 +113,25 @@ async def test_absent_replicas_can_be_written(client, method, scale, status, mes
     answer = await client.send(method, PATH, scale, **content)
     assert answer.status == status, answer.body
     assert message is None or answer.body["message"].endswith(message)
+
+
+async def test_path_of_scale_that_ends_with_dot_names_empty_field(client):
+    paths = {
+        "specReplicasPath": ".spec.",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.",
+    }
+    schema = {"type": "object", "properties": {"status": {"type": "boolean", "default": True}}}
+    scaled = version(schema=schema, subresources={"status": {}, "scale": paths})
+    await define(client, definition(scaled, plural="things", kind="Thing"))
+    path = f"/apis/{GROUP}/v1/namespaces/default/things"
+    created = await client.post(
+        path, {"apiVersion": f"{GROUP}/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    )
+    answer = await client.put(f"{path}/a", created.body)
+    problem = "accessor error: true is of the type bool, expected map[string]interface{}"
+    assert (created.status, answer.status) == (201, 422)
+    assert [(cause["field"], cause["message"]) for cause in answer.body["details"]["causes"]] == [
+        (".status.replicas", f"Invalid value: 0: .status.replicas {problem}"),
+        (".status.", f'Invalid value: "": .status. {problem}'),
+    ]
