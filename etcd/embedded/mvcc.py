@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from mockube.etcd.embedded.leases import Leases
-from mockube.etcd.embedded.packing import is_worth_packing, unpack_event
+from mockube.etcd.embedded.packing import is_worth_packing, replaces_large, unpack_event
 from mockube.etcd.embedded.versions import Versions
 from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
 from mockube.etcd.kv import (
@@ -47,6 +47,8 @@ STEP = 512
 
 UNPACKED = 4096
 """Revisions that wait for compression at most; those before them keep their values as they are."""
+PACKED_EVENTS = 16
+"""Events of a revision at most, if its values are compressed: a restored snapshot is one revision of many."""
 
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """The change of a key: its new value and lease, or None for its deletion."""
@@ -267,9 +269,12 @@ class Mvcc:
             self._resolve_revision(operation.revision, self.revision)
 
     def _log_events(self, events: Sequence[Event]) -> None:
-        if events:
-            self._log.append(tuple(events))
-            self.revision += 1
+        if not events:
+            return
+        self._log.append(tuple(events))
+        self.revision += 1
+        if len(events) <= PACKED_EVENTS and any(map(replaces_large, events)):
+            self._unpacked.append(self.revision)
 
     def _do(self, operation: Operation, events: list[Event]) -> OperationResult:
         match operation:
@@ -298,10 +303,13 @@ class Mvcc:
             replaced = event.previous
             if replaced is None or not is_worth_packing(replaced):
                 continue
+            older_events = self._events_of(replaced.mod_revision)
+            if len(older_events) > PACKED_EVENTS:
+                continue
             size += len(replaced.value)
             packed = self._versions.pack(replaced)
             self._replace_event(revision, index, replace(event, previous=packed))
-            for place, older in enumerate(self._events_of(replaced.mod_revision)):
+            for place, older in enumerate(older_events):
                 if older.kv is replaced:
                     self._replace_event(replaced.mod_revision, place, replace(older, kv=packed))
         return size
@@ -320,8 +328,6 @@ class Mvcc:
         kv, previous = self._versions.put(request.key, request.value, request.lease, revision)
         self.leases.move(kv.key, NO_LEASE if previous is None else previous.lease, kv.lease)
         events.append(Event(kind=EventKind.PUT, kv=kv, previous=previous))
-        if previous is not None and is_worth_packing(previous):
-            self._unpacked.append(revision)
         return PutResult(revision=revision, previous=previous if request.previous else None)
 
     def _delete(self, request: Delete, events: list[Event]) -> DeleteResult:
@@ -339,8 +345,6 @@ class Mvcc:
         tombstone, previous = self._versions.delete(key, self.revision + 1)
         self.leases.move(key, previous.lease, NO_LEASE)
         events.append(Event(kind=EventKind.DELETE, kv=tombstone, previous=previous))
-        if is_worth_packing(previous):
-            self._unpacked.append(tombstone.mod_revision)
         return previous
 
     # --- compaction

@@ -45,6 +45,11 @@ def is_worth_packing(kv: KeyValue) -> bool:
     return LEAST <= len(kv.value) <= MOST and type(kv) is not PackedKeyValue
 
 
+def replaces_large(event: Event) -> bool:
+    """Return whether a change replaces a value that is worth compression."""
+    return event.previous is not None and is_worth_packing(event.previous)
+
+
 def unpack_event(event: Event) -> Event:
     previous = None if event.previous is None else unpack(event.previous)
     return Event(kind=event.kind, kv=unpack(event.kv), previous=previous)

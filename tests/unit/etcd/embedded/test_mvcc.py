@@ -115,6 +115,20 @@ def test_replaced_large_values_take_little_memory():
     assert core.size > 1_900_000
 
 
+def test_values_of_revisions_with_many_changes_are_not_compressed():
+    """Each compressed event copies the events of two revisions."""
+    core, keys = Mvcc(), [b"%d" % number for number in range(100)]
+    for value in (b"1" * 20_000, b"2" * 20_000):
+        core.txn(Txn(then=tuple(Put(key=key, value=value) for key in keys)))
+    assert not core.has_unpacked
+    core.txn(Txn(then=(Put(key=keys[0], value=b"3"),)))
+    history = changes(core)
+    while core.has_unpacked:
+        core.pack(1)
+    assert changes(core) == history
+    assert all(type(events) is tuple for events in core._log)
+
+
 @given(st.lists(OPERATIONS, min_size=1, max_size=25))
 def test_compaction_at_head_keeps_current_keys_only(operations):
     core = machine(*operations)
