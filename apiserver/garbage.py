@@ -5,7 +5,6 @@ young. What is old is looked at when it has doubled only, and not where that wou
 objects and compiled schemas have no cycles, and are freed without being looked for.
 """
 
-import ctypes
 import gc
 import sys
 from asyncio import AbstractEventLoop
@@ -19,8 +18,8 @@ INTERVAL: Final = 30.0
 MOST_LOOKED_AT: Final = 400_000
 """The old objects that are looked at: some 0.1 s. A server that has more would stand still for seconds."""
 
-BLOCKS_OF_OBJECT: Final = 8
-"""Allocated blocks for each object that may have cycles, more than there are on average."""
+BLOCKS_PER_OBJECT: Final = 8
+"""Allocated blocks for each object that may be part of a cycle: more than the average."""
 
 
 class OldObjects:
@@ -38,8 +37,8 @@ class OldObjects:
 
     def age(self) -> bool:
         """Set aside what is there, and look for garbage in all of it if those set aside before have doubled, and are few."""
-        # The old objects are counted one by one: for 0.1 s and more while a large request is handled.
-        are_few = sys.getallocatedblocks() <= self._most * BLOCKS_OF_OBJECT
+        # To count the old objects takes 0.1 s and more while a large request has millions of them.
+        are_few = sys.getallocatedblocks() <= self._most * BLOCKS_PER_OBJECT
         is_doubled = are_few and 2 * self._count < gc.get_freeze_count() <= self._most
         gc.collect(0)
         if is_doubled:
@@ -62,12 +61,14 @@ class OldObjects:
 
 
 def return_free_memory() -> None:
-    """Return the free pages of the C library's heaps to the operating system, where the library is glibc.
+    """Return the free pages of the C library's heaps to the operating system, if the library is glibc.
 
-    By itself it returns only those at the end of a heap: after the installation of 200 definitions a fifth of the memory is
-    free pages between pages in use.
+    By default glibc returns only those at the end of a heap. After the installation of 200 definitions, a fifth of the
+    memory is free pages between pages in use.
     """
     if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415 - not needed at the start
+
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)

@@ -63,6 +63,10 @@ def _limit_errors(field_errors: Iterable[FieldError]) -> list[FieldError]:
     return first_errors
 
 
+_Findings = tuple[Sequence[FieldError], Sequence[str]]
+"""The errors of rules, and their warnings."""
+
+
 def pack_schema(schema: Schema) -> bytes:
     """Return a schema as compressed JSON: the schemas of most definitions are seldom read."""
     return zlib.compress(orjson.dumps(schema), level=zlib.Z_BEST_SPEED)
@@ -186,28 +190,28 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     def last_rule_warnings(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[str]:
         """Return these warnings if the rules were evaluated when the update was checked, else none."""
-        evaluated = (
-            findings
-            for new_tree, old_tree, findings in self._last_findings
-            if new_tree is tree and old_tree is old
-        )
-        return next(evaluated, ((), ()))[1]
+        findings = self._cached_findings(tree, old)
+        return findings[1] if findings is not None else ()
 
-    def _rule_findings(
-        self, tree: Mapping[str, Any], old: Mapping[str, Any] | None
-    ) -> tuple[Sequence[FieldError], Sequence[str]]:
+    def _rule_findings(self, tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> _Findings:
         """Evaluate the rules; the results of the last evaluation are cached."""
         if self._check_rules is None:
             return (), ()
-        for new_tree, old_tree, findings in self._last_findings:
-            if new_tree is tree and old_tree is old:
-                return findings
+        findings = self._cached_findings(tree, old)
+        if findings is not None:
+            return findings
         findings = self._check_rules(tree, old)
         self._last_findings[:] = [(tree, old, findings)] if findings[1] else []
         return findings
 
+    def _cached_findings(self, tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> _Findings | None:
+        for new_tree, old_tree, findings in self._last_findings:
+            if new_tree is tree and old_tree is old:
+                return findings
+        return None
+
     @cached_property
-    def _last_findings(self) -> list[tuple[Any, Any, tuple[Sequence[FieldError], Sequence[str]]]]:
+    def _last_findings(self) -> list[tuple[Any, Any, _Findings]]:
         """The findings of the last object, which is checked for errors and then for warnings."""
         return []
 

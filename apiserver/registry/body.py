@@ -34,7 +34,7 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
     parsed = _parse(call.body, kind)
     tree, text = parsed.tree, parsed.text
     sent_type = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
-    if call.resource.custom and not (call.subresource and call.subresource.kind):
+    if call.is_unstructured:
         _check_custom(call, parsed)
         tree, text = with_whole_numbers(tree, text)
     else:

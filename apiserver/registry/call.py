@@ -65,6 +65,11 @@ class Call(Struct, kw_only=True):
         self.size = self.bytes * self.resource.work
 
     @property
+    def is_unstructured(self) -> bool:
+        """Whether it is about a custom object itself, which has no Go struct; a Scale of one has."""
+        return self.resource.custom and not (self.subresource and self.subresource.kind)
+
+    @property
     def lacks_memory(self) -> bool:
         """Whether memory for the bytes is to be reserved."""
         return self.reservation is not None and self.reservation.lacks(self.bytes)

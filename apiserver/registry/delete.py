@@ -250,9 +250,8 @@ async def _carry_out(
     if waits:
         marked = await marked_object(backend, call.resource, marked)
     value, revision = stored.value, stored.revision
-    if (
-        waits or meta.get("deletionTimestamp") != ending
-    ):  # an object that is removed at once, without grace, is returned unchanged
+    # An object that is removed at once, without grace, is returned unchanged.
+    if waits or meta.get("deletionTimestamp") != ending:
         value = _text(call.resource, strategy, stored, marked)
     if options.dry_run:
         return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)

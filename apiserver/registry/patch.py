@@ -119,7 +119,7 @@ async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) ->
         seen = (view.patched or view.show)(own)
         patched = call.patched = _carry_out(backend, read, seen)
         if language.reads_type:
-            _check_type(call, options, Outcome(backend, read, patched, seen, _is_typed(call)))
+            _check_type(call, options, Outcome(backend, read, patched, seen, not call.is_unstructured))
         new = view.take(own, _decode_patched(backend, call, options, read, patched, seen))
         return view.manage(backend, call, new, own, options)
 
@@ -216,7 +216,7 @@ def _decode_patched(
         }
         decoded = patch.language.decode(backend, patched | type_meta, named, strict=strict, before=before)
     except DecodeError as error:
-        outcome = Outcome(backend, patch, patched, old, _is_typed(call))
+        outcome = Outcome(backend, patch, patched, old, not call.is_unstructured)
         raise _refused_object(outcome, error) from error
     strict_errors = [
         *patch.complaints,
@@ -224,7 +224,7 @@ def _decode_patched(
     ]
     if strict_errors and options.field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
-        outcome = Outcome(backend, patch, patched, old, _is_typed(call))
+        outcome = Outcome(backend, patch, patched, old, not call.is_unstructured)
         raise _refused_object(outcome, problem)
     call.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
@@ -246,7 +246,7 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
         api_version, kind = type_of(outcome.patched)
     except status.BadRequest as error:
         raise _invalid(outcome, str(error)) from error
-    if call.resource.custom and not (call.subresource and call.subresource.kind):
+    if call.is_unstructured:
         if outcome.patched.get("apiVersion", "") is None:
             raise _invalid(outcome, _NO_TEXT)
         _check_custom_type(outcome.patched, api_version, kind)
@@ -259,15 +259,9 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
         patched_type = api_version, kind or old["kind"]
         problem = not_converted(outcome.backend, patched_type, old["apiVersion"], old["kind"])
         if call.resource.custom and patched_type[1] != old["kind"]:
-            problem = not_registered(
-                *patched_type
-            )  # the scheme of a custom object's Scale has no other kinds
+            # The scheme of a custom object's Scale has no other kinds.
+            problem = not_registered(*patched_type)
         raise _invalid(outcome, problem)
-
-
-def _is_typed(call: Call) -> bool:
-    """Return whether a Go struct is patched, as a Scale of any object."""
-    return not call.resource.custom or (call.subresource is not None and bool(call.subresource.kind))
 
 
 _NO_TEXT: Final = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"

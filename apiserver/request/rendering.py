@@ -81,7 +81,7 @@ class Renderer:
         metadata = {"resourceVersion": revision} if revision else {}
         # Through a subresource it may be shown as something else than the resource's kind.
         printer = self._printers(tree["apiVersion"], tree["kind"])
-        if _is_custom_scale(call):
+        if call.resource.custom and not call.is_unstructured:
             printer = CUSTOM_PRINTER
         version = output.version
         row = self._row(printer, call.parameter("includeObject"), version)
@@ -170,14 +170,9 @@ def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
 
 def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:
     custom = call.resource.custom
-    if _is_custom_scale(call):  # whose Go package is named after the version
+    if call.resource.custom and not call.is_unstructured:  # whose Go package is named after the version
         api_version, custom = f"{api_version.rpartition('/')[2]}/", False
     partial.check_view(api_version, kind, is_list=is_list, wants_list=output.is_list, custom=custom)
-
-
-def _is_custom_scale(call: Call) -> bool:
-    """Return whether the subresource of a custom object has a kind of its own, which is Scale."""
-    return call.resource.custom and call.subresource is not None and bool(call.subresource.kind)
 
 
 def _size(stored: Stored) -> int:

@@ -103,20 +103,21 @@ def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
     return tree
 
 
+def _spec_path(resource: Resource) -> str:
+    return ".".join(("", *resource.replicas.spec_path))
+
+
 _ABSENT = -(2**31)
 """Replicas of the Scale that a write of a custom object without replicas begins with."""
 
 
 def _scale(tree: Tree, resource: Resource, *, absent: int | None = None) -> Tree:
-    replicas, current_replicas = (
-        _value_at(tree, resource.replicas.spec_path),
-        _value_at(tree, resource.replicas.status_path) or 0,
-    )
+    replicas = _value_at(tree, resource.replicas.spec_path)
+    current_replicas = _value_at(tree, resource.replicas.status_path) or 0
     if replicas is None and resource.custom:
+        if absent is None:
+            raise status.internal_error(f'the spec replicas field "{_spec_path(resource)}" does not exist')
         replicas = absent
-    if replicas is None and resource.custom:
-        path = ".".join(("", *resource.replicas.spec_path))
-        raise status.internal_error(f'the spec replicas field "{path}" does not exist')
     selector = _selector(tree, resource)
     return {
         "kind": SCALE.kind,
@@ -144,8 +145,7 @@ def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
         problem = f"Precondition failed: UID in precondition: {meta.uid(scale)}, UID in object meta: {meta.uid(old)}"
         raise status.conflict(about, name, problem)
     if resource.custom and replicas == _ABSENT:
-        path = ".".join(("", *resource.replicas.spec_path))
-        raise status.BadRequest(f'the spec replicas field "{path}" cannot be empty')
+        raise status.BadRequest(f'the spec replicas field "{_spec_path(resource)}" cannot be empty')
     version = meta.resource_version(scale)
     if resource.custom:
         version = version or meta.resource_version(old)
