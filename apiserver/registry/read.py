@@ -1,12 +1,11 @@
 """Get and list from the watch cache, at least as new as requested, without encoding objects again."""
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from mockube.apimachinery import status
 from mockube.apimachinery.status import Expired
-from mockube.apiserver.long_work import filter_in_slices
+from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_loop
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.convert import remote_conversion, shown_objects
@@ -63,11 +62,14 @@ async def list_objects(backend: Backend, call: Call) -> ListAnswer:
         await wait_for(backend, revision)
     elif options.resource_version != "0":
         await backend.watch_cache.fresh()
+    resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
+    if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
+        for _ in resource_cache.index_label(chosen.label[0], QUICK_SLICE):
+            await yield_to_loop()
     if not backend.watch_cache.is_consistent:
         await backend.watch_cache.wait_consistent()
     scope = _scope(backend, call, chosen)
     backend.warn_unreadable(call, scope)
-    resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
     # What may be of any age is not cut into pages, as upstream has it in a cache.
     is_whole = options.resource_version == "0" and not call.resource.uncached
     limit = 0 if is_whole else options.limit
@@ -86,10 +88,6 @@ async def _first_items(
         client_objects = await shown_objects(backend, call.resource, resource_cache.select(scope))
         items = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
         return items[:limit] if limit else items, len(items)
-    if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
-        # The index of a label is made of all objects at once: their labels are read before.
-        await filter_in_slices(attrgetter("labels"), list(resource_cache))
-        await backend.watch_cache.wait_consistent()
     items = await filter_in_slices(
         chosen.matches, resource_cache.select(scope, chosen.label), cost=chosen.cost
     )

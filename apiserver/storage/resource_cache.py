@@ -70,6 +70,11 @@ SMALL = 32
 """For so few objects, iterating is faster than looking up."""
 INDEXED_LABELS = 16
 """Of one resource; the one indexed first is dropped for the next."""
+SELECTIVE = 4
+"""An index is used if fewer than one in so many objects have the value: to sort more keys takes longer than to compare."""
+
+LabelIndex: TypeAlias = dict[str, set[bytes]]
+"""By a label's value, the keys of the objects that have it."""
 
 
 class CacheWatcher(Protocol):
@@ -105,8 +110,10 @@ class ResourceCache:
         self._oldest = 0
         """Changes at this revision and before are not in the history."""
         self._followers: dict[bytes, list[CacheWatcher]] = {}
-        self._labels: dict[str, dict[str, set[bytes]]] = {}
-        """By a label's name and value, the objects that have it: for labels that were selected by."""
+        self._labels: dict[str, LabelIndex] = {}
+        """By a label's name: for labels that were selected by."""
+        self._unfinished: list[tuple[str, LabelIndex]] = []
+        """Names and indexes of labels that are being indexed."""
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -117,16 +124,37 @@ class ResourceCache:
     def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
         """Return the objects at or below a prefix in order of keys, limited to the first `limit`.
 
-        With a label only the objects that may have it are compared.
+        With a label that is indexed, those that lack it are left out if most do.
         """
         objects = self.objects
         low, high = self._bounds(prefix)
-        if label is not None and high - low > SMALL:
-            return self._with_label(prefix, *label)
+        if label is not None and high - low > SMALL and (index := self._labels.get(label[0])) is not None:
+            keys = index.get(label[1], ())
+            if SELECTIVE * len(keys) < high - low:
+                return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
         return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
 
     def is_indexed(self, label: str) -> bool:
         return label in self._labels or len(self) <= SMALL
+
+    def index_label(self, name: str, step: int) -> Iterator[None]:
+        """Index a label, so many objects at a time. What changes between two steps is part of the index."""
+        index: LabelIndex = {}
+        self._unfinished.append((name, index))
+        try:
+            keys = list(self.objects)
+            for start in range(0, len(keys), step):
+                for key in keys[start : start + step]:
+                    stored = self.objects.get(key)
+                    if stored is not None and (value := stored.labels.get(name)) is not None:
+                        index.setdefault(value, set()).add(key)
+                yield
+            if any(index is other for _, other in self._unfinished):
+                self._labels[name] = index
+            if len(self._labels) > INDEXED_LABELS:
+                del self._labels[next(iter(self._labels))]
+        finally:
+            self._unfinished = [other for other in self._unfinished if other[1] is not index]
 
     def count(self, prefix: bytes) -> int:
         """Return the number of objects at or below a prefix."""
@@ -200,28 +228,19 @@ class ResourceCache:
         self._history = []
         self._history_bytes = 0
         self._labels = {}
+        self._unfinished = []
         self._oldest = revision
 
     def __iter__(self) -> Iterator[Stored]:
         return iter(self.objects.values())
 
-    def _with_label(self, prefix: bytes, name: str, value: str) -> Sequence[Stored]:
-        by_value = self._labels.get(name)
-        if by_value is None:
-            by_value = self._labels[name] = {}
-            for stored in self.objects.values():
-                if (present_value := stored.labels.get(name)) is not None:
-                    by_value.setdefault(present_value, set()).add(stored.key)
-            if len(self._labels) > INDEXED_LABELS:
-                del self._labels[next(iter(self._labels))]
-        keys = sorted(key for key in by_value.get(value, ()) if key.startswith(prefix))
-        return [self.objects[key] for key in keys]
-
     def _index(self, change: Change) -> None:
-        """Update the label indexes. An index is created by the first selection of its label."""
-        for name, by_value in self._labels.items():
+        """Update the label indexes."""
+        if not self._labels and not self._unfinished:
+            return
+        for name, by_value in (*self._labels.items(), *self._unfinished):
             if change.before is not None and (old_value := change.before.labels.get(name)) is not None:
-                by_value[old_value].discard(change.after.key)
+                by_value.get(old_value, set()).discard(change.after.key)
             if (
                 change.kind is not ChangeKind.DELETED
                 and (new_value := change.after.labels.get(name)) is not None

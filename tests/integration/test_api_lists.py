@@ -1,5 +1,7 @@
 """Lists: pages, selectors, and the allowed age of the returned data."""
 
+import asyncio
+
 import pytest
 
 from tests.support.server import apiserver
@@ -47,6 +49,24 @@ async def test_pages_show_one_revision_despite_writes(client):
     rest = await client.get(f"{MAPS}?limit=100&continue={token}")
     assert names(rest) == [f"c{number}" for number in range(3, 10)]
     assert rest.body["metadata"]["resourceVersion"] == first.body["metadata"]["resourceVersion"]
+
+
+async def test_list_by_label_contains_no_write_after_its_revision(client):
+    """The first list by a label indexes it in steps, and writes happen between two steps."""
+
+    async def create(number):
+        labels = {"first": "a", "second": "b"}
+        await client.post(MAPS, {"metadata": {"name": f"d{number}", "labels": labels}})
+
+    await asyncio.gather(*map(create, range(1500)))
+    for label in ("first%3Da", "second%3Db"):
+        answer, *_ = await asyncio.gather(
+            client.get(f"{MAPS}?labelSelector={label}"), *map(create, range(2000, 2020))
+        )
+        revision = int(answer.body["metadata"]["resourceVersion"])
+        assert len(answer.body["items"]) >= 1500
+        assert all(int(item["metadata"]["resourceVersion"]) <= revision for item in answer.body["items"])
+        await asyncio.gather(*(client.delete(f"{MAPS}/d{number}") for number in range(2000, 2020)))
 
 
 async def test_pages_with_selector_are_full(client):
