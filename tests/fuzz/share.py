@@ -1,17 +1,19 @@
 """One process's share of a run, and its restart when a case blocks the process.
 
-A loop in C cannot be ended from within: a watchdog records the current case and ends the process. The case is on
-disk before it runs.
+A loop in C cannot be ended from within: a watchdog prints the stack of the current case and ends the process. The case
+is on disk before it runs.
 """
 
 import faulthandler
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import orjson
 
@@ -19,8 +21,10 @@ from tests.fuzz import engine
 from tests.fuzz.targets import TARGETS
 
 SLICE_SECONDS = 20.0
-WATCHDOG_SECONDS = 300
-"""Wall time, which other load stretches; a case that runs Python code is ended by CPU time long before."""
+WATCHDOG_CPU_SECONDS = 60.0
+"""Of one case; one that runs Python code is ended long before."""
+WATCHDOG_SECONDS = 1800
+"""Wall time, which other load stretches, for a case that waits and uses no CPU."""
 
 
 @dataclass
@@ -68,6 +72,7 @@ def run_share(names: list[str], seed: int, seconds: float, folder: Path) -> None
     """Run in a process of its own; each target's sequence of cases depends on the seed and on the outcomes."""
     os.nice(5)
     end = time.monotonic() + seconds
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     slice_seconds = max(0.5, min(SLICE_SECONDS, seconds / sum(TARGETS[name].weight for name in names) / 3))
     with (folder / "case").open("wb", buffering=0) as case_file, (folder / "trace").open("w") as trace_file:
 
@@ -75,17 +80,17 @@ def run_share(names: list[str], seed: int, seconds: float, folder: Path) -> None
             case_file.seek(0)
             case_file.truncate()
             case_file.write(b'{"target":"%b","case":%b}' % (name.encode(), text))
-            faulthandler.dump_traceback_later(WATCHDOG_SECONDS, exit=True, file=trace_file)
+            _watch(trace_file)
 
+        # The default action, which ends the process, follows the stack.
+        faulthandler.register(signal.SIGVTALRM, file=trace_file, chain=True)
         runners = [engine.Runner(TARGETS[name], seed, before=before) for name in names]
         while time.monotonic() < end:
             for runner in runners:
                 with runner:
                     runner.run(seconds=min(slice_seconds * runner.target.weight, end - time.monotonic()))
-                    faulthandler.dump_traceback_later(
-                        WATCHDOG_SECONDS, exit=True, file=trace_file
-                    )  # of the end
-                faulthandler.cancel_dump_traceback_later()
+                    _watch(trace_file)  # while the session is closed
+                _end_watch()
                 figures = runner.figures
                 print(
                     f"{runner.target.name:20} {figures.examples:9} {len(figures.findings)} faults",
@@ -96,3 +101,14 @@ def run_share(names: list[str], seed: int, seconds: float, folder: Path) -> None
                 )
                 if time.monotonic() >= end:
                     break
+
+
+def _watch(trace_file: IO[str]) -> None:
+    """Limit the time until the next call."""
+    signal.setitimer(signal.ITIMER_VIRTUAL, WATCHDOG_CPU_SECONDS)
+    faulthandler.dump_traceback_later(WATCHDOG_SECONDS, exit=True, file=trace_file)
+
+
+def _end_watch() -> None:
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    faulthandler.cancel_dump_traceback_later()
