@@ -1,14 +1,13 @@
 """YAML text to trees that JSON can hold, by the rules of YAML 1.1 as sigs.k8s.io/yaml has them.
 
-`y`, `on` and their like are booleans, `017` is an octal number, dates are texts, keys become texts. The time that a
-text takes grows with its length and with no more: libyaml hands out one event after another, each is looked at once,
-and what aliases add is counted before it is copied. The limits of aliases are upstream's.
+Keys become texts; `yaml_scalars` has the rules of all other scalars. The time to read a text grows with its length only:
+libyaml returns one event after another, each is processed once, and what aliases add is counted before it is copied. The
+limits of aliases are upstream's.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import yaml
@@ -28,6 +27,7 @@ from yaml.scanner import ScannerError
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch import gofmt
+from mockube.apimachinery.yaml_scalars import MAX_SHOWN, YamlError, is_merge, refusal, scalar_value
 
 MAX_DEPTH: Final = 200
 MAX_ALIASED_TEXT: Final = 4 << 20
@@ -35,40 +35,9 @@ MAX_ALIASED_TEXT: Final = 4 << 20
 MAX_COMPLAINTS: Final = 100
 MAX_TAG_DIRECTIVES: Final = 100
 """libyaml compares each with all before it."""
-_MAX_SHOWN: Final = 200
-"""Characters of a value in an error."""
-
-_TAG: Final = "tag:yaml.org,2002:"
-_STR, _BOOL, _INT, _FLOAT, _NULL, _MERGE, _TIMESTAMP, _BINARY = (
-    _TAG + name for name in ("str", "bool", "int", "float", "null", "merge", "timestamp", "binary")
-)
-_RESOLVABLE: Final = frozenset({_STR, _BOOL, _INT, _FLOAT, _NULL, _TIMESTAMP})
-
-_INFINITE: Final = {
-    sign + word: go_name
-    for sign, go_name in (("", "+Inf"), ("+", "+Inf"), ("-", "-Inf"))
-    for word in (".inf", ".Inf", ".INF")
-} | dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN")
-"""Numbers that JSON cannot hold, as Go names them."""
-_WORDS: Final[dict[str, Any]] = (
-    dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True)
-    | dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False)
-    | dict.fromkeys(("", "~", "null", "Null", "NULL"))
-)
-_BEGINNINGS: Final = frozenset("yYnNtTfFoO~+-.0123456789")
-"""Of the plain texts that may be something else than texts."""
-
-_INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
-_FRACTION: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-"""No position of a text can be reached in two ways, so the time to match grows with its length alone."""
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
+_PART: Final = 64 * 1024
+"""Bytes that are parsed at once."""
 _DIRECTIVES: Final = re.compile(rb"(?:\A|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf)%TAG")
-_LONGEST_INTEGER: Final = 70
-"""Characters: a sign, a prefix and 64 binary digits, with some zeros before them."""
-
-
-class YamlError(ValueError):
-    """Not YAML, or not such as JSON can hold; the message is upstream's."""
 
 
 class LoadedDocument(Struct, frozen=True):
@@ -86,11 +55,24 @@ def load_all(data: bytes) -> Iterator[LoadedDocument]:
     """Iterate over the documents of a text, each parsed on demand."""
     try:
         text = _as_utf8(data)
-        if len(_DIRECTIVES.findall(text)) > MAX_TAG_DIRECTIVES:
+        if text.count(b"%TAG") > MAX_TAG_DIRECTIVES and _has_many_directives(text):
             raise YamlError("error converting YAML to JSON: yaml: too many %TAG directives")
-        yield from _documents(CParser(text))
+        yield from _documents(CParser(text if len(text) <= _PART else _Parts(text)))
     except (yaml.YAMLError, UnicodeError) as error:
-        raise _refusal(_problem(error)) from error
+        raise refusal(_problem(error)) from error
+
+
+class _Parts:
+    """A stream of a long text. Other threads can run between two parts, but not while libyaml parses a whole text."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._start = 0
+
+    def read(self, size: int = _PART, /) -> bytes:
+        start = self._start
+        self._start += min(size, _PART)
+        return self._text[start : self._start]
 
 
 def _documents(parser: Any) -> Iterator[LoadedDocument]:
@@ -105,14 +87,14 @@ def _documents(parser: Any) -> Iterator[LoadedDocument]:
         parser.dispose()
 
 
+def _has_many_directives(text: bytes) -> bool:
+    return any(islice(_DIRECTIVES.finditer(text), MAX_TAG_DIRECTIVES, None))
+
+
 def _as_utf8(data: bytes) -> bytes:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16").encode()
     return data
-
-
-def _refusal(problem: str) -> YamlError:
-    return YamlError(f"error converting YAML to JSON: yaml: {problem}")
 
 
 def _problem(error: Exception) -> str:
@@ -162,7 +144,7 @@ class _Document:
         """Return the value that begins with an event."""
         kind, self._nodes = type(event), self._nodes + 1
         if kind is ScalarEvent:
-            value = _scalar(event)
+            value = scalar_value(event)
             if event.anchor is not None:
                 self._close(self._open(event, value), self._nodes - 1)
             return value
@@ -172,7 +154,7 @@ class _Document:
         collection: Any = {} if kind is MappingStartEvent else []
         anchor = None if event.anchor is None else self._open(event, collection)
         if depth >= MAX_DEPTH:
-            raise _refusal("exceeded max depth")
+            raise refusal("exceeded max depth")
         if kind is MappingStartEvent:
             self._fill_mapping(collection, depth + 1)
         else:
@@ -195,12 +177,12 @@ class _Document:
 
     def _fill_mapping(self, mapping: dict[str, Any], depth: int) -> None:
         while type(event := self._read()) is not MappingEndEvent:
-            if _is_merge(event):
+            if is_merge(event):
                 self._merge(mapping, depth)
                 continue
             key = self.value(event, depth)
             if isinstance(key, dict | list):
-                raise _refusal(f"invalid map key: {_format_value(key)}")
+                raise refusal(f"invalid map key: {_format_value(key)}")
             event = self._read()
             line = event.start_mark.line + 1
             self._set(mapping, key, self.value(event, depth), line)
@@ -235,20 +217,20 @@ class _Document:
             type(event) is AliasEvent and isinstance(self._find_anchor(event).value, dict)
         )
         if not is_mapping:
-            raise _refusal("map merge requires map or sequence of maps as the value")
+            raise refusal("map merge requires map or sequence of maps as the value")
         mapping: dict[str, Any] = self.value(event, depth)
         return mapping
 
     def _find_anchor(self, event: Any) -> _Anchor:
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
-            raise _refusal(f"unknown anchor '{event.anchor}' referenced")
+            raise refusal(f"unknown anchor '{event.anchor}' referenced")
         return anchor
 
     def _expand(self, event: Any, anchor: _Anchor) -> Any:
         """A copy of what an alias names, after its nodes are counted."""
         if anchor.is_open:
-            raise _refusal(f"anchor '{event.anchor}' value contains itself")
+            raise refusal(f"anchor '{event.anchor}' value contains itself")
         self._nodes += anchor.nodes
         self._aliased += anchor.nodes
         if self._aliased > 100 and self._nodes > 1000:
@@ -257,12 +239,12 @@ class _Document:
             anchor.size = _size(anchor.value)
         self._aliased_text += anchor.size
         if self._aliased_text > MAX_ALIASED_TEXT:
-            raise _refusal("document contains excessive aliasing")
+            raise refusal("document contains excessive aliasing")
         return _copy(anchor.value)
 
     def _check_ratio(self) -> None:
         if self._aliased / self._nodes > allowed_alias_ratio(self._nodes):
-            raise _refusal("document contains excessive aliasing")
+            raise refusal("document contains excessive aliasing")
 
 
 _FEW_NODES: Final = 400_000
@@ -292,17 +274,6 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def is_text(text: str) -> bool:
-    """Whether a plain scalar is read as the text that it is."""
-    if text and text[0] not in _BEGINNINGS:
-        return text != "<<"
-    return text not in _INFINITE and _resolve(text)[0] == _STR
-
-
-def _is_merge(event: Any) -> bool:
-    return type(event) is ScalarEvent and event.value == "<<" and (event.implicit[0] or event.tag == _MERGE)
-
-
 def _key(key: Any, value: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
@@ -315,79 +286,4 @@ def _key(key: Any, value: Any) -> str:
 def _format_value(value: Any) -> str:
     if value is None:
         return "<nil>"
-    return gofmt.syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[
-        :_MAX_SHOWN
-    ]
-
-
-def _scalar(event: Any) -> Any:
-    text, tag = event.value, event.tag
-    if tag is None:
-        if not event.implicit[0] or (text and text[0] not in _BEGINNINGS):
-            return text
-        return _resolve(text)[1]
-    if tag == _BINARY:
-        return _binary(text)
-    if tag not in _RESOLVABLE or tag == _STR:
-        return text
-    return _resolve_tagged(tag, text)
-
-
-def _resolve_tagged(tag: str, text: str) -> Any:
-    """A scalar with an explicit tag."""
-    resolved_tag, value = _resolve(text)
-    if tag == _TIMESTAMP and _DATE.match(text):
-        return text
-    if resolved_tag == tag or (tag == _FLOAT and resolved_tag == _INT):
-        return value
-    names = (f"!!{full_tag.removeprefix(_TAG)}" for full_tag in (resolved_tag, tag))
-    problem = "cannot decode {} `{}` as a {}"
-    resolved_tag, tag = names
-    raise _refusal(problem.format(resolved_tag, text[:_MAX_SHOWN], tag))
-
-
-def _binary(text: str) -> str:
-    try:
-        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True).decode(
-            errors="replace"
-        )
-    except (binascii.Error, ValueError) as error:
-        raise _refusal("!!binary value contains invalid base64 data") from error
-
-
-def _resolve(text: str) -> tuple[str, Any]:
-    """The tag and the value of a plain text."""
-    value = _WORDS.get(text, _WORDS)
-    if value is not _WORDS:
-        return (_NULL if value is None else _BOOL), value
-    first = text[0]
-    if first not in "+-.0123456789":
-        return _STR, text
-    if text in _INFINITE:
-        raise YamlError(f"error converting YAML to JSON: json: unsupported value: {_INFINITE[text]}")
-    if first == ".":
-        return _fraction(text, text) if _FRACTION.fullmatch(text) else (_STR, text)
-    plain = text.replace("_", "") if "_" in text else text
-    if len(plain) <= _LONGEST_INTEGER and _INTEGER.fullmatch(plain):
-        value = _integer(plain)
-        if -(2**63) <= value < 2**64:
-            return _INT, value
-    return _fraction(plain, text) if _FRACTION.fullmatch(plain) else (_STR, text)
-
-
-def _integer(plain: str) -> int:
-    digits = plain.lstrip("+-")
-    prefix = digits[:2].lower()
-    if prefix in ("0b", "0o", "0x"):
-        return int(plain, 0)
-    return int(plain, 8 if len(digits) > 1 and digits[0] == "0" else 10)
-
-
-def _fraction(plain: str, text: str) -> tuple[str, Any]:
-    """Without a fraction it is what JSON writes without one; what is too large is a text."""
-    value = float(plain)
-    if value in (float("inf"), float("-inf")):
-        return _STR, text
-    if value.is_integer() and -(2**63) <= value < 2**64:
-        return _FLOAT, int(value)
-    return _FLOAT, value
+    return gofmt.syntax(value).replace("map[string]interface {}", "map[interface {}]interface {}")[:MAX_SHOWN]

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.outgoing import Endpoint, Tls
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.pki.private import write_private

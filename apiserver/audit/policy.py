@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import User
 

@@ -11,7 +11,8 @@ from mockube.apimachinery.durations import DurationError, format_duration, parse
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.records import ConfigurationError, Record, decode
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.authz.conditions import Conditions, compile_conditions
 
 MODES: Final = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from mockube.apimachinery.gotext import quote
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 
 Tree: TypeAlias = Mapping[str, Any]
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apimachinery.schema.scan import has_duplicates, is_too_deep
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire import go_json
 from mockube.apiserver.wire.negotiation import FORMATS, Format, parse_content_type
 from mockube.apiserver.wire.protobuf import envelope

@@ -25,7 +25,7 @@ from yaml.events import (
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.pieces import sorted_in_pieces
-from mockube.apimachinery.yaml_decode import is_text
+from mockube.apimachinery.yaml_scalars import is_text
 
 _WIDTH: Final = 80
 _QUOTED: Final = re.compile(

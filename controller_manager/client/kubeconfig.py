@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.config.settings import Server
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import yaml
 
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.pki.private import write_private
 from mockube.clusters.folders import ClusterFolder
 from mockube.failure import Failure

@@ -14,7 +14,8 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery.groups import GroupVersion
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 
 _SEPARATOR: Final = re.compile(rb"^---[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _ITEMS: Final = re.compile(rb"items:\s*\Z")

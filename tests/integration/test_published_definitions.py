@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockube.apimachinery.yaml_decode import YamlError, load_all
+from mockube.apimachinery.yaml_decode import load_all
+from mockube.apimachinery.yaml_scalars import YamlError
 from tests.support.server import apiserver
 from tools.definitions import FOLDER, PROJECTS, FetchError, fetch
 

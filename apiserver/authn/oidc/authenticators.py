@@ -12,7 +12,8 @@ from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apimachinery.records import ConfigurationError, decode
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.authn.bearer import BadToken, KnownToken
 from mockube.apiserver.authn.oidc import claims
 from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, JWTAuthenticator

@@ -21,7 +21,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 
 MAX_BYTES: Final = 1 << 20
 _FIELDS: Final = frozenset({"command", "args", "env", "ports", "ready", "directory"})

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from mockube.apimachinery.yaml_decode import YamlError, load_all
+from mockube.apimachinery.yaml_decode import load_all
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.kubelet.stages.document import Stage, stage_of
 from mockube.controller_manager.kubelet.stages.query import StageError
 

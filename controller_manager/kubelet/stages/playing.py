@@ -8,7 +8,8 @@ from typing import Any
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.controller_manager.kubelet.effects import Effect, EmitEvent, Remove, Write
 from mockube.controller_manager.kubelet.stages.document import (
     DeleteStep,

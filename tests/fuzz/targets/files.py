@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from mockube.apimachinery import yaml_decode
+from mockube.apimachinery import yaml_decode, yaml_scalars
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.audit import policy as audit_policy
 from mockube.apiserver.config import command_line
@@ -63,7 +63,7 @@ def as_yaml(tree, random):
 
 def mutated_file(text, random):
     data = text.encode("latin-1")
-    with contextlib.suppress(yaml_decode.YamlError):
+    with contextlib.suppress(yaml_scalars.YamlError):
         tree = yaml_decode.load(data).tree
         if random.random() < 0.7:
             return as_yaml(hostile_bodies.mutated(tree, random), random)

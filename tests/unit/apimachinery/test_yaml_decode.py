@@ -6,11 +6,11 @@ from mockube.apimachinery.yaml_decode import (
     MAX_ALIASED_TEXT,
     MAX_COMPLAINTS,
     MAX_TAG_DIRECTIVES,
-    YamlError,
     allowed_alias_ratio,
     load,
     load_all,
 )
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire.yaml_codec import dump
 from tests.support.hostile.doubling import check_linear
 
@@ -288,3 +288,25 @@ TREES = {
 @pytest.mark.parametrize("make", TREES.values(), ids=TREES)
 def test_yaml_writing_takes_linear_time(make):
     check_linear(make, dump, 96 * KIB)
+
+
+SHAPES = ("a: {}{}\n", 'a: "{}\\u00e4{}"', "a: |\n  {}\r\n  {}\n")
+LONG_SIZES = (65_530, 65_535, 65_536, 65_537, 200_000)
+
+
+@pytest.mark.parametrize("size", LONG_SIZES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_long_text_is_read_like_a_short_one(shape, size):
+    """Its parts may divide a character, a line end or an escape."""
+    text = "äöü€" * (size // 11 + 1)
+    short, long = (shape.format(part, part) + "\n---\nb: 2\n" for part in ("äö", text))
+    first, second = (document.tree for document in load_all(long.encode()))
+    assert second == {"b": 2}
+    assert first["a"] == load(short.encode()).tree["a"].replace("äö", text)
+
+
+@pytest.mark.parametrize("size", LONG_SIZES)
+@pytest.mark.parametrize("ending", ["\na: [", "\n\ta: 1", "\n\x01", "\nb: \xff"])
+def test_long_text_is_refused_like_a_short_one(ending, size):
+    short, long = (("a: " + part + ending).encode("latin-1") for part in ("b", "b" * size))
+    assert refusal(long) == refusal(short)

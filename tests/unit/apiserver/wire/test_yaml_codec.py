@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apimachinery.yaml_decode import YamlError, load
+from mockube.apimachinery.yaml_decode import load
+from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire.yaml_codec import dump, dump_item, dump_list
 
 TEXTS = st.text(
