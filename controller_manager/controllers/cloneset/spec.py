@@ -1,5 +1,8 @@
 """A CloneSet as its controller sees it: the fields that it decides by, with what their absence means."""
 
+import math
+import re
+from fractions import Fraction
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -10,7 +13,6 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
-from mockube.controller_manager.workloads.rolling import kept_by
 
 UpdateType = Literal["ReCreate", "InPlaceIfPossible", "InPlaceOnly"]
 
@@ -19,6 +21,10 @@ LABEL_EXCLUDE_PREPARING_DELETE: Final = "apps.kruise.io/cloneset-scaling-exclude
 _REVISION_HISTORY_LIMIT: Final = 10
 _MAX_UNAVAILABLE: Final = "20%"
 _NO_DEADLINE: Final = 2**31 - 1
+
+_PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
+_MOST_DIGITS: Final = 100
+"""Python refuses to parse thousands of them."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -110,6 +116,27 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
         excludes_preparing_delete=bool(scale.get("excludePreparingDelete"))
         or meta.labels(tree).get(LABEL_EXCLUDE_PREPARING_DELETE) == "true",
     )
+
+
+def kept_by(partition: IntOrString | None, replicas: int) -> int:
+    """The number of pods that a partition keeps. A percentage below 100% is rounded up, but leaves a pod to be updated."""
+    if isinstance(partition, str):
+        count = _percentage(partition, replicas)
+        if count == replicas > 1 and partition != "100%":
+            count = replicas - 1
+    else:
+        count = partition or 0
+    return max(min(count, replicas), 0)
+
+
+def _percentage(text: str, replicas: int) -> int:
+    match = _PERCENT.fullmatch(text)
+    if match is None:
+        return 0
+    integer, _, fraction = match[1].partition(".")
+    if len(integer.lstrip("0")) > _MOST_DIGITS:
+        return replicas + 1
+    return math.ceil(Fraction(f"{integer[-_MOST_DIGITS:]}.{fraction[:_MOST_DIGITS] or 0}") * replicas / 100)
 
 
 def _scale(value: IntOrString, replicas: int, *, round_up: bool) -> int:

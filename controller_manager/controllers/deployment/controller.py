@@ -14,8 +14,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.deployment import status
-from mockube.controller_manager.controllers.deployment.observe import selector_of, state_of
-from mockube.controller_manager.controllers.deployment.state import DeploymentView
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, selector_of, state_of
 from mockube.controller_manager.controllers.deployment.sync import plan
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.ownership import (
@@ -34,7 +33,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
     except SelectorError:
         selector = labels.NOTHING
     if selector.matches_nothing:
-        return EMPTY_PLAN  # no server accepts it; what is made for it would never be found again
+        return EMPTY_PLAN  # no server accepts it, and sets created for it would not be selected
     if selector.empty:
         return _selecting_all(deployment)
     claims = owned_objects(caches, REPLICA_SETS, deployment, selector)
@@ -45,7 +44,7 @@ def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
 
 
 def _selecting_all(deployment: ReadOnlyTree) -> Plan:
-    """Nothing is done for a Deployment that would take every pod there is."""
+    """Warn of an empty selector, and do nothing else: all pods would be selected."""
     view = DeploymentView(deployment)
     text = "This deployment is selecting all pods. A non-empty selector is required."
     warning = RecordEvent(about=deployment, type="Warning", reason="SelectingAll", message=text)
@@ -61,7 +60,7 @@ def _of_itself(_: Caches, change: Change) -> Iterable[Key]:
 
 
 def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
-    """The Recreate Deployment of a pod that ended or is deleted: it waits for its last old pod to end."""
+    """The Recreate Deployment of a pod that has ended or was deleted: it waits until its last old pod has."""
     pod: PodView = change.last_known
     if change.new is not None and not pod.is_terminal:
         return

@@ -1,10 +1,14 @@
-"""The ReplicaSet of a version: its name, its annotations, and its number in the history."""
+"""The ReplicaSet of each revision: its name, annotations and size as writes, the history, and rollback.
+
+Rollback is requested by an annotation, which only old clients write. Today's kubectl writes the former template into the
+Deployment itself.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.names import SUBDOMAIN_MAX_LENGTH
+from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     ANNOTATION_DESIRED_REPLICAS,
@@ -13,107 +17,67 @@ from mockube.apimachinery.wellknown import (
     ANNOTATION_REVISION,
     ANNOTATION_REVISION_HISTORY,
     LABEL_POD_TEMPLATE_HASH,
+    REASON_SCALING_REPLICA_SET,
 )
-from mockube.controller_manager.client.kinds import REPLICA_SETS
-from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView, revision_of
-from mockube.controller_manager.workloads.template_hash import template_hash
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.controller_manager.control.actions import Action, Delete, EventTemplate, RecordEvent, Update
+from mockube.controller_manager.controllers.deployment.state import (
+    DeploymentState,
+    DeploymentView,
+    SetView,
+    Sizes,
+    new_set_name,
+    revision_of,
+)
+from mockube.controller_manager.workloads.ownership import object_ref
+from mockube.controller_manager.workloads.templates import equal_ignoring_hash, without_hash
 
-ANNOTATION_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
+_ROLLBACK_TO: Final = "deprecated.deployment.rollback.to"
 
-OWN_ANNOTATIONS: Final = frozenset(
+_OWN_ANNOTATIONS: Final = frozenset(
     {
         ANNOTATION_LAST_APPLIED,
         ANNOTATION_REVISION,
         ANNOTATION_REVISION_HISTORY,
         ANNOTATION_DESIRED_REPLICAS,
         ANNOTATION_MAX_REPLICAS,
-        ANNOTATION_ROLLBACK_TO,
+        _ROLLBACK_TO,
     }
 )
 """Annotations that are not copied between a Deployment and its sets."""
 
 _HISTORY_LENGTH: Final = 2000
-"""Of the list of past revisions, in characters: about a hundred."""
+"""The maximum length of the list of past revisions, in characters: about a hundred revisions."""
+
+_REVISION_NOT_FOUND: Final = "DeploymentRollbackRevisionNotFound"
+_TEMPLATE_UNCHANGED: Final = "DeploymentRollbackTemplateUnchanged"
+_ROLLBACK_DONE: Final = "DeploymentRollback"
 
 
 def max_revision(sets: Iterable[SetView]) -> int:
     return max((replica_set.revision for replica_set in sets), default=0)
 
 
-# --- a set that is there
+# --- the set of a new revision
 
 
-def sync_new_replica_set(
-    deployment: DeploymentView, new: SetView, old_sets: Iterable[SetView]
-) -> Update | None:
-    """What brings the set of the Deployment's template up to it: the newest revision, its annotations, its readiness."""
-    annotations = _annotations(deployment, new.object, max_revision(old_sets) + 1)
-    is_as_ready = (new.object["spec"].get("minReadySeconds") or 0) == deployment.min_ready_seconds
-    if annotations == meta.annotations(new.object) and is_as_ready:
-        return None
-    body = meta.with_annotations(new.object, annotations)
-    if not is_as_ready:
-        body["spec"] = {**body["spec"], "minReadySeconds": deployment.min_ready_seconds}
-    return Update(resource=REPLICA_SETS, body=body)
-
-
-def _annotations(deployment: DeploymentView, replica_set: ReadOnlyTree, revision: int) -> Mapping[str, str]:
-    """The set's annotations with the Deployment's. A revision number never decreases, and former ones are kept in the history."""
-    present = meta.annotations(replica_set)
-    passed = present.get(ANNOTATION_REVISION, "")
-    if passed and str(revision_of(replica_set)) != passed:
-        return present  # a user wrote what is no number: the set's revision is unknown
-    annotations = {**present, **_passed_on(deployment.object)}
-    if revision_of(replica_set) >= revision:
-        return annotations
-    annotations[ANNOTATION_REVISION] = str(revision)
-    if passed:
-        annotations[ANNOTATION_REVISION_HISTORY] = _history(
-            present.get(ANNOTATION_REVISION_HISTORY, ""), passed
-        )
-    return annotations
-
-
-def _passed_on(deployment: ReadOnlyTree) -> Mapping[str, str]:
-    return {key: value for key, value in meta.annotations(deployment).items() if key not in OWN_ANNOTATIONS}
-
-
-def _history(past: str, revision: str) -> str:
-    """With one more at the end, and without the first ones if it grows too long."""
-    revisions = [*past.split(","), revision] if past else [revision]
-    while len(",".join(revisions)) > _HISTORY_LENGTH and len(revisions) > 1:
-        revisions.pop(0)
-    return ",".join(revisions)
-
-
-# --- a set that is to be
-
-
-def name_of_new(deployment: DeploymentView, hashed: str) -> str:
-    max_prefix = SUBDOMAIN_MAX_LENGTH - len(hashed) - 1
-    return f"{deployment.name[:max_prefix]}-{hashed}"
-
-
-def hash_of_new(deployment: DeploymentView) -> str:
-    return template_hash(deployment.template, deployment.status.get("collisionCount"))
-
-
-def new_replica_set(deployment: DeploymentView, hashed: str, replicas: int, revision: int) -> ReadOnlyTree:
-    """The ReplicaSet of the Deployment's template. The same again after a failure, so that it is never made twice."""
-    hash_label = {LABEL_POD_TEMPLATE_HASH: hashed}
+def new_replica_set(
+    deployment: DeploymentView, template_hash: str, replicas: int, revision: int
+) -> ReadOnlyTree:
+    """Return the ReplicaSet of the Deployment's template. It is the same after a failure, so that it is created once."""
+    hash_label = {LABEL_POD_TEMPLATE_HASH: template_hash}
     template = meta.with_labels(deployment.template, {**hash_label})
     selector = deployment.spec.get("selector") or {}
     annotations = {
-        **_passed_on(deployment.object),
+        **_copied_annotations(deployment.object),
         ANNOTATION_REVISION: str(revision),
-        **size_annotations(deployment),
+        **_size_annotations(deployment),
     }
     return {
         "kind": REPLICA_SETS.kind,
         "apiVersion": REPLICA_SETS.api_version,
         "metadata": {
-            "name": name_of_new(deployment, hashed),
+            "name": new_set_name(deployment, template_hash),
             "namespace": meta.namespace(deployment.object),
             "labels": meta.labels(template),
             "annotations": annotations,
@@ -129,9 +93,163 @@ def _spec(deployment: DeploymentView, template: ReadOnlyTree, replicas: int) -> 
     return {"replicas": replicas, **waiting, "template": template}
 
 
-def size_annotations(deployment: DeploymentView) -> Mapping[str, str]:
-    """The annotations of a set with its Deployment's size, by which a later scaling of the Deployment is recognised."""
+def _copied_annotations(obj: ReadOnlyTree) -> Mapping[str, str]:
+    return {key: value for key, value in meta.annotations(obj).items() if key not in _OWN_ANNOTATIONS}
+
+
+# --- updates of a set
+
+
+def sync_new_replica_set(
+    deployment: DeploymentView, new: SetView, old_sets: Iterable[SetView]
+) -> Update | None:
+    """Return the update that gives the new set the newest revision, and the Deployment's annotations and minReadySeconds."""
+    annotations = _new_set_annotations(deployment, new.object, max_revision(old_sets) + 1)
+    min_ready_seconds = new.object["spec"].get("minReadySeconds") or 0
+    if annotations == meta.annotations(new.object) and min_ready_seconds == deployment.min_ready_seconds:
+        return None
+    body = meta.with_annotations(new.object, annotations)
+    if min_ready_seconds != deployment.min_ready_seconds:
+        body["spec"] = {**body["spec"], "minReadySeconds": deployment.min_ready_seconds}
+    return Update(resource=REPLICA_SETS, body=body)
+
+
+def _new_set_annotations(
+    deployment: DeploymentView, replica_set: ReadOnlyTree, revision: int
+) -> Mapping[str, str]:
+    """The set's annotations with the Deployment's. A revision never decreases, and the history has the former ones."""
+    present = meta.annotations(replica_set)
+    present_revision = present.get(ANNOTATION_REVISION, "")
+    if present_revision and str(revision_of(replica_set)) != present_revision:
+        return present  # a user wrote something else than a number: the set's revision is unknown
+    annotations = {**present, **_copied_annotations(deployment.object)}
+    if revision_of(replica_set) >= revision:
+        return annotations
+    annotations[ANNOTATION_REVISION] = str(revision)
+    if present_revision:
+        history = present.get(ANNOTATION_REVISION_HISTORY, "")
+        annotations[ANNOTATION_REVISION_HISTORY] = _add_to_history(history, present_revision)
+    return annotations
+
+
+def _add_to_history(history: str, revision: str) -> str:
+    """Append a revision, and drop the first ones if the list is too long."""
+    revisions = [*history.split(","), revision] if history else [revision]
+    while len(",".join(revisions)) > _HISTORY_LENGTH and len(revisions) > 1:
+        revisions.pop(0)
+    return ",".join(revisions)
+
+
+def resize_actions(deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes) -> tuple[Update, ...]:
+    """Return the updates that resize sets, each with an Event of the Deployment."""
+    chosen = [
+        replica_set
+        for replica_set in sets
+        if sizes.get(replica_set.name, replica_set.replicas) != replica_set.replicas
+    ]
+    return tuple(_resize(deployment, replica_set, sizes[replica_set.name]) for replica_set in chosen)
+
+
+def desired_replicas_actions(
+    deployment: DeploymentView, sets: Iterable[SetView], sizes: Sizes
+) -> tuple[Update, ...]:
+    """Return the updates that write the Deployment's desired replicas into the annotation of sets that keep their size."""
+    outdated = (
+        replica_set
+        for replica_set in sets
+        if replica_set.desired_annotation not in (None, deployment.replicas)
+    )
+    return tuple(
+        _resize(deployment, replica_set, replica_set.replicas)
+        for replica_set in outdated
+        if sizes.get(replica_set.name) == replica_set.replicas
+    )
+
+
+def _resize(deployment: DeploymentView, replica_set: SetView, size: int) -> Update:
+    body = meta.with_annotations(replica_set.object, _size_annotations(deployment))
+    body["spec"] = {**replica_set.object["spec"], "replicas": size}
+    return Update(resource=REPLICA_SETS, body=body, event=_resize_event(deployment, replica_set, size))
+
+
+def _size_annotations(deployment: DeploymentView) -> Mapping[str, str]:
+    """The Deployment's size as annotations of a set, by which a later scaling of the Deployment is recognized."""
     return {
         ANNOTATION_DESIRED_REPLICAS: str(deployment.replicas),
         ANNOTATION_MAX_REPLICAS: str(deployment.max_replicas),
     }
+
+
+def _resize_event(deployment: DeploymentView, replica_set: SetView, size: int) -> EventTemplate | None:
+    if size == replica_set.replicas:
+        return None
+    direction = "up" if size > replica_set.replicas else "down"
+    text = f"Scaled {direction} replica set {replica_set.name} from {replica_set.replicas} to {size}"
+    return EventTemplate(about=deployment.object, done=(REASON_SCALING_REPLICA_SET, text))
+
+
+# --- the history limit
+
+
+def replica_sets_to_delete(state: DeploymentState) -> tuple[Delete, ...]:
+    """Return the deletion of the old sets beyond the history limit."""
+    limit = state.deployment.history_limit
+    if limit is None:
+        return ()
+    past = sorted(
+        (old for old in state.old_sets if not old.deleting), key=lambda old: (old.revision, old.age)
+    )
+    surplus = past[: max(len(past) - limit, 0)]
+    refs = tuple(object_ref(REPLICA_SETS, old.object) for old in surplus if _is_idle(old))
+    return (Delete(resource=REPLICA_SETS, objects=refs),) if refs else ()
+
+
+def _is_idle(old: SetView) -> bool:
+    return old.replicas == 0 and old.reported == 0 and old.is_observed
+
+
+# --- rollback
+
+
+def rollback_revision(deployment: DeploymentView) -> int | None:
+    """Return the revision to roll back to, 0 for the previous one; None if no rollback is requested."""
+    text = meta.annotations(deployment.object).get(_ROLLBACK_TO, "")
+    return int_or_none(text)
+
+
+def rollback_actions(state: DeploymentState, revision: int) -> tuple[Action, ...]:
+    """Write the template and annotations of that revision into the Deployment, and remove the request in any case."""
+    deployment = state.deployment
+    revision = revision or _previous_revision(state)
+    if revision == 0:
+        return _rollback_failed(deployment, _REVISION_NOT_FOUND, "Unable to find last revision.")
+    target = next((replica_set for replica_set in state.sets if replica_set.revision == revision), None)
+    if target is None:
+        text = "Unable to find the revision to rollback to."
+        return _rollback_failed(deployment, _REVISION_NOT_FOUND, text)
+    if equal_ignoring_hash(deployment.template, target.object["spec"]["template"]):
+        text = f'The rollback revision contains the same template as current deployment "{deployment.name}"'
+        return _rollback_failed(deployment, _TEMPLATE_UNCHANGED, text)
+    text = f'Rolled back deployment "{deployment.name}" to revision {revision}'
+    event = EventTemplate(about=deployment.object, done=(_ROLLBACK_DONE, text))
+    return (Update(resource=DEPLOYMENTS, body=_with_revision(deployment, target), event=event),)
+
+
+def _previous_revision(state: DeploymentState) -> int:
+    revisions = sorted((replica_set.revision for replica_set in state.sets), reverse=True)
+    return revisions[1] if len(revisions) > 1 else 0
+
+
+def _rollback_failed(deployment: DeploymentView, reason: str, text: str) -> tuple[Action, ...]:
+    body = meta.with_annotations(deployment.object, {_ROLLBACK_TO: None})
+    record = RecordEvent(about=deployment.object, type="Warning", reason=reason, message=text)
+    return (record, Update(resource=DEPLOYMENTS, body=body))
+
+
+def _with_revision(deployment: DeploymentView, target: SetView) -> ReadOnlyTree:
+    present = meta.annotations(deployment.object).items()
+    own = {key: value for key, value in present if key in _OWN_ANNOTATIONS and key != _ROLLBACK_TO}
+    annotations = {**own, **_copied_annotations(target.object)}
+    body = meta.with_metadata(deployment.object, annotations=annotations)
+    template = without_hash(target.object["spec"]["template"])
+    return {**body, "spec": {**deployment.spec, "template": template}}

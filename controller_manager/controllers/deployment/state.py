@@ -1,13 +1,17 @@
-"""A Deployment and its ReplicaSets as its controller sees them: the fields that it decides by, and what absence means."""
+"""The state of a Deployment: the fields of it and of its ReplicaSets that its controller decides by, read from the caches."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import labels, meta
 from mockube.apimachinery.gotext import int_or_none
+from mockube.apimachinery.intstr import IntOrString, scaled_value
+from mockube.apimachinery.labels import Selector
+from mockube.apimachinery.names import SUBDOMAIN_MAX_LENGTH
 from mockube.apimachinery.timestamps import span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
@@ -15,10 +19,34 @@ from mockube.apimachinery.wellknown import (
     ANNOTATION_MAX_REPLICAS,
     ANNOTATION_REVISION,
 )
-from mockube.controller_manager.workloads.rolling import Fenceposts, fenceposts
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
+from mockube.controller_manager.workloads.indexes import BY_OWNER
+from mockube.controller_manager.workloads.template_hash import template_hash
+from mockube.controller_manager.workloads.templates import equal_ignoring_hash
 
 UNLIMITED: Final = 2**31 - 1
-"""Of a deadline or a history limit: there is none."""
+"""The value of a deadline or a history limit that means that there is none."""
+
+Sizes = Mapping[str, int]
+"""Desired replicas of ReplicaSets, by their names."""
+
+
+class Fenceposts(NamedTuple):
+    surge: int
+    unavailable: int
+
+
+def fenceposts(
+    max_surge: IntOrString | None, max_unavailable: IntOrString | None, replicas: int
+) -> Fenceposts:
+    """Resolve both to numbers. A surge is rounded up and unavailability down, so that a small workload keeps its pods.
+
+    If both are rounded to 0, one pod may be unavailable, because the rollout could not begin otherwise.
+    """
+    surge = scaled_value(max_surge or 0, replicas, round_up=True)
+    unavailable = scaled_value(max_unavailable or 0, replicas, round_up=False)
+    return Fenceposts(surge, unavailable if surge or unavailable else 1)
 
 
 class DeploymentView(Struct, frozen=True, dict=True):
@@ -101,9 +129,9 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
     terminating: int | None
     """None if its controller has observed it and does not count them."""
     is_observed: bool
-    """Its controller has seen its spec."""
+    """Whether the status belongs to the current spec."""
     desired_annotation: int | None
-    """The desired replicas of its Deployment when it last sized this set."""
+    """The desired replicas of the Deployment when this set was last resized."""
     max_annotation: int | None
 
     @classmethod
@@ -134,12 +162,12 @@ class SetView(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def available_after_scaling(self) -> int:
-        """The available pods that stay when the set is scaled down to its size."""
+        """The available pods that remain when the set has been scaled down to its size."""
         return min(self.available, self.replicas)
 
 
 def revision_of(tree: ReadOnlyTree) -> int:
-    """The revision in its annotation; 0 if that is no number."""
+    """The revision in the annotation; 0 if that is not a number."""
     text = meta.annotations(tree).get(ANNOTATION_REVISION, "")
     return int_or_none(text) or 0
 
@@ -151,3 +179,70 @@ def _read_annotation(tree: ReadOnlyTree, annotation: str) -> int | None:
 
 def _number(value: Any, absent: int) -> int:
     return absent if value is None else int(value)
+
+
+# --- the state of one reconciliation
+
+
+class DeploymentState(Struct, frozen=True, kw_only=True):
+    deployment: DeploymentView
+    new: SetView | None
+    """The set with the Deployment's current template."""
+    old_sets: Sequence[SetView]
+    """The sets with other templates, the oldest first."""
+    new_hash: str = ""
+    """The hash in the name of the new set, if that does not exist yet."""
+    is_name_taken: bool = False
+    """Whether a set of another owner or template has that name."""
+    old_pods_run: bool = False
+    """Whether pods of old sets run, including those being deleted, which no set counts any more."""
+
+    @property
+    def sets(self) -> Sequence[SetView]:
+        return self.old_sets if self.new is None else (*self.old_sets, self.new)
+
+
+def selector_of(deployment: ReadOnlyTree) -> Selector:
+    return labels.from_label_selector(deployment["spec"].get("selector"))
+
+
+def state_of(caches: Caches, deployment: ReadOnlyTree, owned: Iterable[ReadOnlyTree]) -> DeploymentState:
+    """Return the state. Of several sets with the Deployment's template the oldest is the new one."""
+    view = DeploymentView(deployment)
+    sets = sorted(map(SetView.of, owned), key=lambda replica_set: replica_set.age)
+    new = next(
+        (
+            replica_set
+            for replica_set in sets
+            if equal_ignoring_hash(replica_set.object["spec"]["template"], view.template)
+        ),
+        None,
+    )
+    old_sets = tuple(replica_set for replica_set in sets if replica_set is not new)
+    new_hash = "" if new else template_hash(view.template, view.status.get("collisionCount"))
+    return DeploymentState(
+        deployment=view,
+        new=new,
+        old_sets=old_sets,
+        new_hash=new_hash,
+        is_name_taken=bool(new_hash) and _is_name_taken(caches, view, new_hash),
+        old_pods_run=_old_pods_run(caches, old_sets),
+    )
+
+
+def new_set_name(deployment: DeploymentView, template_hash: str) -> str:
+    max_prefix = SUBDOMAIN_MAX_LENGTH - len(template_hash) - 1
+    return f"{deployment.name[:max_prefix]}-{template_hash}"
+
+
+def _is_name_taken(caches: Caches, deployment: DeploymentView, template_hash: str) -> bool:
+    name = new_set_name(deployment, template_hash)
+    return caches.of(REPLICA_SETS).get(meta.namespace(deployment.object), name) is not None
+
+
+def _old_pods_run(caches: Caches, old_sets: Iterable[SetView]) -> bool:
+    pods = caches.of(PODS)
+    return any(
+        old.reported > 0 or any(not pod.is_terminal for pod in pods.by_index(BY_OWNER, old.uid))
+        for old in old_sets
+    )

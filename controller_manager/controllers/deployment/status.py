@@ -1,18 +1,40 @@
-"""The status of a Deployment: the sums over its ReplicaSets, and its conditions."""
+"""The status of a Deployment: the sums over its ReplicaSets, its conditions, and the deadline for progress."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import after, format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import ANNOTATION_REVISION, CONDITION_REPLICA_FAILURE
+from mockube.apimachinery.wellknown import (
+    ANNOTATION_REVISION,
+    CONDITION_AVAILABLE,
+    CONDITION_PROGRESSING,
+    CONDITION_REPLICA_FAILURE,
+)
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.deployment import conditions, progress
-from mockube.controller_manager.controllers.deployment.conditions import Conditions
-from mockube.controller_manager.controllers.deployment.observe import DeploymentState
-from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
+from mockube.controller_manager.controllers.deployment.state import DeploymentState, DeploymentView, SetView
+
+REPLICA_SET_CREATE_ERROR: Final = "ReplicaSetCreateError"
+_NEW_REPLICA_SET_CREATED: Final = "NewReplicaSetCreated"
+_FOUND_NEW_REPLICA_SET: Final = "FoundNewReplicaSet"
+_REPLICA_SET_UPDATED: Final = "ReplicaSetUpdated"
+_NEW_REPLICA_SET_AVAILABLE: Final = "NewReplicaSetAvailable"
+_PROGRESS_DEADLINE_EXCEEDED: Final = "ProgressDeadlineExceeded"
+_PAUSED: Final = "DeploymentPaused"
+_RESUMED: Final = "DeploymentResumed"
+_AVAILABLE: Final = (
+    "True",
+    "MinimumReplicasAvailable",
+    "Deployment has minimum availability.",
+)
+_UNAVAILABLE: Final = (
+    "False",
+    "MinimumReplicasUnavailable",
+    "Deployment does not have minimum availability.",
+)
 
 _COUNTS: Final = (
     "observedGeneration",
@@ -23,21 +45,42 @@ _COUNTS: Final = (
     "unavailableReplicas",
 )
 
+_PRECISION: Final = timedelta(seconds=1)
+"""Conditions have whole seconds, so the deadline has certainly passed that much later."""
+
+Conditions = Sequence[ReadOnlyTree]
+
 
 def status_while_scaling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
-    """The status while nothing is rolled, without a change of the progress condition."""
+    """The status while no rollout goes on; the condition Progressing does not change."""
     counts = _counts(state)
     return _status(state, counts, _with_availability(state, counts, present, now))
 
 
 def status_while_rolling(state: DeploymentState, present: Conditions, now: datetime) -> ReadOnlyTree:
     counts = _counts(state)
-    new_conditions = _with_availability(state, counts, present, now)
-    new_conditions = progress.progress_conditions(state.deployment, state.new, counts, new_conditions, now)
-    failure = conditions.replica_failure((*([state.new] if state.new else []), *state.old_sets))
+    conditions = _with_availability(state, counts, present, now)
+    conditions = _with_progress(state.deployment, state.new, counts, conditions, now)
+    failure = _replica_failure((*([state.new] if state.new else []), *state.old_sets))
     if failure is None:
-        return _status(state, counts, conditions.without(new_conditions, CONDITION_REPLICA_FAILURE))
-    return _status(state, counts, conditions.with_condition(new_conditions, failure))
+        return _status(state, counts, _without_condition(conditions, CONDITION_REPLICA_FAILURE))
+    return _status(state, counts, _with_condition(conditions, failure))
+
+
+def write_status(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
+    """Write the status and the revision; nothing if neither differs."""
+    is_same_revision = revision in ("", meta.annotations(deployment.object).get(ANNOTATION_REVISION, ""))
+    if is_same_revision and _without_zeros(status) == _without_zeros(deployment.status):
+        return ()
+    body = {**deployment.object, "status": _without_zeros(status)}
+    if not is_same_revision:
+        body = meta.with_annotations(body, {ANNOTATION_REVISION: revision})
+    return (Update(resource=DEPLOYMENTS, body=body, subresource="status"),)
+
+
+def _without_zeros(status: ReadOnlyTree) -> ReadOnlyTree:
+    """Without zero counts and empty lists, which a server may return."""
+    return {field: value for field, value in status.items() if value or field not in (*_COUNTS, "conditions")}
 
 
 def _counts(state: DeploymentState) -> dict[str, int]:
@@ -52,22 +95,13 @@ def _counts(state: DeploymentState) -> dict[str, int]:
     }
 
 
-def _with_availability(
-    state: DeploymentState, counts: ReadOnlyTree, present: Conditions, now: datetime
-) -> Conditions:
-    enough = counts["availableReplicas"] >= state.deployment.min_available
-    return conditions.with_condition(present, conditions.available(is_available=enough, now=now))
-
-
-def _status(state: DeploymentState, counts: ReadOnlyTree, new_conditions: Conditions) -> ReadOnlyTree:
+def _status(state: DeploymentState, counts: ReadOnlyTree, conditions: Conditions) -> ReadOnlyTree:
     """In the order of the API's fields, without absent ones."""
-    terminating = _terminating(state.sets)
-    collisions = state.deployment.status.get("collisionCount")
     fields: dict[str, Any] = {
         **{field: counts[field] or None for field in _COUNTS},
-        "terminatingReplicas": terminating,
-        "conditions": list(new_conditions) or None,
-        "collisionCount": collisions,
+        "terminatingReplicas": _terminating(state.sets),
+        "conditions": list(conditions) or None,
+        "collisionCount": state.deployment.status.get("collisionCount"),
     }
     return {field: value for field, value in fields.items() if value is not None}
 
@@ -78,18 +112,182 @@ def _terminating(sets: Sequence[SetView]) -> int | None:
     return sum(counted) if len(counted) == len(sets) else None
 
 
-def write_status(deployment: DeploymentView, status: ReadOnlyTree, revision: str = "") -> tuple[Update, ...]:
-    """Write the status and the revision; nothing if neither differs."""
-    annotated = meta.annotations(deployment.object).get(ANNOTATION_REVISION, "")
-    is_numbered = not revision or revision == annotated
-    if is_numbered and _normal(status) == _normal(deployment.status):
-        return ()
-    body = {**deployment.object, "status": _normal(status)}
-    if not is_numbered:
-        body = meta.with_annotations(body, {ANNOTATION_REVISION: revision})
-    return (Update(resource=DEPLOYMENTS, body=body, subresource="status"),)
+# --- progress
 
 
-def _normal(status: ReadOnlyTree) -> ReadOnlyTree:
-    """Without zero counts and empty lists, which a server may return."""
-    return {field: value for field, value in status.items() if value or field not in (*_COUNTS, "conditions")}
+def is_complete(deployment: DeploymentView, status: ReadOnlyTree) -> bool:
+    """Whether all pods exist, are available and have the Deployment's template, and there are no others."""
+    counts = ("updatedReplicas", "replicas", "availableReplicas")
+    generation = deployment.object["metadata"].get("generation") or 0
+    return all(_count(status, field) == deployment.replicas for field in counts) and (
+        _count(status, "observedGeneration") >= generation
+    )
+
+
+def with_pause_reason(deployment: DeploymentView, present: Conditions, now: datetime) -> Conditions:
+    """A pause stops the deadline, and its end restarts it. An exceeded deadline remains in the condition."""
+    present_reason = _reason(present, CONDITION_PROGRESSING)
+    if deployment.progress_deadline is None or present_reason == _PROGRESS_DEADLINE_EXCEEDED:
+        return present
+    if deployment.is_paused == (present_reason == _PAUSED):
+        return present
+    reason, message = (
+        (_PAUSED, "Deployment is paused") if deployment.is_paused else (_RESUMED, "Deployment is resumed")
+    )
+    return _with_condition(present, _progressing("Unknown", reason, message, now))
+
+
+def with_found_set(
+    deployment: DeploymentView, new: SetView, present: Conditions, now: datetime
+) -> Conditions:
+    """Add the condition Progressing to a rollout without it whose new set exists already."""
+    if deployment.progress_deadline is None or _find(present, CONDITION_PROGRESSING) is not None:
+        return present
+    message = f'Found new replica set "{new.name}"'
+    return _with_condition(present, _progressing("True", _FOUND_NEW_REPLICA_SET, message, now))
+
+
+def with_created_set(deployment: DeploymentView, name: str, present: Conditions, now: datetime) -> Conditions:
+    if deployment.progress_deadline is None:
+        return present
+    message = f'Created new replica set "{name}"'
+    return _with_condition(present, _progressing("True", _NEW_REPLICA_SET_CREATED, message, now))
+
+
+def with_create_error(deployment: DeploymentView, name: str, error: object, now: datetime) -> Conditions:
+    present: Conditions = deployment.status.get("conditions") or ()
+    if deployment.progress_deadline is None:
+        return present
+    message = f'Failed to create new replica set "{name}": {error}'
+    return _with_condition(present, _progressing("False", REPLICA_SET_CREATE_ERROR, message, now))
+
+
+def _with_progress(
+    deployment: DeploymentView, new: SetView | None, status: ReadOnlyTree, present: Conditions, now: datetime
+) -> Conditions:
+    """Set the condition Progressing by the counts of the status."""
+    if deployment.progress_deadline is None:
+        return _without_condition(present, CONDITION_PROGRESSING)
+    was_complete = _reason(present, CONDITION_PROGRESSING) == _NEW_REPLICA_SET_AVAILABLE
+    if was_complete and _count(status, "replicas") == _count(status, "updatedReplicas"):
+        return present
+    subject = f'Deployment "{deployment.name}"' if new is None else f'ReplicaSet "{new.name}"'
+    if is_complete(deployment, status):
+        message = f"{subject} has successfully progressed."
+        return _with_condition(present, _progressing("True", _NEW_REPLICA_SET_AVAILABLE, message, now))
+    if _has_progressed(deployment.status, status):
+        # Replaced each time: the deadline is counted from its time.
+        message = f"{subject} is progressing."
+        return _replace_condition(present, _progressing("True", _REPLICA_SET_UPDATED, message, now))
+    if _is_deadline_exceeded(deployment, present, now):
+        message = f"{subject} has timed out progressing."
+        return _with_condition(present, _progressing("False", _PROGRESS_DEADLINE_EXCEEDED, message, now))
+    return present
+
+
+def _has_progressed(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    return (
+        _count(new, "updatedReplicas") > _count(old, "updatedReplicas")
+        or _outdated_count(new) < _outdated_count(old)
+        or _count(new, "readyReplicas") > _count(old, "readyReplicas")
+        or _count(new, "availableReplicas") > _count(old, "availableReplicas")
+    )
+
+
+def _outdated_count(status: ReadOnlyTree) -> int:
+    return _count(status, "replicas") - _count(status, "updatedReplicas")
+
+
+def _count(status: ReadOnlyTree, field: str) -> int:
+    return status.get(field) or 0
+
+
+def _is_deadline_exceeded(deployment: DeploymentView, present: Conditions, now: datetime) -> bool:
+    condition, deadline = _find(present, CONDITION_PROGRESSING), deployment.progress_deadline
+    if condition is None or deadline is None:
+        return False
+    if condition.get("reason") == _NEW_REPLICA_SET_AVAILABLE:
+        return False  # of a rollout that had ended before this one began
+    return condition.get("reason") == _PROGRESS_DEADLINE_EXCEEDED or now > _deadline_time(condition, deadline)
+
+
+def _deadline_time(condition: ReadOnlyTree, deadline: timedelta) -> datetime:
+    return after(parse_time(condition["lastUpdateTime"]), deadline)
+
+
+def next_check(deployment: DeploymentView, status: ReadOnlyTree, now: datetime) -> timedelta | None:
+    """Return when to check the deadline again: nothing in the cluster changes when it passes."""
+    deadline = deployment.progress_deadline
+    condition = _find(status.get("conditions") or (), CONDITION_PROGRESSING)
+    if deadline is None or condition is None or is_complete(deployment, status):
+        return None
+    if condition.get("reason") == _PROGRESS_DEADLINE_EXCEEDED:
+        return None
+    return max(_deadline_time(condition, deadline) - now, timedelta()) + _PRECISION
+
+
+# --- conditions
+
+
+def _with_availability(
+    state: DeploymentState, counts: ReadOnlyTree, present: Conditions, now: datetime
+) -> Conditions:
+    is_available = counts["availableReplicas"] >= state.deployment.min_available
+    condition = _condition(CONDITION_AVAILABLE, *(_AVAILABLE if is_available else _UNAVAILABLE), now)
+    return _with_condition(present, condition)
+
+
+def _replica_failure(sets: Sequence[SetView]) -> ReadOnlyTree | None:
+    """The condition ReplicaFailure of the first set that has one; the new set is first."""
+    for replica_set in sets:
+        set_conditions = (replica_set.object.get("status") or {}).get("conditions") or ()
+        failure = _find(set_conditions, CONDITION_REPLICA_FAILURE)
+        if failure is not None:
+            return {**failure, "lastUpdateTime": failure.get("lastTransitionTime")}
+    return None
+
+
+def _progressing(status: str, reason: str, message: str, now: datetime) -> ReadOnlyTree:
+    return _condition(CONDITION_PROGRESSING, status, reason, message, now)
+
+
+def _condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> ReadOnlyTree:
+    time = format_time(now)
+    return {
+        "type": condition_type,
+        "status": status,
+        "lastUpdateTime": time,
+        "lastTransitionTime": time,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _find(conditions: Conditions, condition_type: str) -> ReadOnlyTree | None:
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+
+
+def _reason(conditions: Conditions, condition_type: str) -> str:
+    condition = _find(conditions, condition_type)
+    return (condition or {}).get("reason") or ""
+
+
+def _with_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
+    """Set the condition unless its status and reason are the same."""
+    old = _find(conditions, condition["type"])
+    if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition["reason"]):
+        return conditions
+    return _replace_condition(conditions, condition)
+
+
+def _replace_condition(conditions: Conditions, condition: ReadOnlyTree) -> Conditions:
+    """Set the condition in any case. If its status is the same, it keeps its lastTransitionTime."""
+    old = _find(conditions, condition["type"])
+    if old is not None and old["status"] == condition["status"]:
+        since = old.get("lastTransitionTime") or condition["lastTransitionTime"]
+        condition = {**condition, "lastTransitionTime": since}
+    return [*_without_condition(conditions, condition["type"]), condition]
+
+
+def _without_condition(conditions: Conditions, condition_type: str) -> Conditions:
+    return [condition for condition in conditions if condition.get("type") != condition_type]

@@ -7,13 +7,13 @@ import pytest
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.deployment import rollback, state
+from mockube.controller_manager.controllers.cloneset.spec import kept_by
+from mockube.controller_manager.controllers.deployment import revision, state
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
 from mockube.controller_manager.workloads import node_selectors, ranking, tolerations
 from mockube.controller_manager.workloads.inplace import record
-from mockube.controller_manager.workloads.rolling import kept_by
 from tests.support.controllers import pods
 
 LONG = "9" * 5_000
@@ -51,7 +51,7 @@ def test_numbers_are_limited_in_bits(text, bits, number):
 def test_numbers_in_annotations_and_labels(text):
     assert state.revision_of(annotated(**{"deployment.kubernetes.io/revision": text})) == 0
     view = state.DeploymentView(annotated(**{"deprecated.deployment.rollback.to": text}))
-    assert rollback.rollback_revision(view) is None
+    assert revision.rollback_revision(view) is None
     assert ranking.deletion_cost(annotated(**{"controller.kubernetes.io/pod-deletion-cost": text})) == 0
     for operator in ("Gt", "Lt"):
         term = {"matchExpressions": [{"key": "a", "operator": operator, "values": ["1"]}]}

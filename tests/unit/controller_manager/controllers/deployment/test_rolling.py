@@ -6,9 +6,13 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
-from mockube.controller_manager.controllers.deployment.observe import DeploymentState
-from mockube.controller_manager.controllers.deployment.rolling import size_of_new, sizes_of_old
-from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
+from mockube.controller_manager.controllers.deployment.rolling import new_set_size, old_set_sizes
+from mockube.controller_manager.controllers.deployment.state import (
+    DeploymentState,
+    DeploymentView,
+    SetView,
+    fenceposts,
+)
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling, template
 
 
@@ -44,12 +48,12 @@ def view(replicas, surge, unavailable):
     ],
 )
 def test_new_set_scales_up_within_surge(wanted, new, old_sets, expected):
-    assert size_of_new(view(*wanted), new, sets(*old_sets)) == expected
+    assert new_set_size(view(*wanted), new, sets(*old_sets)) == expected
 
 
 def test_surplus_available_pods_of_old_sets_limit_new_set():
-    assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[10])) == 2
-    assert size_of_new(view(10, 2, 2), 2, sets(8, availables=[9])) == 3
+    assert new_set_size(view(10, 2, 2), 2, sets(8, availables=[10])) == 2
+    assert new_set_size(view(10, 2, 2), 2, sets(8, availables=[9])) == 3
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,7 @@ def test_old_sets_scale_down_within_max_unavailable(wanted, new, old_sets, expec
     sizes, availables = zip(*old_sets, new, strict=True)
     *old_sets, new_set = sets(*sizes, availables=availables)
     state = DeploymentState(deployment=view(*wanted), new=new_set, old_sets=old_sets)
-    found = sizes_of_old(state)
+    found = old_set_sizes(state)
     assert [found.get(old.name, old.replicas) for old in old_sets] == expected
 
 
@@ -274,3 +278,21 @@ def test_empty_selector_is_refused(cluster):
 def test_selector_that_matches_nothing_owns_no_pods(cluster, selector):
     cluster.add(DEPLOYMENTS, deployment(selector=selector))
     assert cluster.roll_on() == []
+
+
+@pytest.mark.parametrize(
+    ("surge", "unavailable", "replicas", "expected"),
+    [
+        pytest.param("25%", "25%", 10, (3, 2), id="surge up, unavailable down"),
+        pytest.param("25%", "25%", 1, (1, 0), id="one pod is replaced by surge"),
+        pytest.param("39%", "39%", 10, (4, 3), id="not to the nearest"),
+        pytest.param("0%", "10%", 1, (0, 1), id="both round to zero"),
+        pytest.param(0, 0, 5, (0, 1), id="both zero"),
+        pytest.param("100%", 0, 7, (7, 0), id="all at once"),
+        pytest.param(2, "50%", 3, (2, 1), id="a number and a share"),
+        pytest.param(None, None, 3, (0, 1), id="both unset"),
+        pytest.param("25%", "25%", 0, (0, 1), id="of none"),
+    ],
+)
+def test_fenceposts_are_resolved(surge, unavailable, replicas, expected):
+    assert fenceposts(surge, unavailable, replicas) == expected

@@ -3,9 +3,8 @@
 import pytest
 
 from mockube.controller_manager.client.kinds import REPLICA_SETS
-from mockube.controller_manager.controllers.deployment.observe import DeploymentState
-from mockube.controller_manager.controllers.deployment.scaling import is_scaled, sizes
-from mockube.controller_manager.controllers.deployment.state import DeploymentView, SetView
+from mockube.controller_manager.controllers.deployment.state import DeploymentState, DeploymentView, SetView
+from mockube.controller_manager.controllers.deployment.sync import is_scaled, scaled_sizes
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling
 
 
@@ -26,7 +25,7 @@ def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
     view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
     views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*old_sets, new])]
     state = DeploymentState(deployment=view, new=views[-1], old_sets=views[:-1])
-    found = sizes(state)
+    found = scaled_sizes(state)
     return [found.get(it.name, it.replicas) for it in views]
 
 
@@ -66,8 +65,8 @@ def test_new_set_is_scaled_when_no_set_has_pods():
 def test_newest_set_is_scaled_without_new_set():
     view = DeploymentView(deployment(replicas=3))
     state = DeploymentState(deployment=view, new=None, old_sets=[one_set(0, 0), one_set(1, 0)])
-    assert sizes(state) == {"rs1": 3}
-    assert sizes(DeploymentState(deployment=view, new=None, old_sets=[])) == {}
+    assert scaled_sizes(state) == {"rs1": 3}
+    assert scaled_sizes(DeploymentState(deployment=view, new=None, old_sets=[])) == {}
 
 
 def test_only_active_new_set_is_scaled():
@@ -75,7 +74,7 @@ def test_only_active_new_set_is_scaled():
     state = DeploymentState(
         deployment=view, new=one_set(2, 5, desired=5), old_sets=[one_set(0, 2), one_set(1, 1)]
     )
-    assert sizes(state) == {"rs0": 0, "rs1": 0}
+    assert scaled_sizes(state) == {"rs0": 0, "rs1": 0}
 
 
 def test_recreate_scales_only_with_one_active_set():
@@ -85,13 +84,13 @@ def test_recreate_scales_only_with_one_active_set():
 def test_proportions_without_annotation_use_current_replicas():
     view = DeploymentView({**deployment(replicas=20, strategy=rolling(0, 1)), "status": {"replicas": 10}})
     state = DeploymentState(deployment=view, new=one_set(1, 4), old_sets=[one_set(0, 6)])
-    assert sizes(state) == {"rs0": 12, "rs1": 8}
+    assert scaled_sizes(state) == {"rs0": 12, "rs1": 8}
 
 
 def test_proportions_without_annotation_and_status_scale_largest_set():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
     state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), old_sets=[one_set(0, 6)])
-    assert sizes(state) == {"rs0": 16, "rs1": 4}
+    assert scaled_sizes(state) == {"rs0": 16, "rs1": 4}
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
-from mockube.controller_manager.controllers.deployment.revision import name_of_new
-from mockube.controller_manager.controllers.deployment.state import DeploymentView
+from mockube.controller_manager.controllers.deployment.state import DeploymentView, new_set_name
 from mockube.controller_manager.workloads.template_hash import template_hash
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, template
 
@@ -66,7 +65,7 @@ def test_match_expressions_of_selector_are_kept(cluster):
 
 def test_long_name_is_truncated_before_hash():
     view = DeploymentView({**deployment(), "metadata": {"name": "n" * 253}})
-    assert name_of_new(view, "12345") == f"{'n' * 247}-12345"
+    assert new_set_name(view, "12345") == f"{'n' * 247}-12345"
 
 
 def test_hash_collision_is_counted_and_renames(cluster):

@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.workloads.rolling import kept_by
+from mockube.controller_manager.controllers.cloneset.spec import kept_by
 
 
 @pytest.mark.parametrize(
