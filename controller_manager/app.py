@@ -13,7 +13,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.controller_manager import catalog
-from mockube.controller_manager.cache.informers import Settings as InformerSettings
+from mockube.controller_manager.cache.informer import Settings as InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import AGENT, Connection, connect
 from mockube.controller_manager.client.kinds import NAMESPACES
@@ -37,9 +37,8 @@ from mockube.controller_manager.leaderelection.elector import (
     lead,
     work_alone,
 )
-from mockube.controller_manager.metrics.informers import InformerMetrics
-from mockube.controller_manager.metrics.queues import LeaderMetrics, Metrics
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
+from mockube.controller_manager.metrics.controllers import LeaderMetrics, Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 
 LOG = logging.getLogger(__name__)

@@ -9,16 +9,15 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
-from mockube.controller_manager.cache.informers import Informers
-from mockube.controller_manager.cache.informers import Settings as InformerSettings
+from mockube.controller_manager.cache.informer import Informers
+from mockube.controller_manager.cache.informer import Settings as InformerSettings
 from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.events.recorder import EventWriter, Recorders
-from mockube.controller_manager.control.runnable import Context, Runnable, Running
+from mockube.controller_manager.control.runnable import Context, Runnable, Running, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
-from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.supervision import (
     all_ended,
     all_of,

@@ -1,9 +1,9 @@
-"""Keep the objects of one resource in a store, and notify handlers of each change.
+"""Informers: the objects of one resource in a store, handlers that are notified of each change, and the shared ones.
 
-The informer also has the revision of the last change, so that a caller can wait for a revision. In tests a
-mutation detector finds the handler that changes a shared object.
+An informer also has the revision of the last change, so that a caller can wait for a revision. In tests a mutation
+detector finds the handler that changes a shared object.
 
-An object that a view, an index or a handler cannot take stops no other object: it is logged, counted, and passed over.
+An object for which a view, an index or a handler fails affects no other object: it is logged, counted, and skipped.
 """
 
 import asyncio
@@ -12,17 +12,24 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Final, Generic, NamedTuple
+from typing import Any, Final, Generic, NamedTuple
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.cache.store import Change, Indexer, Lister, OnFailure, Store
-from mockube.controller_manager.client.client import Parsed
+from mockube.controller_manager.client.client import AnyResource, Client, Parsed
+from mockube.controller_manager.client.kinds import rows
 from mockube.controller_manager.client.resources import Key, Resource, T
-from mockube.controller_manager.metrics.informers import InformerCounts
+from mockube.controller_manager.metrics.client import InformerCounts, InformerMetrics
+from mockube.controller_manager.supervision import start, start_in
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -99,7 +106,7 @@ as deleted for this handler until a later version can be handled.
 
 
 class _Listener:
-    """A handler, and the objects that it could not take."""
+    """A handler, and the objects for which it failed."""
 
     def __init__(self, handler: Handler, on_failure: OnFailure) -> None:
         self._handler = handler
@@ -156,7 +163,7 @@ class Informer(Generic[T]):
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
-        """Until everything is in the cache that was there at the beginning."""
+        """Wait until the cache has all objects of the first list."""
         await self._synced.wait()
 
     def when_reached(self, revision: int) -> Awaitable[None]:
@@ -247,7 +254,7 @@ class Informer(Generic[T]):
         for listener in self._listeners:
             listener.notify(key, change)
 
-    # --- what cannot be taken
+    # --- objects that cannot be processed
 
     def _report(self, key: Key, view: T, error: Exception) -> None:
         self._log_once(key, meta.resource_version(self.resource.tree(view)), error)
@@ -259,3 +266,120 @@ class Informer(Generic[T]):
         self._reported[key] = version
         self._counts.unusable += 1
         LOG.error("%s %s cannot be processed and is skipped", self.resource, key, exc_info=error)
+
+
+# --- all informers of a process
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    clock: Clock
+    random: Random
+    metrics: InformerMetrics = field(default_factory=InformerMetrics)
+    min_resync_period: float | None = None
+    """Seconds between resyncs, randomized up to twice that for each informer."""
+    detector: MutationDetector | None = None
+
+
+class Informers:
+    """The informers of a process: one for each resource, shared by all that read it."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+        self._informers: dict[AnyResource, Informer[Any]] = {}
+        self._rows: dict[GroupResource, AnyResource] = {row.group_resource: row for row in rows()}
+        self._tasks: dict[AnyResource, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self.caches = _Caches(self)
+
+    def of(self, resource: Resource[T]) -> Informer[T]:
+        """Return the informer of this resource. One that is added while others run starts at once."""
+        informer = self._informers.get(resource)
+        if informer is None:
+            informer = self._informers[resource] = Informer(
+                resource,
+                clock=self._settings.clock,
+                counts=self._settings.metrics.of(_name(resource)),
+                detector=self._settings.detector,
+            )
+            self._start(informer)
+        return informer
+
+    def row(self, resource: AnyResource) -> AnyResource:
+        """The row for a discovered resource: one that is already watched whole is not watched again."""
+        return self._rows.setdefault(resource.group_resource, resource)
+
+    def forget(self, resource: AnyResource) -> None:
+        """Stop the informers of resources that are no longer served, such as those of a deleted definition."""
+        del self._informers[resource]
+        if self._rows.get(resource.group_resource) is resource:
+            del self._rows[resource.group_resource]
+        self._settings.metrics.forget(_name(resource))
+        task = self._tasks.pop(resource, None)
+        if task is not None:
+            task.cancel()
+
+    async def ask(self, resource: AnyResource, namespace: str) -> Sequence[ReadOnlyTree]:
+        """Return the server's present list, metadata only, without the caches.
+
+        The client of the caches may read everything in them; a controller's service account may not list all that it
+        writes.
+        """
+        object_list = await self._client.list(replace(resource, metadata_only=True), namespace)
+        return object_list.items
+
+    async def wait_synced(self) -> None:
+        for informer in list(self._informers.values()):
+            await informer.wait_synced()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            for informer in self._informers.values():
+                self._start(informer)
+            await asyncio.get_running_loop().create_future()
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._group is not None:
+            resource = informer.resource
+            self._tasks[resource] = start(
+                f"informer of {resource}", self._follow(informer), group=self._group
+            )
+
+    async def _follow(self, informer: Informer[Any]) -> None:
+        settings = self._settings
+        reflector = Reflector(
+            self._client,
+            informer.resource,
+            informer,
+            settings.metrics.of(_name(informer.resource)),
+            clock=settings.clock,
+            random=settings.random,
+        )
+        async with asyncio.TaskGroup() as group:
+            name = _name(informer.resource)
+            start_in(group, f"reflector of {name}", reflector.run())
+            if settings.min_resync_period is not None:
+                resync = self._resync(informer, settings.min_resync_period)
+                start_in(group, f"resync of {name}", resync)
+
+    async def _resync(self, informer: Informer[Any], period: float) -> None:
+        while True:
+            await self._settings.clock.sleep(period * (1.0 + fraction(self._settings.random)))
+            informer.resync()
+
+
+class _Caches:
+    """`Caches` over the listers of all informers."""
+
+    def __init__(self, informers: Informers) -> None:
+        self._informers = informers
+
+    def of(self, resource: Resource[T]) -> Lister[T]:
+        return self._informers.of(resource).lister
+
+
+def _name(resource: AnyResource) -> str:
+    """The name in metrics: a metadata-only informer has a cache of its own."""
+    return f"{resource}/metadata" if resource.metadata_only else str(resource)

@@ -18,7 +18,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.controller_manager.client.client import AnyResource, Client, Parsed
 from mockube.controller_manager.client.flowcontrol import Backoff
 from mockube.controller_manager.client.wire import NoAnswer, Unreachable
-from mockube.controller_manager.metrics.informers import InformerCounts
+from mockube.controller_manager.metrics.client import InformerCounts
 
 PAGE: Final = 500
 SHORTEST_WATCH: Final = 300

@@ -9,10 +9,9 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import Credential, FileToken, FixedToken
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import Credential, FileToken, FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import (
     OwnIdentities,
     ServiceAccountToken,
@@ -20,7 +19,7 @@ from mockube.controller_manager.client.service_accounts import (
 )
 from mockube.controller_manager.client.transport import BoundedTransport, FencedTransport, HttpTransport
 from mockube.controller_manager.client.wire import Transport
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 
 AGENT: Final = "kube-controller-manager"
 """The User-Agent is the field manager, so that managed fields are as with upstream's manager."""

@@ -2,28 +2,82 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.controller_manager.client.credentials import Credential
 from mockube.controller_manager.client.flowcontrol import TokenBucket
-from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Stream, Transport
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.client.wire import Answer, NoAnswer, Request, Stream, Transport, Unreachable
+from mockube.controller_manager.metrics.client import ClientMetrics
+
+REREAD_SECONDS: Final = 60.0
+
+
+class Credential(Protocol):
+    async def token(self) -> str:
+        """The current bearer token; empty where there is none."""
+
+    def forget(self, token: str) -> bool:
+        """Drop a token that the server rejected; returns whether there may be another one."""
+
+
+class FixedToken:
+    """A constant token, or none."""
+
+    def __init__(self, token: str = "") -> None:
+        self._token = token
+
+    async def token(self) -> str:
+        return self._token
+
+    def forget(self, _: str) -> bool:
+        return False
+
+
+class FileToken:
+    """A token in a file that another program renews."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._read = ""
+        self._until = 0.0
+
+    async def token(self) -> str:
+        now = self._clock.monotonic()
+        if not self._read or now >= self._until:
+            self._read = self._read_file()
+            self._until = now + REREAD_SECONDS
+        return self._read
+
+    def forget(self, token: str) -> bool:
+        """The file may contain a newer token by now."""
+        if token != self._read:
+            return True
+        self._until = 0.0
+        return self._read_file() != token
+
+    def _read_file(self) -> str:
+        try:
+            return self._path.read_text().strip()
+        except OSError as error:
+            raise Unreachable(f"no token: {error}") from error
+
 
 MOST: Final = 10
-"""How often a request is retried after a Retry-After; upstream's."""
+"""The number of retries after a Retry-After; upstream's."""
 MAX_RETRY_AFTER: Final = 30.0
 """Seconds. A longer Retry-After is returned to the caller, which decides when to retry."""
 UNDONE: Final = frozenset({429, 500, 503})
-"""Codes which, with a Retry-After, mean that nothing was done."""
+"""Codes which, with a Retry-After, mean that the request had no effect."""
 AFTER_SILENCE: Final = (0.0, 1.0, 1.0)
-"""Seconds before a read is sent again that had no answer; the first may only have met a connection at its end."""
+"""Seconds before a read without a response is sent again; at first the connection may only have been closed."""
 
 
 def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | None:
-    """Seconds until the next attempt after `tried` that failed, or None if there is none."""
+    """Return the seconds until the next attempt after `tried` failed ones, or None if there is none."""
     if isinstance(outcome, NoAnswer):
         return AFTER_SILENCE[tried - 1] if request.is_read and tried <= len(AFTER_SILENCE) else None
     retry_after = outcome.retry_after
@@ -40,12 +94,12 @@ class Sender(Struct, frozen=True, kw_only=True):
     credential: Credential
     agent: str
     limit: TokenBucket | None
-    """None lets everything through."""
+    """None for no limit."""
     clock: Clock
     metrics: ClientMetrics
 
     async def send(self, request: Request) -> Answer:
-        """The answer to the last attempt; `NoAnswer` if that had none."""
+        """Return the response to the last attempt; raises `NoAnswer` if there was none."""
         tried = 0
         while True:
             tried += 1
@@ -72,7 +126,7 @@ class Sender(Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        """One attempt: a watch is retried by its reflector."""
+        """Try once: a watch is retried by its reflector."""
         token = await self.credential.token()
         await self._wait_turn(request)
         started = self.clock.monotonic()
@@ -90,7 +144,7 @@ class Sender(Struct, frozen=True, kw_only=True):
         if self.limit is None:
             return
         seconds = self.limit.take()
-        self.metrics.held_back(host=self.transport.host, method=request.method, seconds=seconds)
+        self.metrics.record_wait(host=self.transport.host, method=request.method, seconds=seconds)
         if seconds:
             await self.clock.sleep(seconds)
 

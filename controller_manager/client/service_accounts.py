@@ -12,11 +12,10 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import AlreadyExists, ApiError, NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.client import AnyResource, Client
-from mockube.controller_manager.client.credentials import Credential
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
 from mockube.controller_manager.client.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import Credential, Sender
 from mockube.controller_manager.client.wire import NoAnswer, Unreachable
 
 NAMESPACE: Final = "kube-system"

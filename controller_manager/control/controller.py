@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from mockube.controller_manager.cache.store import Caches, Change, Indexer
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.actions import Outcome, Plan
-from mockube.controller_manager.queue.rate_limiting import DEFAULT_RETRIES, Retries
+from mockube.controller_manager.queue.workqueue import DEFAULT_RETRIES, Retries
 
 ToKeys = Callable[[Caches, Change], Iterable[Key]]
 """The keys of the controller's primary objects that a change of another resource concerns."""

@@ -1,29 +1,122 @@
-"""Run a controller that plans: changes become keys, a key becomes a plan when the caches are current, the plan is
-executed.
+"""Run controllers: the loop of workers that reconcile keys, and the runner of a controller that plans.
 
-Independent of the controllers: a `Controller` is a record of facts and functions.
+Changes become keys, a key becomes a plan when the caches are current, and the plan is executed. Independent of the
+controllers: a `Controller` is a record of facts and functions.
 """
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from functools import partial
 
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import ApiError, Conflict
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.actions import Outcome, Plan
 from mockube.controller_manager.control.controller import Controller, Observer, ToKeys, Watch
 from mockube.controller_manager.control.executor import Executor, forget
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.control.worker import Loop
-from mockube.controller_manager.queue.rate_limiting import RateLimiter
-from mockube.controller_manager.supervision import start_in, timeout
+from mockube.controller_manager.metrics.controllers import AGAIN, ERROR, SUCCESS, UNOBSERVED, Metrics, Runs
+from mockube.controller_manager.queue.workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
+from mockube.controller_manager.supervision import start, start_in, timeout, yield_to_loop
+
+LOG = logging.getLogger(__name__)
+
+Reconcile = Callable[[Key], Awaitable[timedelta | None]]
+"""Returns after which time the key is requeued, if at all. After an exception the key is requeued with backoff."""
+
+
+class TryAgain(Exception):
+    """Raised by a reconciliation that cannot do anything now; its key is requeued with backoff."""
+
+
+class Loop:
+    """Workers that take keys from a queue. A worker reconciles a key, and requeues it with backoff after a failure."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int,
+        clock: Clock,
+        metrics: Metrics,
+        runs: Runs = UNOBSERVED,
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._workers = workers
+        self._runs = runs
+        self._numbers = metrics.queues.of(name)
+        self._queue = WorkQueue[Key](self._numbers)
+        self._delaying = DelayingQueue[Key](self._queue.add, clock)
+        self._debouncer = Debouncer[Key](self._queue.add, clock)
+        self.limiter = RateLimiter[Key](clock)
+
+    def add(self, key: Key) -> None:
+        self._queue.add(key)
+
+    def add_after(self, key: Key, delay: timedelta) -> None:
+        self._delaying.add_after(key, delay.total_seconds())
+
+    def add_debounced(self, key: Key, *, quiet: timedelta, max_delay: timedelta) -> None:
+        self._debouncer.add_after_quiet(key, quiet=quiet.total_seconds(), max_delay=max_delay.total_seconds())
+
+    async def run(self) -> None:
+        """Work until cancelled; then take no more keys, and finish the current one. A second cancellation interrupts
+        that, too.
+        """
+        workers = [start(f"{self.name}/{number}", self._work()) for number in range(self._workers)]
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._delaying.close()
+            self._debouncer.close()
+            self._queue.close()
+            await asyncio.gather(*workers)
+            self._numbers.forget_waiting()
+
+    async def _work(self) -> None:
+        while (key := await self._queue.take()) is not None:
+            try:
+                await self._handle(key)
+            finally:
+                self._queue.done(key)
+            await yield_to_loop()  # so that a thousand keys without actions do not delay the lease's renewal
+
+    async def _handle(self, key: Key) -> None:
+        began, result = self._runs.start(), ERROR
+        try:
+            again_after = await self._reconcile(key)
+            result = AGAIN if again_after else SUCCESS
+        except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
+            self._fail(key, error)
+            return
+        finally:
+            self._runs.finish(began, result)
+        self.limiter.forget(key)
+        if again_after is not None:
+            self.add_after(key, again_after)
+
+    def _fail(self, key: Key, error: Exception) -> None:
+        self._numbers.retries += 1
+        if isinstance(error, Conflict):
+            LOG.debug("%s: %s: another client changed the object first: %s", self.name, key, error)
+        elif isinstance(error, ApiError | NoAnswer | TryAgain):
+            LOG.warning("%s: %s: %s", self.name, key, error)
+        else:
+            self._runs.record_panic()
+            LOG.error("%s: %s: reconciling failed", self.name, key, exc_info=error)
+        self._delaying.add_after(key, self.limiter.when(key))
 
 
 class ControllerRunner:
-    """One controller at work. Made before the informers run, so that no change is missed."""
+    """Runs one controller. It is created before the informers run, so that no change is missed."""
 
     def __init__(self, controller: Controller, context: Context) -> None:
         self._controller = controller

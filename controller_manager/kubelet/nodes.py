@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import CONFIG_MAPS, CSI_NODES, NODE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.kubelet.node_events import NodeEvents
 from mockube.controller_manager.kubelet.node_objects import is_simulated, node, node_name
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry

@@ -20,7 +20,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates
 from mockube.controller_manager.config.settings import PROCESS
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.kubelet.admitted_pods import AdmittedPods
 from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.node_objects import is_silent, is_simulated

@@ -1,4 +1,4 @@
-"""Work queues, each layer with one idea: each key once, keys that wait, keys that failed.
+"""Work queues.
 
 A module belongs here if it decides when a worker gets a key. It is independent of objects and of the server.
 """

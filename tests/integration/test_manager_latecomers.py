@@ -6,7 +6,7 @@ import yaml
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.packs.definitions import definitions
-from mockube.controller_manager.control.wait_for_kinds import REFRESH_SECONDS
+from mockube.controller_manager.control.runnable import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT

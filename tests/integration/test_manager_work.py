@@ -7,11 +7,11 @@ import pytest
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informers import Settings
+from mockube.controller_manager.cache.informer import Settings
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.controllers.manager_client import client_of

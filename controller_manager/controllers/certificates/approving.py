@@ -21,7 +21,7 @@ from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop, TryAgain
+from mockube.controller_manager.control.runner import Loop, TryAgain
 from mockube.controller_manager.controllers.certificates.requests import (
     KUBELET_CLIENT,
     BadRequest,
@@ -32,7 +32,7 @@ from mockube.controller_manager.controllers.certificates.requests import (
     types_of_conditions,
 )
 from mockube.controller_manager.controllers.certificates.signing import ACCOUNT, QUEUE, RETRIES
-from mockube.controller_manager.queue.rate_limiting import RateLimiter
+from mockube.controller_manager.queue.workqueue import RateLimiter
 
 LOG = logging.getLogger(__name__)
 

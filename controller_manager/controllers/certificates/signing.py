@@ -20,8 +20,7 @@ from mockube.controller_manager.config.signing import SignerFiles, signer_files
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
-from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.control.runner import ControllerRunner, TryAgain
 from mockube.controller_manager.controllers.certificates.authority import (
     Authority,
     CannotSign,
@@ -44,7 +43,7 @@ from mockube.controller_manager.controllers.certificates.requests import (
     parse,
     types_of_conditions,
 )
-from mockube.controller_manager.queue.rate_limiting import Retries
+from mockube.controller_manager.queue.workqueue import Retries
 
 LOG = logging.getLogger(__name__)
 

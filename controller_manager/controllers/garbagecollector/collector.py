@@ -19,7 +19,7 @@ from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kinds import CUSTOM_RESOURCE_DEFINITIONS
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.garbagecollector.decision import (
     Disown,
     Keep,

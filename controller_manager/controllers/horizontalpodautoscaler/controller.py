@@ -14,7 +14,7 @@ from mockube.controller_manager.client.kinds import HORIZONTAL_POD_AUTOSCALERS, 
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
     History,

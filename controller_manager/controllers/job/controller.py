@@ -40,7 +40,7 @@ from mockube.controller_manager.controllers.job.state import (
     state_of,
 )
 from mockube.controller_manager.controllers.job.tracking import Progress, track
-from mockube.controller_manager.queue.rate_limiting import Retries
+from mockube.controller_manager.queue.workqueue import Retries
 from mockube.controller_manager.workloads import indexes
 from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
 from mockube.controller_manager.workloads.ownership import (

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.discovery import discover
 from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.namespace.deletion import Remains, delete_content, with_conditions
 
 _SETTLING: Final = timedelta(seconds=1)

@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, node_ranges
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop, TryAgain
+from mockube.controller_manager.control.runner import Loop, TryAgain
 from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, Network, NoneLeft, OutOfRange
 
 LOG = logging.getLogger(__name__)

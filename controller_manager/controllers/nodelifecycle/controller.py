@@ -15,7 +15,7 @@ from mockube.controller_manager.client.kinds import LEASES, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.nodelifecycle import health, taints
 from mockube.controller_manager.controllers.nodelifecycle.health import Health
 from mockube.controller_manager.controllers.nodelifecycle.zones import (

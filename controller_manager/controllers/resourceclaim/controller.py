@@ -16,9 +16,8 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Outcome, Patch, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Observer, Watch
-from mockube.controller_manager.control.runnable import Context, Runnable, Running
+from mockube.controller_manager.control.runnable import Context, Runnable, Running, WaitForKinds
 from mockube.controller_manager.control.runner import ControllerRunner
-from mockube.controller_manager.control.wait_for_kinds import WaitForKinds
 from mockube.controller_manager.controllers.resourceclaim.claims import reconcile_claim
 from mockube.controller_manager.controllers.resourceclaim.pods import BY_OWNER, needs_work, reconcile_pod
 from mockube.controller_manager.workloads.device_claims import (

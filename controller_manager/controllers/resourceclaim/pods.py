@@ -21,7 +21,7 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
     Update,
 )
-from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.control.runner import TryAgain
 from mockube.controller_manager.workloads.device_claims import (
     OF_POD_CLAIM,
     NotCreated,

@@ -21,7 +21,7 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.resourcequota.counting import (
     CountedResource,
     count,

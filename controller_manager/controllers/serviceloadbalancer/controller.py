@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop, TryAgain
+from mockube.controller_manager.control.runner import Loop, TryAgain
 from mockube.controller_manager.controllers.serviceloadbalancer.desired import (
     addresses,
     finalizer_patch,
@@ -26,7 +26,7 @@ from mockube.controller_manager.controllers.serviceloadbalancer.pool import (
     AddressPool,
     NoAddressLeft,
 )
-from mockube.controller_manager.queue.rate_limiting import RateLimiter, Retries
+from mockube.controller_manager.queue.workqueue import RateLimiter, Retries
 
 WORKERS: Final = 1
 ACCOUNT: Final = "service-controller"

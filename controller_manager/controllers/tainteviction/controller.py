@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import NODES, PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.workloads.disruption import disruption_status
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 

@@ -9,7 +9,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import VALIDATING_ADMISSION_POLICIES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.schemas import Schemas, kinds_of
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.type_checking import (
     TypeChecks,

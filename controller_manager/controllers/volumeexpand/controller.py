@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.control.runner import TryAgain
 from mockube.controller_manager.workloads.volumes import MIGRATED, request
 
 RESIZER: Final = "volume.kubernetes.io/storage-resizer"

@@ -26,7 +26,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.http_endpoints import context_of_pair, self_signed_pair
 from mockube.controller_manager.kubelet.pods import shared_runtime
 from mockube.controller_manager.kubelet.server.authorization import Authorizer

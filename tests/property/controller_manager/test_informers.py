@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informers import Informers, Settings
+from mockube.controller_manager.cache.informer import Informers, Settings
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.controllers.forgetful_server import ForgetfulServer
 from tests.support.instant_clock import InstantClock
 from tests.support.turns import turns, until

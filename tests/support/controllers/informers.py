@@ -6,8 +6,7 @@ import contextlib
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import MutationDetector
-from mockube.controller_manager.cache.informers import Informers, Settings
+from mockube.controller_manager.cache.informer import Informers, MutationDetector, Settings
 
 
 @contextlib.asynccontextmanager

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informer import MutationDetector
-from mockube.controller_manager.cache.informers import Settings
+from mockube.controller_manager.cache.informer import MutationDetector, Settings
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.transport import HttpTransport
 from mockube.controller_manager.config.settings import Config
-from mockube.controller_manager.metrics.queues import Metrics
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
+from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
 from tests.support.controllers.disturbances import Disturbance, Way
 from tests.support.server.apiserver import running

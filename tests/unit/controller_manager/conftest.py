@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.metrics.queues import Metrics
+from mockube.controller_manager.metrics.controllers import Metrics
 
 
 @pytest.fixture

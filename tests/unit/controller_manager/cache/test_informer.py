@@ -4,7 +4,7 @@ import pytest
 
 from mockube.controller_manager.cache.informer import CacheMutated, Informer, MutationDetector
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, PODS
-from mockube.controller_manager.metrics.informers import InformerCounts
+from mockube.controller_manager.metrics.client import InformerCounts
 from tests.support.controllers.informers import RecordedChanges
 
 

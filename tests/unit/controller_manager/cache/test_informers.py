@@ -7,14 +7,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.controller_manager.cache.informers import Informers, Settings
+from mockube.controller_manager.cache.informer import Informers, Settings
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
-from mockube.controller_manager.metrics.informers import InformerMetrics
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
 from mockube.controller_manager.supervision import first_cause
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport

@@ -12,13 +12,11 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.cache.informer import Informer
 from mockube.controller_manager.cache.reflector import Reflector
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.metrics.informers import InformerCounts
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics, InformerCounts
 from tests.support.controllers.informers import RecordedChanges
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
 from tests.support.turns import until

@@ -6,14 +6,13 @@ import pytest
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.flowcontrol import Rate
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
 from mockube.controller_manager.client.resources import Key, Resource, whole_tree
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import SharedIdentity
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Unreachable
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
 ROLES = Resource(

@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.client.credentials import FileToken, FixedToken
+from mockube.controller_manager.client.sender import FileToken, FixedToken
 from mockube.controller_manager.client.wire import Unreachable
 
 

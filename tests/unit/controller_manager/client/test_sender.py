@@ -5,11 +5,10 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.flowcontrol import Rate, TokenBucket
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.wire import OutcomeUnknown, Request, Unreachable
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer
 from tests.support.turns import turns, until
 

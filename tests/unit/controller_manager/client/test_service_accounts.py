@@ -6,15 +6,14 @@ import orjson
 import pytest
 
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.service_accounts import (
     OwnIdentities,
     ServiceAccountToken,
     SharedIdentity,
 )
 from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 
 ACCOUNT = "/api/v1/namespaces/kube-system/serviceaccounts"

@@ -1,6 +1,6 @@
 """Work queue and leader metrics have client-go's names."""
 
-from mockube.controller_manager.metrics.queues import LeaderMetrics
+from mockube.controller_manager.metrics.controllers import LeaderMetrics
 
 
 def sample(metrics, metric, /, **labels):

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.controller_manager import catalog
-from mockube.controller_manager.metrics.reconciles import ERROR, SUCCESS, UNOBSERVED
+from mockube.controller_manager.metrics.controllers import ERROR, SUCCESS, UNOBSERVED
 
 
 def sample(metrics, name, /, **labels):

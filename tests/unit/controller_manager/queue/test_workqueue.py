@@ -5,8 +5,14 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.controller_manager.metrics.queues import OneQueue
-from mockube.controller_manager.queue.workqueue import WorkQueue
+from mockube.controller_manager.metrics.controllers import OneQueue
+from mockube.controller_manager.queue.workqueue import (
+    Backoff,
+    Debouncer,
+    DelayingQueue,
+    RateLimiter,
+    WorkQueue,
+)
 from tests.support.turns import turns
 
 
@@ -78,3 +84,116 @@ async def test_key_can_be_done_after_close(queue):
     queue.close()
     queue.done(key)
     assert len(queue) == 0
+
+
+@pytest.fixture
+def delaying(clock, came):
+    return DelayingQueue(lambda key: came.append((clock.monotonic(), key)), clock)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        pytest.param([("a", 2.0), ("b", 1.0)], [(1.0, "b"), (2.0, "a")], id="each at its time"),
+        pytest.param([("a", 2.0), ("a", 1.0)], [(1.0, "a")], id="earlier than before"),
+        pytest.param([("a", 1.0), ("a", 2.0)], [(1.0, "a")], id="later than before"),
+        pytest.param([("a", 3.0), ("a", 1.0), ("a", 2.0)], [(1.0, "a")], id="the earliest of three"),
+        pytest.param([("a", 0.0), ("b", -1.0)], [(0.0, "a"), (0.0, "b")], id="at once"),
+        pytest.param([("a", 0.1), ("b", 0.1)], [(0.1, "a"), (0.1, "b")], id="two at one time"),
+    ],
+)
+def test_keys_are_added_when_due(delaying, clock, came, asked, expected):
+    for key, seconds in asked:
+        delaying.add_after(key, seconds)
+    clock.advance(10)
+    assert came == expected
+    assert len(delaying) == 0
+    assert clock.next_due() is None
+
+
+def test_key_can_be_delayed_again(delaying, clock, came):
+    delaying.add_after("a", 1)
+    clock.advance(1)
+    delaying.add_after("a", 1)
+    clock.advance(1)
+    assert came == [(1.0, "a"), (2.0, "a")]
+
+
+def test_closed_delaying_queue_drops_keys(delaying, clock, came):
+    delaying.add_after("a", 1)
+    delaying.close()
+    delaying.add_after("b", 0)
+    delaying.add_after("c", 1)
+    clock.advance(10)
+    assert came == []
+    assert clock.next_due() is None
+
+
+def test_fractional_delay_falls_due(delaying, clock, came):
+    clock.advance(1e9 + 0.1)
+    delaying.add_after("a", 0.005)
+    clock.advance(1)
+    assert [key for _, key in came] == ["a"]
+
+
+@pytest.fixture
+def settling(clock, came):
+    return Debouncer(lambda key: came.append((clock.monotonic(), key)), clock)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param([(0, "a")], [(2, "a")], id="one change"),
+        pytest.param([(0, "a"), (1, "a")], [(3, "a")], id="second change restarts the delay"),
+        pytest.param([(0, "a"), (2, "a")], [(2, "a"), (4, "a")], id="second change after the delay"),
+        pytest.param([(at, "a") for at in range(7)], [(5, "a"), (8, "a")], id="continuous changes"),
+        pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="separate keys"),
+    ],
+)
+def test_debounced_key_is_added_after_quiet_or_maximum_delay(settling, clock, came, changes, expected):
+    for at, key in changes:
+        clock.advance(at - clock.monotonic())
+        settling.add_after_quiet(key, quiet=2, max_delay=5)
+    clock.advance(10)
+    assert came == expected
+    assert clock.next_due() is None
+
+
+def test_closed_debouncer_adds_nothing(settling, clock, came):
+    settling.add_after_quiet("a", quiet=2, max_delay=5)
+    settling.close()
+    clock.advance(10)
+    assert came == []
+    assert clock.next_due() is None
+
+
+def test_each_failure_doubles_backoff_to_maximum():
+    backoff = Backoff()
+    waits = [backoff.fail("a") for _ in range(100)]
+    assert waits[:4] == [0.005, 0.01, 0.02, 0.04]
+    assert waits[17] == pytest.approx(655.36)
+    assert waits[18:] == [1000.0] * 82
+    assert backoff.fail("b") == 0.005
+
+
+def test_forget_resets_backoff():
+    backoff = Backoff()
+    backoff.fail("a")
+    backoff.forget("a")
+    assert backoff.fail("a") == 0.005
+
+
+def test_many_keys_share_token_bucket():
+    clock = SteppedClock()
+    limiter = RateLimiter(clock)
+    waits = [limiter.when(number) for number in range(103)]
+    assert waits[:100] == [0.005] * 100
+    assert waits[100:] == pytest.approx([0.1, 0.2, 0.3])
+    clock.advance(0.3)
+    assert limiter.when("later") == pytest.approx(0.1)
+
+
+def test_longer_of_both_delays_applies():
+    limiter = RateLimiter(SteppedClock())
+    assert [limiter.when("a") for _ in range(10)][-1] == pytest.approx(2.56)

@@ -15,7 +15,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.control.runner import TryAgain
 from mockube.controller_manager.controllers.certificates.authority import (
     CannotSign,
     Files,

@@ -7,8 +7,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.client.wire import Answer
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
 from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
@@ -17,7 +16,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals im
     propose,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import Kinds
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.controllers.autoscaling import NOW, pod, situation
 from tests.support.stores.scripted_transport import ScriptedTransport, answer
 

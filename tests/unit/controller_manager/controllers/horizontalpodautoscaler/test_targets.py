@@ -7,12 +7,11 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Conflict
 from mockube.controller_manager.client.client import Client
-from mockube.controller_manager.client.credentials import FixedToken
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.client.sender import Sender
+from mockube.controller_manager.client.sender import FixedToken, Sender
 from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import TRIES, Targets
-from mockube.controller_manager.metrics.requests import ClientMetrics
+from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 from tests.support.turns import turns
 

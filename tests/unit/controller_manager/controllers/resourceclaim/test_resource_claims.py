@@ -10,7 +10,7 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLAT
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Outcome, Patch, Update, Write
-from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.control.runner import TryAgain
 from mockube.controller_manager.controllers.resourceclaim.controller import (
     Claims,
     claim_key,

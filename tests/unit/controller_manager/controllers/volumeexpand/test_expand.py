@@ -6,7 +6,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.worker import TryAgain
+from mockube.controller_manager.control.runner import TryAgain
 from mockube.controller_manager.controllers.volumeexpand.controller import (
     EXPAND,
     PRE_RESIZE_CAPACITY,

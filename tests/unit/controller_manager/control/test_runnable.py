@@ -9,7 +9,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import NotFound, ServiceUnavailable
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CLONE_SETS, UNITED_DEPLOYMENTS
-from mockube.controller_manager.control.wait_for_kinds import REFRESH_SECONDS, WaitForKinds
+from mockube.controller_manager.control.runnable import REFRESH_SECONDS, WaitForKinds
 from tests.support.turns import turn
 
 NEEDS = (UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS)

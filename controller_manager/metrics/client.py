@@ -1,7 +1,12 @@
-"""What reflectors and informers count: upstream's names where upstream has one."""
+"""Metrics of requests, reflectors and informers, under client-go's names where it has one.
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+Every request and every event is counted, so counting is a few additions to plain numbers; families are built when they
+are collected.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -9,12 +14,67 @@ from prometheus_client.registry import Collector
 
 from mockube.controller_manager.metrics.durations import Durations
 
+REQUEST_BUCKETS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+"""Seconds; upstream's."""
+NO_CODE: Final = "<error>"
+"""The code of a request without a response."""
+
+Labels: TypeAlias = tuple[str, ...]
+
+
+class ClientMetrics(Collector):
+    def __init__(self) -> None:
+        self._requests: Counter[Labels] = Counter()
+        self._retries: Counter[Labels] = Counter()
+        self._durations: dict[Labels, Durations] = defaultdict(_durations)
+        self._waits: dict[Labels, Durations] = defaultdict(_durations)
+
+    def record_result(self, *, code: int | None, host: str, method: str, seconds: float) -> None:
+        """Count an attempt; the code is None if there was no response."""
+        self._requests[NO_CODE if code is None else str(code), host, method] += 1
+        self._durations[host, method].observe(seconds)
+
+    def record_retry(self, *, code: int | None, host: str, method: str) -> None:
+        self._retries[NO_CODE if code is None else str(code), host, method] += 1
+
+    def record_wait(self, *, host: str, method: str, seconds: float) -> None:
+        self._waits[host, method].observe(seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        yield _counts("rest_client_requests", "Requests by result.", "method", self._requests)
+        yield _counts("rest_client_request_retries", "Retried requests.", "verb", self._retries)
+        yield _histogram("rest_client_request_duration_seconds", "How long requests took.", self._durations)
+        yield _histogram(
+            "rest_client_rate_limiter_duration_seconds",
+            "How long requests waited for the client's rate limit.",
+            self._waits,
+        )
+
+
+def _counts(name: str, documentation: str, method: str, counts: Counter[Labels]) -> Metric:
+    family = CounterMetricFamily(name, documentation, labels=("code", "host", method))
+    for under, count in counts.items():
+        family.add_metric(under, count)
+    return family
+
+
+def _histogram(name: str, documentation: str, durations: Mapping[Labels, Durations]) -> Metric:
+    family = HistogramMetricFamily(name, documentation, labels=("host", "verb"))
+    for under, numbers in durations.items():
+        numbers.add_to(family, under)
+    return family
+
+
+def _durations() -> Durations:
+    return Durations(REQUEST_BUCKETS)
+
+
 LAG_BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Seconds."""
 
 
 class InformerCounts(Struct):
-    """The plain numbers of one resource; counting is on the way of every event."""
+    """The numbers of one resource."""
 
     lists: int = 0
     watches: int = 0
@@ -24,7 +84,7 @@ class InformerCounts(Struct):
     revision: int = 0
     objects: int = 0
     unusable: int = 0
-    """Versions of objects that a view, an index or a handler could not take."""
+    """Versions of objects for which a view, an index or a handler failed."""
     lag: Durations = field(default_factory=lambda: Durations(LAG_BUCKETS))
     """From the start of a wait for a revision until the cache reached it."""
 

@@ -9,7 +9,7 @@ import pytest
 from mockube.apimachinery.status import Conflict, Forbidden
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.control.worker import Loop
+from mockube.controller_manager.control.runner import Loop
 from tests.support.turns import turns, until
 
 A, B = Key("default", "a"), Key("default", "b")

@@ -1,10 +1,11 @@
-"""Metrics of work queues and leader election, under client-go's names.
+"""Metrics of work queues, reconciliations and leader election, under the names of client-go and controller-runtime.
 
 Every key is counted, so counting is a few additions to plain numbers; the families are built when they are collected.
+Only controllers that have controller-runtime's metrics upstream have them here: those of OpenKruise's manager.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -12,7 +13,6 @@ from prometheus_client.registry import Collector
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.metrics.durations import Durations
-from mockube.controller_manager.metrics.reconciles import ReconcileMetrics
 
 QUEUE_BUCKETS: Final = tuple(10.0**power for power in range(-8, 2))
 """Seconds; upstream's."""
@@ -61,7 +61,7 @@ class OneQueue:
         return [now - began for began in self._processing.values()]
 
 
-_GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
+_QUEUE_GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
     ("workqueue_depth", "Keys that wait for a worker.", lambda queue: queue.depth),
     (
         "workqueue_unfinished_work_seconds",
@@ -74,11 +74,11 @@ _GAUGES: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
         lambda queue: max(queue.processing_times(), default=0.0),
     ),
 )
-_COUNTERS: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
+_QUEUE_COUNTERS: Final[Sequence[tuple[str, str, Callable[[OneQueue], float]]]] = (
     ("workqueue_adds", "Keys that were added.", lambda queue: queue.adds),
     ("workqueue_retries", "Keys that came again after a failure.", lambda queue: queue.retries),
 )
-_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[OneQueue], Durations]]]] = (
+_QUEUE_HISTOGRAMS: Final[Sequence[tuple[str, str, Callable[[OneQueue], Durations]]]] = (
     ("workqueue_queue_duration_seconds", "How long keys waited.", lambda queue: queue.queued),
     ("workqueue_work_duration_seconds", "How long keys were worked on.", lambda queue: queue.worked),
 )
@@ -102,21 +102,144 @@ class QueueMetrics(Collector):
         return all(queue.is_idle for queue in self._queues.values())
 
     def collect(self) -> Iterable[Metric]:
-        for name, text, read in _GAUGES:
+        for name, text, read in _QUEUE_GAUGES:
             gauge = GaugeMetricFamily(name, text, labels=["name"])
             for queue, numbers in self._queues.items():
                 gauge.add_metric([queue], read(numbers))
             yield gauge
-        for name, text, read in _COUNTERS:
+        for name, text, read in _QUEUE_COUNTERS:
             counter = CounterMetricFamily(name, text, labels=["name"])
             for queue, numbers in self._queues.items():
                 counter.add_metric([queue], read(numbers))
             yield counter
-        for name, text, durations in _HISTOGRAMS:
+        for name, text, durations in _QUEUE_HISTOGRAMS:
             histogram = HistogramMetricFamily(name, text, labels=["name"])
             for queue, numbers in self._queues.items():
                 durations(numbers).add_to(histogram, [queue])
             yield histogram
+
+
+# --- reconciliations
+
+
+RECONCILE_BUCKETS: Final = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+)  # fmt: skip
+"""Seconds; upstream's."""
+
+SUCCESS: Final = "success"
+ERROR: Final = "error"
+AGAIN: Final = "requeue_after"
+_AT_ONCE: Final = "requeue"
+"""No controller here uses it."""
+
+
+class Runs(Protocol):
+    """Receives each reconciliation."""
+
+    def start(self) -> float:
+        """Returns the value to pass to `finish`."""
+
+    def finish(self, began: float, result: str) -> None: ...
+
+    def record_panic(self) -> None:
+        """It failed with an unexpected exception; its end is reported as well."""
+
+
+class NoRuns:
+    def start(self) -> float:
+        return 0.0
+
+    def finish(self, began: float, result: str) -> None: ...
+
+    def record_panic(self) -> None: ...
+
+
+UNOBSERVED: Final = NoRuns()
+
+
+class OneController:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.workers = 0
+        self.active = 0
+        self.panics = 0
+        self.results = dict.fromkeys((SUCCESS, ERROR, _AT_ONCE, AGAIN), 0)
+        self.took = Durations(RECONCILE_BUCKETS)
+
+    def start(self) -> float:
+        self.active += 1
+        return self._clock.monotonic()
+
+    def finish(self, began: float, result: str) -> None:
+        self.active -= 1
+        self.results[result] += 1
+        self.took.observe(self._clock.monotonic() - began)
+
+    def record_panic(self) -> None:
+        self.panics += 1
+
+
+Numbers = Sequence[tuple[str, str, Callable[[OneController], float]]]
+_RECONCILE_COUNTERS: Final[Numbers] = (
+    ("reconcile_errors", "Reconciliations that failed.", lambda controller: controller.results[ERROR]),
+    ("terminal_reconcile_errors", "Reconciliations that failed for good: none does.", lambda _: 0),
+    ("reconcile_panics", "Reconciliations that failed unforeseen.", lambda controller: controller.panics),
+    ("reconcile_timeouts", "Reconciliations that were cut off: none is.", lambda _: 0),
+)
+_RECONCILE_GAUGES: Final[Numbers] = (
+    ("active_workers", "Workers that reconcile now.", lambda controller: controller.active),
+    ("max_concurrent_reconciles", "Workers that there are.", lambda controller: controller.workers),
+)
+
+
+class ReconcileMetrics(Collector):
+    """All controllers that are observed, by their names upstream."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._controllers: dict[str, OneController] = {}
+
+    def of(self, name: str, workers: int) -> Runs:
+        """A controller without a name is not counted."""
+        if not name:
+            return UNOBSERVED
+        controller = self._controllers.setdefault(name, OneController(self._clock))
+        controller.workers, controller.active = workers, 0
+        return controller
+
+    def collect(self) -> Iterable[Metric]:
+        for name, text, read in _RECONCILE_COUNTERS:
+            yield self._fill(CounterMetricFamily(_metric_name(name), text, labels=["controller"]), read)
+        for name, text, read in _RECONCILE_GAUGES:
+            yield self._fill(GaugeMetricFamily(_metric_name(name), text, labels=["controller"]), read)
+        results = CounterMetricFamily(
+            _metric_name("reconcile"), "Reconciliations.", labels=["controller", "result"]
+        )
+        took = HistogramMetricFamily(
+            _metric_name("reconcile_time_seconds"), "How long they took.", labels=["controller"]
+        )
+        for name, controller in self._controllers.items():
+            controller.took.add_to(took, [name])
+            for result, count in controller.results.items():
+                results.add_metric([name, result], count)
+        yield results
+        yield took
+
+    def _fill(
+        self, family: CounterMetricFamily | GaugeMetricFamily, read: Callable[[OneController], float]
+    ) -> Metric:
+        for name, controller in self._controllers.items():
+            family.add_metric([name], read(controller))
+        return family
+
+
+def _metric_name(name: str) -> str:
+    return f"controller_runtime_{name}"
+
+
+# --- all metrics of a process
 
 
 class LeaderMetrics(Collector):
