@@ -1,4 +1,4 @@
-"""Cluster IPs: which of a range is free, and the IPAddress object that names the Service."""
+"""Cluster IPs: find a free address in a range, and build the IPAddress object that records its Service."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -16,8 +16,8 @@ from mockube.apiserver.registry.backend import Backend
 Address: TypeAlias = IPv4Address | IPv6Address
 
 IP_ADDRESSES = GroupResource("networking.k8s.io", "ipaddresses")
-LEAST_STATIC, MOST_STATIC = 16, 256
-"""Addresses at the beginning of a range that are allocated last, so that clients can choose among them."""
+MIN_STATIC, MAX_STATIC = 16, 256
+"""Bounds of the number of addresses at the start of a range that are allocated last, so that clients can choose them."""
 
 
 def family(network: Network) -> str:
@@ -25,7 +25,7 @@ def family(network: Network) -> str:
 
 
 def contains(network: Network, text: str) -> bool:
-    """Return whether an address can be allocated: a range's first is the network's own, and IPv4's last is broadcast."""
+    """Return whether an address can be allocated: neither the network address nor an IPv4 broadcast address can."""
     address = ip_address(text)
     if address not in network or address == network.network_address:
         return False
@@ -43,26 +43,28 @@ def find_free_address(backend: Backend, network: Network, source: Random) -> str
 
 
 def _bands(network: Network) -> Sequence[range]:
-    """Offsets in the range: those for dynamic allocation first."""
+    """Return the offsets in the range: those for dynamic allocation, then the others."""
     size = network.num_addresses - (1 if network.version == 4 else 0)
-    static = min(max(LEAST_STATIC, size // 16), MOST_STATIC)
-    if size <= LEAST_STATIC:
+    static = min(max(MIN_STATIC, size // 16), MAX_STATIC)
+    if size <= MIN_STATIC:
         static = 0
     return range(static + 1, size), range(1, static + 1)
 
 
-def _candidates(network: Network, band: range, most: int, source: Random) -> Iterator[str]:
-    """Addresses from a random one on, round and round; after as many as are taken there must have been a free one."""
-    count = max(
-        band.stop - band.start, 0
-    )  # beyond what len() returns, of a network with 64 bits of addresses
+def _candidates(network: Network, band: range, limit: int, source: Random) -> Iterator[str]:
+    """Yield at most `limit` addresses of a band, in order from a random one.
+
+    Of more addresses than are used, one is free.
+    """
+    # len(band) overflows if an IPv6 network has 64 bits of addresses.
+    count = max(band.stop - band.start, 0)
     start = int(randomness.fraction(source) * count)
-    for step in range(min(most, count)):
+    for step in range(min(limit, count)):
         yield str(network.network_address + band[(start + step) % count])
 
 
 def record(address: str, *, namespace: str, name: str, uid: str, now: datetime) -> Tree:
-    """The IPAddress object of an address that a Service has."""
+    """Return the IPAddress object of a Service's address."""
     return {
         "kind": "IPAddress",
         "apiVersion": "networking.k8s.io/v1",

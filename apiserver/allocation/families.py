@@ -1,4 +1,4 @@
-"""The IP families of a Service: as requested, or of its addresses, or the cluster's default."""
+"""The IP families of a Service: from the request, from its cluster IPs, or the cluster's default."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -27,7 +27,7 @@ def is_headless(spec: Tree) -> bool:
 
 
 def is_well_formed(spec: Tree) -> bool:
-    """Whether the fields make enough sense to work with; what is wrong with them is for validation to say."""
+    """Return whether families can be set. If not, validation reports why."""
     addresses, families = spec.get("clusterIPs", []), spec.get("ipFamilies", [])
     if len(addresses) > 2 or len(families) > 2 or len({*families}) != len(families):
         return False
@@ -49,35 +49,34 @@ def _is_address(text: str) -> bool:
 
 
 def init_ip_families(spec: Tree, old: Tree | None, configured: Sequence[str]) -> Sequence[FieldError]:
-    """Fill in ipFamilies and ipFamilyPolicy, or say what cannot be. `configured` are the cluster's, the first one first."""
-    if not needs_cluster_ip(spec) or (old is not None and stays_preferring_dual(spec, old)):
+    """Set ipFamilies and ipFamilyPolicy, or return errors. `configured` are the cluster's families, the default first."""
+    if not needs_cluster_ip(spec) or (old is not None and keeps_prefer_dual_stack(spec, old)):
         return ()
     if not spec.get("ipFamilyPolicy"):
-        spec["ipFamilyPolicy"] = _usual_policy(spec, old)
+        spec["ipFamilyPolicy"] = _default_policy(spec, old)
     if old is not None and spec["ipFamilyPolicy"] == SINGLE:
         _reduce(spec, old)
-    wrong = [*_check_reduction(spec, old), *_check_count(spec), *_infer(spec, configured)]
-    if wrong:
-        return wrong
+    field_errors = [*_check_reduction(spec, old), *_check_count(spec), *_infer(spec, configured)]
+    if field_errors:
+        return field_errors
     selectorless = is_headless(spec) and not spec.get("selector")
-    if not selectorless:
-        # Without a selector the endpoints may be anywhere: then any families are accepted.
-        wrong = [*_check_configured(spec, configured)]
-        if wrong:
-            return wrong
+    if not selectorless:  # without a selector, endpoints may be outside the cluster, so any family is valid
+        field_errors = [*_check_configured(spec, configured)]
+        if field_errors:
+            return field_errors
     families = spec.get("ipFamilies") or [configured[0]]
     dual = spec["ipFamilyPolicy"] != SINGLE and (selectorless or len(configured) == 2)
     spec["ipFamilies"] = [families[0], OTHER[families[0]]] if dual and len(families) == 1 else families
     return ()
 
 
-def stays_preferring_dual(spec: Tree, old: Tree) -> bool:
+def keeps_prefer_dual_stack(spec: Tree, old: Tree) -> bool:
     """Return whether an update keeps the families of a Service that prefers dual stack."""
     same = all(spec.get(field) == old.get(field) for field in ("type", "clusterIPs", "ipFamilies"))
     return same and spec.get("ipFamilyPolicy") == PREFER and old.get("ipFamilyPolicy", PREFER) == PREFER
 
 
-def _usual_policy(spec: Tree, old: Tree | None) -> Any:
+def _default_policy(spec: Tree, old: Tree | None) -> Any:
     if old is not None and old.get("ipFamilyPolicy"):
         return old["ipFamilyPolicy"]
     return REQUIRE if is_headless(spec) and not spec.get("selector") else SINGLE
@@ -114,26 +113,28 @@ def _check_count(spec: Tree) -> Sequence[FieldError]:
 
 
 def _infer(spec: Tree, configured: Sequence[str]) -> Sequence[FieldError]:
-    """Learn the families that the client did not name from the addresses that it did."""
-    addresses, families, wrong = spec.get("clusterIPs", []), [*spec.get("ipFamilies", [])], []
+    """Set the families that the request omits to those of its cluster IPs."""
+    addresses, families, field_errors = spec.get("clusterIPs", []), [*spec.get("ipFamilies", [])], []
     if addresses and not is_headless(spec):
         for at, address in enumerate(addresses[len(families) :], start=len(families)):
             family = family_of(address)
             families.append(family)
             if family not in configured:
                 path = ROOT.child("spec", "clusterIPs").index(at)
-                wrong.append(errors.invalid(path, addresses, f"{family} is not configured on this cluster"))
+                field_errors.append(
+                    errors.invalid(path, addresses, f"{family} is not configured on this cluster")
+                )
         spec["ipFamilies"] = families
-    return wrong
+    return field_errors
 
 
 def _check_configured(spec: Tree, configured: Sequence[str]) -> Sequence[FieldError]:
-    wrong = []
+    field_errors = []
     if spec["ipFamilyPolicy"] == REQUIRE and len(configured) < 2:
         problem = "this cluster is not configured for dual-stack services"
-        wrong.append(errors.invalid(_POLICY, REQUIRE, problem))
+        field_errors.append(errors.invalid(_POLICY, REQUIRE, problem))
     for at, family in enumerate(spec.get("ipFamilies", ())):
         if family not in configured:
             path = ROOT.child("spec", "ipFamilies").index(at)
-            wrong.append(errors.invalid(path, family, "not configured on this cluster"))
-    return wrong
+            field_errors.append(errors.invalid(path, family, "not configured on this cluster"))
+    return field_errors

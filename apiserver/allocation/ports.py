@@ -1,4 +1,4 @@
-"""Node ports: one bit for each, in a RangeAllocation object that every server over the store reads and writes."""
+"""The RangeAllocation object that records node ports, one bit for each; all servers of a store share it."""
 
 import base64
 from collections.abc import Awaitable, Callable, Iterable
@@ -15,8 +15,8 @@ from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.kv import Compare, Put, Range, Target
 
-LEAST_STATIC, MOST_STATIC = 16, 128
-"""Ports at the beginning of the range that are allocated last, so that clients can choose among them."""
+MIN_STATIC, MAX_STATIC = 16, 128
+"""Bounds of the number of ports at the start of the range that are allocated last, so that clients can choose them."""
 ALLOCATED = "provided port is already allocated"
 FULL = "range is full"
 
@@ -28,23 +28,23 @@ def key(backend: Backend) -> bytes:
     return backend.layout.root + b"ranges/servicenodeports"
 
 
-FIRST_MADE_UP: Final = 32769
+FIRST_DRY_RUN_PORT: Final = 32769
 
 
 class NodePorts(Struct, kw_only=True):
-    """The ports of a cluster as they were at one revision, and what one write does to them."""
+    """The allocated node ports at one revision, and the changes of one write."""
 
     ports: range
     used: int
-    """A bit for each port, from the range's first on."""
+    """A bit for each port; the lowest is the first port of the range."""
     revision: int
     tree: Tree
     draw: Callable[[], float]
-    """A number from 0 up to, but not, 1."""
+    """Returns a random number of at least 0 and less than 1."""
     allocated: set[int] = field(default_factory=set)
     released: set[int] = field(default_factory=set)
     dry_run: bool = False
-    """Nothing is stored: then upstream does not check the range, and invents the ports that it chooses."""
+    """Nothing is stored. As upstream, a dry run does not check the range, and returns ports that are not reserved."""
 
     def allocate(self, port: int) -> str:
         """Allocate a port; return why it cannot be allocated, or ""."""
@@ -62,11 +62,11 @@ class NodePorts(Struct, kw_only=True):
     def allocate_next(self) -> int:
         """Allocate any free port; return 0 if there is none."""
         if self.dry_run:
-            port = max(self.allocated, default=FIRST_MADE_UP - 1) + 1
+            port = max(self.allocated, default=FIRST_DRY_RUN_PORT - 1) + 1
             self.allocated.add(port)
             return port
-        static = min(max(LEAST_STATIC, len(self.ports) // 32), MOST_STATIC)
-        if len(self.ports) <= LEAST_STATIC:
+        static = min(max(MIN_STATIC, len(self.ports) // 32), MAX_STATIC)
+        if len(self.ports) <= MIN_STATIC:
             static = 0
         for band in (self.ports[static:], self.ports[:static]):
             free = [port for port in band if not self._is_used(port)]
@@ -80,7 +80,7 @@ class NodePorts(Struct, kw_only=True):
         self.released |= {port for port in ports if port in self.ports}
 
     def release_all_except(self, used_ports: Iterable[int]) -> None:
-        """Release every port that is none of these."""
+        """Release every port except these."""
         retained = {*used_ports}
         self.released |= {port for port in self.ports if self._is_used(port) and port not in retained}
 
@@ -108,7 +108,7 @@ class NodePorts(Struct, kw_only=True):
 
 
 async def read(backend: Backend, ports: range, list_used_ports: UsedPortLister) -> NodePorts:
-    """Return the stored record; if there is none, or one of another range, a new one of the used ports."""
+    """Return the stored record, or a new one of the used ports if none is stored or its range differs."""
     kvs = (await backend.kv.range(Range(key=key(backend)))).kvs
     tree = _decode(kvs[0].value) if kvs else {}
     text = f"{ports[0]}-{ports[-1]}"

@@ -17,7 +17,7 @@ from mockube.apiserver.allocation.families import (
     init_ip_families,
     is_headless,
     is_well_formed,
-    stays_preferring_dual,
+    keeps_prefer_dual_stack,
 )
 from mockube.apiserver.allocation.node_ports import allocate_node_ports, allocated_node_ports
 from mockube.apiserver.kinds.common.addresses import Network
@@ -30,11 +30,11 @@ from mockube.etcd.kv import Compare, Delete, Put, Target
 SERVICES, ENDPOINTS = GroupResource("", "services"), GroupResource("", "endpoints")
 SERVICE_CIDRS = GroupResource("networking.k8s.io", "servicecidrs")
 SERVICE = GroupKind("", "Service")
-"""As an error about one names it."""
+"""The kind in error messages."""
 
 
 class ServiceAllocator(Struct, frozen=True, kw_only=True):
-    """The `Claimant` of Services. The first network is of the family that Services are of by default."""
+    """The `Claimant` of Services. The first network has the default IP family."""
 
     networks: Sequence[Network]
     node_ports: range
@@ -44,19 +44,19 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
     ) -> Claims:
         if new is None:
             return await self._release(backend, old or {})
-        before = {} if old is None else old["spec"]
-        if wrong := _check_addresses(new["spec"], before or None):
+        old_spec = {} if old is None else old["spec"]
+        if wrong := _check_addresses(new["spec"], old_spec or None):
             raise status.invalid(SERVICE, meta.name(new), wrong)
         if not is_well_formed(new["spec"]):
             return NO_CLAIMS
         new["spec"] = dict(new["spec"])
-        await self._allocate_addresses(backend, new, before, dry_run=dry_run)
-        new_addresses, old_addresses = _allocated_addresses(new["spec"]), _allocated_addresses(before)
+        await self._allocate_addresses(backend, new, old_spec, dry_run=dry_run)
+        new_addresses, old_addresses = _allocated_addresses(new["spec"]), _allocated_addresses(old_spec)
         to_allocate, to_release = (
             [address for address in new_addresses if address not in old_addresses],
             [address for address in old_addresses if address not in new_addresses],
         )
-        record = await self._allocate_ports(backend, new, before, dry_run=dry_run)
+        record = await self._allocate_ports(backend, new, old_spec, dry_run=dry_run)
         return Claims(
             compare=[
                 *(
@@ -73,7 +73,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         )
 
     async def _release(self, backend: Backend, old: Tree) -> Claims:
-        """Release what the Service has, and delete its Endpoints, so that no other Service finds them."""
+        """Release the addresses and ports of a deleted Service, and delete its Endpoints: a later Service must not get them."""
         deletes = [Delete(key=_key(backend, address)) for address in _allocated_addresses(old["spec"])]
         endpoints = backend.layout.object(backend.rows[ENDPOINTS], meta.namespace(old), meta.name(old))
         deletes.append(Delete(key=endpoints))
@@ -87,11 +87,11 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
     async def reclaim(self, backend: Backend, namespace: str, name: str) -> Claims:
         """Release the addresses and node ports of a Service that cannot be read.
 
-        Each of its IPAddress objects names it. The owner of a node port is not recorded: those that no other Service
-        has are released, unless another Service cannot be read either.
+        Its addresses are found by the IPAddress objects that refer to it. The owner of a node port is not recorded:
+        ports that no other Service has are released, unless another Service cannot be read either.
         """
         record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
-        await backend.watch_cache.fresh()  # an allocation from now on changes the record
+        await backend.watch_cache.fresh()  # a later allocation changes the record
         services = backend.rows[SERVICES]
         own = backend.layout.object(services, namespace, name)
         owner = {"resource": "services", "namespace": namespace, "name": name}
@@ -109,17 +109,19 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
             return Claims(then=deletes)
         return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
 
-    async def _allocate_addresses(self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool) -> None:
-        """Set the IP families, and a cluster IP of each."""
+    async def _allocate_addresses(
+        self, backend: Backend, new: Tree, old_spec: Tree, *, dry_run: bool
+    ) -> None:
+        """Set the IP families, and a cluster IP for each."""
         spec = new["spec"]
         configured = list(dict.fromkeys(map(addresses.family, self.networks)))
-        problems = init_ip_families(spec, before or None, configured)
+        problems = init_ip_families(spec, old_spec or None, configured)
         if problems:
             raise status.invalid(SERVICE, meta.name(new), problems)
         if not needs_cluster_ip(spec) or is_headless(spec):
             return
         networks = self._networks(backend)
-        cluster_ips, old_addresses = spec.get("clusterIPs", []), _allocated_addresses(before)
+        cluster_ips, old_addresses = spec.get("clusterIPs", []), _allocated_addresses(old_spec)
         for address in cluster_ips:
             if address not in old_addresses:
                 await _check_chosen(backend, new, address, networks, dry_run=dry_run)
@@ -137,9 +139,9 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         spec["clusterIP"], spec["clusterIPs"] = addresses_by_family[0], addresses_by_family
 
     def _networks(self, backend: Backend) -> Sequence[Network]:
-        """Return the networks of the ServiceCIDRs that are ready, those of the flag first; without ServiceCIDRs, the flag's.
+        """Return the networks of ready ServiceCIDRs, those of the flag first; without ServiceCIDRs, the flag's networks.
 
-        A network of the flag is ready from the first moment: this server makes its ServiceCIDR ready.
+        A network of the flag needs no condition: this server sets its ServiceCIDR to ready.
         """
         networks_and_statuses = [*_networks_of_service_cidrs(backend)]
         if not networks_and_statuses:
@@ -152,26 +154,26 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         return sorted(ready, key=lambda network: network not in self.networks)
 
     async def _allocate_ports(
-        self, backend: Backend, new: Tree, before: Tree, *, dry_run: bool
+        self, backend: Backend, new: Tree, old_spec: Tree, *, dry_run: bool
     ) -> ports.NodePorts | None:
-        """Set the node ports; return the record of them if this write changes it."""
-        old_ports = allocated_node_ports(before)
+        """Set the node ports; return their record if this write changes it."""
+        old_ports = allocated_node_ports(old_spec)
         if not old_ports and not needs_node_port(new["spec"]):
             return None
         record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
         record.dry_run = dry_run
-        wrong = allocate_node_ports(new["spec"], record, old_ports, is_new=not before)
+        wrong = allocate_node_ports(new["spec"], record, old_ports, is_new=not old_spec)
         if wrong:
             raise status.invalid(SERVICE, meta.name(new), wrong)
         record.release(old_ports - allocated_node_ports(new["spec"]))
         return record if record.is_changed and not dry_run else None
 
 
-def _check_addresses(spec: Tree, before: Tree | None) -> Sequence[FieldError]:
-    """Return what is wrong with addresses and families before any is allocated; then nothing else is reported."""
-    if before is not None and stays_preferring_dual(spec, before):
+def _check_addresses(spec: Tree, old_spec: Tree | None) -> Sequence[FieldError]:
+    """Return the errors of addresses and families before an allocation. If there are any, no other error is reported."""
+    if old_spec is not None and keeps_prefer_dual_stack(spec, old_spec):
         return ()
-    return [*check_cluster_ips(spec, before)]
+    return [*check_cluster_ips(spec, old_spec)]
 
 
 def _allocated_addresses(spec: Tree) -> Sequence[str]:
@@ -202,7 +204,7 @@ def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
 
 
 def _networks_of_service_cidrs(backend: Backend) -> Iterator[tuple[Network, str]]:
-    """Yield each network with its readiness: the status of the condition, "" without one, False during the deletion."""
+    """Yield each network with its readiness: the status of the condition, "" without one, "False" during the deletion."""
     for stored in backend.all_seen(SERVICE_CIDRS):
         tree = stored.tree()
         try:
@@ -225,7 +227,7 @@ def _allocate_any(backend: Backend, family: str, networks: Sequence[Network]) ->
 async def _check_chosen(
     backend: Backend, service: Tree, address: str, networks: Sequence[Network], *, dry_run: bool
 ) -> None:
-    """Refuse an address that the client chose and that is not free; a dry run checks the range only."""
+    """Raise an error if an address that the client chose is not free; a dry run checks only the range."""
     version = ip_address(address).version
     network = next((candidate for candidate in networks if candidate.version == version), None)
     if dry_run and network is not None:
@@ -246,7 +248,7 @@ async def _check_chosen(
 
 
 def _check_owner(service: Tree, new_addresses: Sequence[str], cluster_ips: Sequence[str]) -> None:
-    """Refuse a Service name that is invalid in an IPAddress, which is created before the Service is validated."""
+    """Raise an error if the Service's name is invalid in an IPAddress, which is created before the Service is validated."""
     name, path = meta.name(service), ROOT.child("spec", "parentRef", "name")
     wrong = [errors.invalid(path, name, problem) for problem in check_path_segment_name(name)]
     if not name:
@@ -254,11 +256,11 @@ def _check_owner(service: Tree, new_addresses: Sequence[str], cluster_ips: Seque
     if not new_addresses or not wrong:
         return
     problem = status.invalid(GroupKind(IP_ADDRESSES.group, "IPAddress"), new_addresses[0], wrong)
-    shown_address = f" {new_addresses[0]}" if new_addresses[0] in cluster_ips else ""
-    refused = errors.invalid(
-        ROOT.child("spec", "clusterIPs"), cluster_ips, f"failed to allocate IP{shown_address}: {problem}"
+    address_text = f" {new_addresses[0]}" if new_addresses[0] in cluster_ips else ""
+    field_error = errors.invalid(
+        ROOT.child("spec", "clusterIPs"), cluster_ips, f"failed to allocate IP{address_text}: {problem}"
     )
-    raise status.invalid(SERVICE, name, [refused])
+    raise status.invalid(SERVICE, name, [field_error])
 
 
 def _key(backend: Backend, address: str) -> bytes:

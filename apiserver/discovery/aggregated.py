@@ -1,4 +1,4 @@
-"""Discovery at once: every group, version and resource in one document, for /api and for /apis."""
+"""Aggregated discovery: all groups, versions and resources in one document, for /api and for /apis."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 def endpoint(minor: str) -> Endpoint:
-    """The versions of the document that a server of a minor release has."""
+    """Return the endpoint with the versions of the document that a minor release serves."""
     if minors.is_before(minor, "1.30"):
         return Endpoint.DISCOVERY_UNTIL_1_29
     return Endpoint.DISCOVERY_UNTIL_1_32 if minors.is_before(minor, "1.33") else Endpoint.DISCOVERY
@@ -25,8 +25,8 @@ def discovery_items(groups: Iterable[Group]) -> Sequence[Document]:
     return [_group(group) for group in groups]
 
 
-def as_written(items: Sequence[Document], minor: str) -> Sequence[Document]:
-    """The groups as a minor writes them: until 1.33 Go wrote a time that is not set as null."""
+def items_of_minor(items: Sequence[Document], minor: str) -> Sequence[Document]:
+    """Return the items as a minor release encodes them: until 1.33, a time that is not set was null."""
     if not minors.is_before(minor, "1.34"):
         return items
     unset = {"creationTimestamp": None}
@@ -43,7 +43,7 @@ def discovery(items: Sequence[Document], version: str) -> Document:
 
 
 def etag(items: Sequence[Document]) -> str:
-    """Return the ETag of a document, whatever its version: upstream takes the hash before the list has its kind."""
+    """Return the ETag of the document, which is the same for each of its versions: upstream hashes the list without its kind."""
     return f'"{hashlib.sha512(orjson.dumps({"metadata": {}, "items": items})).hexdigest().upper()}"'
 
 
@@ -81,7 +81,7 @@ def _subresource(row: Resource, subresource: Subresource) -> Document:
 
 
 def _own_version(row: Resource) -> GroupVersion:
-    """Upstream leaves group and version empty where they are those of the resource, unless that is a custom one."""
+    """Return the group and version of the resource's kind: upstream leaves them empty, except for custom resources."""
     return (row.group, row.version) if row.custom else ("", "")
 
 

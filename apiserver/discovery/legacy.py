@@ -12,23 +12,23 @@ Document: TypeAlias = dict[str, Any]
 
 
 def core_versions(address: str) -> Document:
-    """/api; `address` is where clients find the server."""
+    """Return the document at /api; `address` is the server's for clients."""
     server_addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": server_addresses}
 
 
 def group_list(groups: Iterable[Document]) -> Document:
-    """/apis; the core group has a place of its own and is not in it."""
+    """Return the document at /apis. The core group is not in it, but at /api."""
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(groups)}
 
 
 def group(entry: Document) -> Document:
-    """/apis/GROUP, of the group's entry in the list."""
+    """Return the document at /apis/GROUP from the group's entry in the list."""
     return {"kind": "APIGroup", "apiVersion": "v1"} | entry
 
 
 def resource_list(group_: Group, version: str) -> Document:
-    """Return the resources of one version; upstream's of the core group has no apiVersion."""
+    """Return the resources of one version. As upstream, the list of the core group has no apiVersion."""
     head = {"kind": "APIResourceList", "apiVersion": "v1"} if group_.name else {"kind": "APIResourceList"}
     rows = [row for row in group_.resources if row.version == version]
     resources = [entry for row in rows for entry in (_resource(row), *_subresources(row))]
@@ -69,7 +69,7 @@ def _without_empty(fields: Mapping[str, Sequence[str]]) -> Document:
 
 
 def _storage_version_hash(row: Resource) -> str:
-    """A hash that changes with the storage version."""
+    """Return a hash that changes with the storage version."""
     group_, version = row.storage_version or row.group_version
     digest = hashlib.sha256(f"{group_}/{row.hashed_version or version}/{row.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

@@ -66,8 +66,8 @@ def api_pages(
     groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
     named = others.merge([group for group in groups if group.name])
-    items = aggregated.as_written([group.aggregated_form(others.documents) for group in named], minor)
-    own = aggregated.as_written(aggregated.discovery_items(core), minor)
+    items = aggregated.items_of_minor([group.aggregated_form(others.documents) for group in named], minor)
+    own = aggregated.items_of_minor(aggregated.discovery_items(core), minor)
     versions = _negotiated_page(document(legacy.core_versions(address)), own, endpoint)
     pages: dict[str, Page] = {
         "/api": get_only(versions, consumed=FORMATS),

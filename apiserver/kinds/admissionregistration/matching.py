@@ -73,7 +73,7 @@ DEFAULTS: Final = of(
 # --- rules
 
 
-def _check_alone(others: str) -> Callable[[Sequence[str], Path], Iterable[FieldError]]:
+def _check_wildcard_alone(others: str) -> Callable[[Sequence[str], Path], Iterable[FieldError]]:
     def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
         if _ALL not in values or len(values) == 1:
             return ()
@@ -121,11 +121,11 @@ def _check_resources(resources: Sequence[str], path: Path) -> Iterator[FieldErro
 check_rule: Final = all_of(
     require(
         "operations",
-        _check_alone("operations"),
+        _check_wildcard_alone("operations"),
         each_item(one_of(_ALL, "CONNECT", "CREATE", "DELETE", "UPDATE")),
     ),
-    require("apiGroups", _check_alone("API groups")),
-    require("apiVersions", _check_alone("API versions"), each_item(_check_not_empty)),
+    require("apiGroups", _check_wildcard_alone("API groups")),
+    require("apiVersions", _check_wildcard_alone("API versions"), each_item(_check_not_empty)),
     require("resources", _check_resources),
     pointer("scope", one_of(_ALL, "Cluster", "Namespaced")),
 )
@@ -179,7 +179,7 @@ def check_mutating_operations(resources: ReadOnlyTree, path: Path) -> Iterator[F
 def check_compiled(
     compiler: Compiler, text: str, path: Path, returns: Sequence[Type], optional_variables: OptionalVariables
 ) -> Iterable[FieldError]:
-    """Say why an expression does not compile."""
+    """Return the error of an expression that does not compile."""
     try:
         compiler.compile(text, returns, optional_variables)
     except BadExpression as error:

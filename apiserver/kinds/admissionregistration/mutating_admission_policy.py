@@ -31,7 +31,7 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 
 class _Patch(NamedTuple):
-    """A type of patch: the field that has its expression, and what that returns."""
+    """A type of patch: the field of its expression, and the types that the expression may return."""
 
     type: str
     name: str

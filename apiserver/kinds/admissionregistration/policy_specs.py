@@ -57,15 +57,15 @@ _PARAM_KIND: Final = all_of(require("apiVersion", _check_version), require("kind
 # --- the spec
 
 
-def _check_some_rules(constraints: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Rules are required, for the expressions are typed by the kinds that they match."""
+def _check_required_rules(constraints: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    """Require rules: the kinds that they match determine the types in expressions."""
     yield from check_match_resources(constraints, path)
     yield from require("resourceRules")(constraints, path)
 
 
 def _check_constraints(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     constraints, path = spec.get("matchConstraints"), path.child("matchConstraints")
-    return (errors.required(path),) if constraints is None else _check_some_rules(constraints, path)
+    return (errors.required(path),) if constraints is None else _check_required_rules(constraints, path)
 
 
 NO_EXPRESSION: Final = "expression is not specified"
@@ -96,12 +96,12 @@ def _check_variable(
 
 
 def _check_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """An empty one is not the same as none."""
+    """Check the policy. Unlike for most fields, the errors of an empty and of a missing value differ."""
     at, value = path.child("failurePolicy"), spec.get("failurePolicy")
     return (errors.required(at),) if value is None else check_failure_policy(value, at)
 
 
-_HEAD: Final = all_of(
+_COMMON: Final = all_of(
     _check_failure_policy,
     pointer("paramKind", _PARAM_KIND),
     _check_constraints,
@@ -115,8 +115,8 @@ def policy_compiler(spec: ReadOnlyTree, language: Language = WHOLE) -> Compiler:
 def check_policy_spec(
     spec: ReadOnlyTree, path: Path, compiler: Compiler, check_constraints: Check | None = None
 ) -> Iterator[FieldError]:
-    """Check what both kinds of policies have; the compiler learns the variables."""
-    yield from _HEAD(spec, path)
+    """Check the fields that both kinds of policies have, and add the variables to the compiler."""
+    yield from _COMMON(spec, path)
     if check_constraints:
         yield from pointer("matchConstraints", check_constraints)(spec, path)
     has_params = spec.get("paramKind") is not None
@@ -143,7 +143,7 @@ def policy_validation(create: Create, subresources: Mapping[str, Update] | None 
 
 
 def policy_cells(rules: str, policy: Tree, now: datetime) -> list[Any]:
-    """Return the cells of a policy; `rules` is the field of the spec of which the items are counted."""
+    """Return the cells of a policy; `rules` is the field of the spec whose items are counted."""
     return [meta.name(policy), count(policy, "spec", rules), _param_kind(policy), age(policy, now)]
 
 

@@ -64,12 +64,12 @@ def _check_one_line(validation: ReadOnlyTree, path: Path) -> Iterable[FieldError
     return (errors.invalid(path.child("message"), message, "message must not contain line breaks"),)
 
 
-_REST: Final = all_of(
+_MESSAGE_AND_REASON: Final = all_of(
     _not_blank("message", "message must be non-empty if specified"),
     _check_one_line,
     pointer("reason", one_of("Forbidden", "Invalid", "RequestEntityTooLarge")),
 )
-_MESSAGE_NOT_BLANK: Final = _not_blank("messageExpression", "must be non-empty if specified")
+_MESSAGE_EXPRESSION: Final = _not_blank("messageExpression", "must be non-empty if specified")
 
 
 def _check_validation(
@@ -82,13 +82,13 @@ def _check_validation(
         yield from check_compiled(
             compiler, text, path.child("expression"), BOOL, OptionalVariables(params=has_params)
         )
-    yield from _MESSAGE_NOT_BLANK(validation, path)
+    yield from _MESSAGE_EXPRESSION(validation, path)
     if message.strip():
         optional_variables = OptionalVariables(params=has_params, authorizer=False)
         yield from check_compiled(
             compiler, message, path.child("messageExpression"), TEXT, optional_variables
         )
-    yield from _REST(validation, path)
+    yield from _MESSAGE_AND_REASON(validation, path)
 
 
 def _check_value(
@@ -109,7 +109,7 @@ def _check_annotations(
     compiler: Compiler,
     optional_variables: OptionalVariables,
 ) -> Iterator[FieldError]:
-    """The policy's name prefixes each key in audit events."""
+    """Check the annotations. In audit events, the policy's name is the prefix of each key."""
     if len(annotations) > _MAX_ANNOTATIONS:
         problem = f"must not have more than {_MAX_ANNOTATIONS} auditAnnotations"
         yield errors.invalid(path, annotations, problem)
@@ -166,7 +166,7 @@ _update_status: Final = part(
 
 
 def validation(language: Language = WHOLE) -> Validation:
-    """That of policies whose expressions may use a language."""
+    """Return the validation of policies, with the expressions of a CEL version."""
     return policy_validation(partial(_create, language=language), {"status": _update_status})
 
 

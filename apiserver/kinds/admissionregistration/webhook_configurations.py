@@ -49,12 +49,12 @@ from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _WEBHOOKS: Final = ROOT.child("webhooks")
-_HARMLESS: Final = ("None", "NoneOnDryRun")
-_EFFECTS: Final = (*_HARMLESS, "Some", "Unknown")
+_NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
+_EFFECTS: Final = (*_NO_SIDE_EFFECTS, "Some", "Unknown")
 
 
 class _Exemptions(Struct, frozen=True, kw_only=True):
-    """Faults that an update may keep because an old webhook has them: the rules came later."""
+    """Invalid values that an update may have because an old webhook has them: upstream added their rules later."""
 
     side_effects: bool = False
     review_versions: bool = False
@@ -68,7 +68,7 @@ _STRICT: Final = _Exemptions()
 def _exemptions(old: Sequence[ReadOnlyTree]) -> _Exemptions:
     selectors = [hook.get(name) or {} for hook in old for name in ("namespaceSelector", "objectSelector")]
     return _Exemptions(
-        side_effects=any(hook.get("sideEffects") not in _HARMLESS for hook in old),
+        side_effects=any(hook.get("sideEffects") not in _NO_SIDE_EFFECTS for hook in old),
         review_versions=any(not accepts(hook.get("admissionReviewVersions") or ("v1",)) for hook in old),
         repeated_names=len({hook.get("name") for hook in old}) < len(old),
         label_values=any(any(check_selector(selector, ROOT)) for selector in selectors),
@@ -114,7 +114,7 @@ def _webhook(exemptions: _Exemptions, language: Language) -> Check:
         field("rules", each_item(check_rule)),
         pointer("failurePolicy", check_failure_policy),
         pointer("matchPolicy", check_match_policy),
-        _side_effects(_EFFECTS if exemptions.side_effects else _HARMLESS),
+        _side_effects(_EFFECTS if exemptions.side_effects else _NO_SIDE_EFFECTS),
         pointer("timeoutSeconds", _TIMEOUT),
         pointer("namespaceSelector", selector),
         pointer("objectSelector", selector),
@@ -150,7 +150,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
 
 
 def validation(language: Language = WHOLE) -> Validation:
-    """That of webhooks whose conditions may use a language."""
+    """Return the validation of configurations, with the match conditions of a CEL version."""
     create, update = (partial(check, language=language) for check in (_create, _update))
     return Validation(again=NO_CHECKS, name=NAMES, create=create, update=update)
 

@@ -1,6 +1,6 @@
 """The kind of apiextensions.k8s.io: CustomResourceDefinition.
 
-A module belongs here if it describes a part of a definition. What a definition then requires of its objects is in
+A module belongs here if it describes a part of a definition. The rules that a definition has for its objects are in
 `apiserver/customresources/`.
 
 custom_resource_definition    row, strategy, defaults, warnings

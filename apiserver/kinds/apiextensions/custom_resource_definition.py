@@ -31,7 +31,7 @@ _TERMINATING: Final = {
 
 
 def _storage_versions(definition: Tree) -> list[str]:
-    """Return the name of the storage version; of several, which validation refuses, the first."""
+    """Return the name of the first storage version: validation refuses more than one."""
     versions = definition.get("spec", {}).get("versions") or ()
     return [version.get("name", "") for version in versions if version.get("storage")][:1]
 
@@ -42,16 +42,16 @@ def _prepare_create(definition: Tree, _request: Request) -> None:
 
 
 def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
-    """Add the storage version to those that objects may still be stored in."""
+    """Add the storage version to the versions in which objects may be stored."""
     status = new.get("status", {})
     stored_versions = status.get("storedVersions") or []
-    already = {*stored_versions}
-    stored = [name for name in _storage_versions(new) if name not in already]
+    present = {*stored_versions}
+    stored = [name for name in _storage_versions(new) if name not in present]
     new["status"] = status | {"storedVersions": [*stored_versions, *stored] or None}
 
 
 def _is_pending(definition: Tree) -> bool:
-    """Report that a definition is never deleted at once: its objects are deleted first."""
+    """Return whether a definition stays after a delete request: its objects are deleted first."""
     return not meta.is_deleting(definition) or bool(meta.finalizers(definition))
 
 
@@ -83,7 +83,7 @@ _STRATEGY: Final = Strategy(
 
 
 def _default_stored_versions(definition: Tree) -> None:
-    """Without stored versions, the storage version is the only one that objects can be stored in."""
+    """Set the storage version as the only stored version if there are none."""
     if definition["status"]["storedVersions"]:
         return
     stored = [version["name"] for version in definition["spec"]["versions"] or () if version["storage"]]
@@ -113,9 +113,9 @@ _DEFAULTS: Final = of(
 
 
 def _format_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
-    """Warn of formats that are new in a definition and ignored."""
-    before = {*_unknown_formats(old)}
-    return (f"unrecognized format {quote(form)}" for form in _unknown_formats(new) if form not in before)
+    """Warn of formats that a definition adds and that the server ignores."""
+    old_formats = {*_unknown_formats(old)}
+    return (f"unrecognized format {quote(form)}" for form in _unknown_formats(new) if form not in old_formats)
 
 
 def _unknown_formats(definition: Mapping[str, Any]) -> Iterator[str]:
@@ -132,7 +132,7 @@ KIND: Final = Kind(
         name="customresourcedefinitions",
         stored_at="apiextensions.k8s.io/customresourcedefinitions",
         hashed_version="v1beta1",
-        work=64,  # patterns are compiled, and defaults are checked by them
+        work=64,  # to compile patterns, and to check defaults against them
         kind="CustomResourceDefinition",
         namespaced=False,
         short_names=("crd", "crds"),

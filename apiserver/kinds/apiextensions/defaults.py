@@ -18,31 +18,33 @@ from mockube.apiserver.kinds.jsonschema.validate import checker
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
-class _Whole(NamedTuple):
-    """The object that a value is in, or the nearest one around it that is embedded."""
+class _EnclosingObject(NamedTuple):
+    """The object that contains a value: the custom object, or the innermost embedded object."""
 
     schema: ReadOnlyTree
-    around: Callable[[Any], Any]
-    """Makes the object of the value."""
-    in_head: bool = False
-    """Whether the value is in its apiVersion, kind or metadata."""
+    wrap: Callable[[Any], Any]
+    """Returns the object that contains a value."""
+    in_metadata: bool = False
+    """Whether the value is in the object's apiVersion, kind or metadata."""
 
-    def child(self, name: str, *, in_head: bool) -> "_Whole":
-        return _Whole(self.schema, lambda value: self.around({name: value}), self.in_head or in_head)
+    def child(self, name: str, *, in_metadata: bool) -> "_EnclosingObject":
+        return _EnclosingObject(
+            self.schema, lambda value: self.wrap({name: value}), self.in_metadata or in_metadata
+        )
 
-    def item(self) -> "_Whole":
-        return _Whole(self.schema, lambda value: self.around([value]), self.in_head)
+    def item(self) -> "_EnclosingObject":
+        return _EnclosingObject(self.schema, lambda value: self.wrap([value]), self.in_metadata)
 
 
-def _whole_object(schema: ReadOnlyTree) -> _Whole:
+def _enclosing_root(schema: ReadOnlyTree) -> _EnclosingObject:
     head = {"apiVersion": "validation/v1", "kind": "Validation"}
-    return _Whole(
+    return _EnclosingObject(
         {**schema, EMBEDDED: True}, lambda value: head | value if isinstance(value, dict) else value
     )
 
 
 def check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Refuse defaults that break the structural schema they are in, and those of the whole object's head."""
+    """Refuse defaults that violate their structural schema, and defaults of the custom object's apiVersion, kind and metadata."""
     yield from _check_defaults_in(schema, path, None)
     for name, inner in (schema.get("properties") or {}).items():
         if name in HEAD:
@@ -60,34 +62,37 @@ def _defaults_in(schema: ReadOnlyTree, path: Path) -> Iterator[Path]:
 
 
 def _check_defaults_in(
-    schema: ReadOnlyTree, path: Path, enclosing_object: _Whole | None
+    schema: ReadOnlyTree, path: Path, enclosing_object: _EnclosingObject | None
 ) -> Iterator[FieldError]:
-    """Messages have paths from the default's root."""
+    """Check the defaults in a schema. The paths in messages start at the default."""
     is_root = enclosing_object is None
-    is_whole = enclosing_object is None or bool(schema.get(EMBEDDED))
-    enclosing_object = _whole_object(schema) if enclosing_object is None or is_whole else enclosing_object
+    is_object = enclosing_object is None or bool(schema.get(EMBEDDED))
+    enclosing_object = _enclosing_root(schema) if enclosing_object is None or is_object else enclosing_object
     if schema.get("default") is not None:
         default, at = sorted_keys(schema["default"]), path.child("default")
-        if enclosing_object.in_head:
-            yield from _check_default_in_head(schema, default, at, enclosing_object)
+        if enclosing_object.in_metadata:
+            yield from _check_default_in_metadata(schema, default, at, enclosing_object)
         else:
             yield from _check_default(schema, default, at, is_root=is_root)
     for name, inner in (schema.get("properties") or {}).items():
         if "default" not in inner and is_leaf(inner):
             continue
-        inner_whole = enclosing_object.child(name, in_head=is_whole and name in HEAD)
-        yield from _check_defaults_in(inner, path.child("properties").key(name), inner_whole)
-    if isinstance(schema.get("items"), dict):  # upstream looks at no defaults in additionalProperties
+        inner_object = enclosing_object.child(name, in_metadata=is_object and name in HEAD)
+        yield from _check_defaults_in(inner, path.child("properties").key(name), inner_object)
+    # Upstream does not check defaults in additionalProperties.
+    if isinstance(schema.get("items"), dict):
         yield from _check_defaults_in(schema["items"], path.child("items"), enclosing_object.item())
 
 
-def _check_default_in_head(
-    schema: ReadOnlyTree, default: Any, at: Path, enclosing_object: _Whole
+def _check_default_in_metadata(
+    schema: ReadOnlyTree, default: Any, at: Path, enclosing_object: _EnclosingObject
 ) -> Iterable[FieldError]:
-    """Check a default within the head of an object by what the object comes to: unknown fields may be in it."""
-    wrong = [*_check_embedded(enclosing_object.schema, enclosing_object.around(default), ROOT)]
-    if wrong:
-        return (errors.invalid(at, default, f"must result in valid metadata: {errors.aggregate(wrong)}"),)
+    """Check a default of apiVersion, kind or metadata within the object, which may have unknown fields."""
+    field_errors = [*_check_embedded(enclosing_object.schema, enclosing_object.wrap(default), ROOT)]
+    if field_errors:
+        return (
+            errors.invalid(at, default, f"must result in valid metadata: {errors.aggregate(field_errors)}"),
+        )
     return _check_fields(schema, default, at)
 
 
@@ -98,8 +103,8 @@ def _check_default(schema: ReadOnlyTree, default: Any, at: Path, *, is_root: boo
     if unknown:
         yield errors.invalid(at, default, "must not have unknown fields")
     checked_schema = {**schema, EMBEDDED: True} if is_root else schema
-    of_embedded = [*_check_embedded(checked_schema, default, at)]
-    yield from of_embedded or _check_fields(schema, default, at)
+    embedded_errors = [*_check_embedded(checked_schema, default, at)]
+    yield from embedded_errors or _check_fields(schema, default, at)
 
 
 def _check_fields(schema: ReadOnlyTree, default: Any, at: Path) -> Iterator[FieldError]:

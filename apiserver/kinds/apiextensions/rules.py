@@ -1,4 +1,4 @@
-"""The rules in CEL of a definition's schemas: whether they compile, and whether they may cost too much."""
+"""Checks of the CEL rules in a definition's schemas: they have to compile, and their estimated cost is limited."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, field_
 from mockube.apiserver.kinds.jsonschema.schema import LIST_TYPE, RULES
 
 RULE_LIMIT: Final = 10_000_000
-"""The highest estimated cost of one rule for all its values."""
+"""The maximum estimated cost of one rule for all its values."""
 DEFINITION_LIMIT: Final = 100_000_000
 _REASONS: Final = (
     "FieldValueDuplicate",
@@ -30,7 +30,7 @@ _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
 class TotalCost(Struct):
-    """The estimated cost of all rules of a schema, and which of them cost most."""
+    """The estimated cost of all rules of a schema, and the paths of the expensive ones."""
 
     total: int = 0
     expensive: list[tuple[int, Path]] = field(default_factory=list)
@@ -56,11 +56,11 @@ class RuleContext(Struct):
     schema: ReadOnlyTree
     total: TotalCost
     declared: DeclaredType | None = None
-    """None until a rule is met on the way down."""
+    """None unless this schema or an enclosing one has rules."""
     cardinality: int | None = 1
-    """None if it has no bound."""
+    """The maximum number of values, or None if there is no maximum."""
     uncorrelatable: Path | None = None
-    """The list in which an element has no old value that it can be compared with."""
+    """The list whose elements cannot be matched with old elements."""
     root: bool = False
     language: Language = WHOLE
 
@@ -82,9 +82,9 @@ class RuleContext(Struct):
         return child
 
     def _child(self, schema: ReadOnlyTree, declared: DeclaredType | None) -> "RuleContext":
-        most = _max_elements(self.schema)
-        bounded = self.cardinality is not None and most is not None
-        cardinality = min(self.cardinality * most, MOST) if bounded else None  # type: ignore[operator]
+        max_elements = _max_elements(self.schema)
+        bounded = self.cardinality is not None and max_elements is not None
+        cardinality = min(self.cardinality * max_elements, MOST) if bounded else None  # type: ignore[operator]
         return RuleContext(
             schema, self.total, declared, cardinality, self.uncorrelatable, language=self.language
         )
@@ -100,7 +100,7 @@ def _max_elements(schema: ReadOnlyTree) -> int | None:
 
 
 def check_rule_fields(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Refuse rules of which a field is missing or cannot be."""
+    """Refuse rules with missing or invalid fields."""
     for index, rule in enumerate(schema.get(RULES) or ()):
         at = path.child(RULES).index(index)
         yield from _check_texts(rule, at)
@@ -136,7 +136,7 @@ def _check_field_path(text: str, schema: ReadOnlyTree, at: Path) -> Iterator[Fie
 
 
 def check_rules(context: RuleContext, path: Path) -> Iterator[FieldError]:
-    """Refuse rules that do not compile, or that may cost too much."""
+    """Refuse rules that do not compile or whose estimated cost is too high."""
     declared = context.type()
     at = path.child(RULES)
     if declared is None:

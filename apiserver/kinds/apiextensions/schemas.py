@@ -30,8 +30,8 @@ _MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 _NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _UNSUPPORTED: Final = ("id", "$schema", "$ref", "patternProperties", "dependencies", "definitions")
 _JUNCTORS: Final = ("allOf", "oneOf", "anyOf")
-_EVEN_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
-"""Keywords that are refused with any value."""
+_REFUSED_IF_EMPTY: Final = frozenset({"additionalItems", "dependencies", "$ref"})
+"""Keywords that are refused even with an empty value."""
 
 
 _ROOT_FIELDS: Final = (
@@ -44,12 +44,12 @@ _NOT_AT_ROOT: Final = (
     *("patternProperties", "dependencies", "additionalItems", "definitions"),
     *(_MAP_KEYS, _LIST_TYPE, _MAP_TYPE),
 )
-"""Keywords that a root schema must not have with any value, if there is a status; the same of flags that are on."""
+"""Keywords that a root schema must not have if status is a subresource; flags must not be true."""
 _FLAGS_NOT_AT_ROOT: Final = ("nullable", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string")
 
 
 def _check_status_root(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check what the root of a schema may have where status is a subresource: what is left when it is taken out."""
+    """Check a root schema with the status subresource: keywords that would not apply to status alone are not allowed."""
     kind = schema.get("type") or "object"
     is_named = schema.get("id") or schema.get("$schema") or schema.get("$ref") is not None
     if not is_named and kind != "object":
@@ -67,28 +67,28 @@ def _check_status_root(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]
 def check_schema(
     validation: ReadOnlyTree, path: Path, language: Language = WHOLE, *, has_status: bool = False
 ) -> Iterator[FieldError]:
-    """Check the structure, then keywords, and then defaults and rules, which need both."""
+    """Check a schema: its structure and keywords, and its defaults and rules if these are valid."""
     schema, path = validation.get("openAPIV3Schema"), path.child("openAPIV3Schema")
     if schema is None:
         return
-    of_root = [*_check_status_root(schema, path)] if has_status else []
+    root_errors = [*_check_status_root(schema, path)] if has_status else []
     if schema.get("nullable"):
-        of_root.append(errors.forbidden(path.child("nullable"), "nullable cannot be true at the root"))
-    parts = [*_all(schema)]
+        root_errors.append(errors.forbidden(path.child("nullable"), "nullable cannot be true at the root"))
+    parts = [*_all_schemas(schema)]
     is_convertible = not any(map(_is_unsupported, parts))
-    of_structure = check_structural(schema, path) if is_convertible else []
-    of_patterns = _check_patterns(parts, path)
-    if is_convertible and not (of_structure or of_patterns is None or of_patterns):
-        of_structure = [*check_defaults(schema, path)]
+    structural_errors = check_structural(schema, path) if is_convertible else []
+    pattern_errors = _check_patterns(parts, path)
+    if is_convertible and not (structural_errors or pattern_errors is None or pattern_errors):
+        structural_errors = [*check_defaults(schema, path)]
     total, context = TotalCost(), None
-    if is_convertible and not of_structure and any(part.get(RULES) for part in parts):
+    if is_convertible and not structural_errors and any(part.get(RULES) for part in parts):
         context = RuleContext(schema, total, root=True, language=language)
-    of_keywords, of_rules = _check(schema, path, context)
-    field_errors = [*of_root, *of_structure, *of_keywords] or [*(of_patterns or ())]
+    keyword_errors, rule_errors = _check(schema, path, context)
+    field_errors = [*root_errors, *structural_errors, *keyword_errors] or [*(pattern_errors or ())]
     if not field_errors and any(part.get("$schema") for part in parts):
         field_errors = [errors.invalid(path, "", "OpenAPIV3Schema 'schema' is not supported")]
     yield from field_errors
-    yield from of_rules
+    yield from rule_errors
     yield from total.check(path)
 
 
@@ -98,14 +98,14 @@ def _is_unsupported(schema: ReadOnlyTree) -> bool:
 
 
 def unknown_formats(schema: ReadOnlyTree) -> Iterator[str]:
-    """The formats of a schema that the API server ignores."""
-    for part in _all(schema):
+    """Yield the formats of a schema that the API server ignores."""
+    for part in _all_schemas(schema):
         form = part.get("format", "")
         if form and not is_known_format(part.get("type", ""), form):
             yield form
 
 
-def _all(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+def _all_schemas(schema: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield every schema in a schema, outer ones first, in the order of `_inner`, without their paths."""
     pending = [schema]
     while pending:
@@ -131,24 +131,24 @@ def _check(
     schema: ReadOnlyTree, path: Path, context: RuleContext | None
 ) -> tuple[list[FieldError], list[FieldError]]:
     """Check a schema and every schema inside it: its keywords, and its rules if there is a context for them."""
-    field_errors, of_rules = _check_keywords(schema, path), list[FieldError]()
+    field_errors, rule_errors = _check_keywords(schema, path), list[FieldError]()
     for inner, at in _inner_schemas(schema, path):
-        below, rules_below = _check(inner, at, _context_below(schema, inner, at, path, context))
-        field_errors += below
-        of_rules += rules_below
+        inner_errors, inner_rule_errors = _check(inner, at, _inner_context(schema, inner, at, path, context))
+        field_errors += inner_errors
+        rule_errors += inner_rule_errors
     if not _EXTENSIONS.isdisjoint(schema):
         field_errors += _CHECK_EXTENSIONS(schema, path)
     if schema.get(RULES):
         field_errors += check_rule_fields(schema, path)
         if not field_errors and context is not None:
-            of_rules += check_rules(context, path)
-    return field_errors, of_rules
+            rule_errors += check_rules(context, path)
+    return field_errors, rule_errors
 
 
-def _context_below(
+def _inner_context(
     schema: ReadOnlyTree, inner: ReadOnlyTree, at: Path, path: Path, context: RuleContext | None
 ) -> RuleContext | None:
-    """Return the context of a schema that describes a part of the value; what only restricts it has none."""
+    """Return the context of a schema that declares a part of the value, or None if the schema only restricts values."""
     if context is None:
         return None
     if schema.get(RULES):
@@ -161,13 +161,13 @@ def _context_below(
 
 
 def _inner_schemas(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, Path]]:
-    """Every schema right inside a schema, but for fields that are leaves."""
+    """Yield the direct subschemas of a schema, except fields that are leaves."""
     additional, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(additional, dict):
         yield additional, path.child("additionalProperties")
-    for name, of_field in (schema.get("properties") or {}).items():
-        if not is_leaf(of_field):
-            yield of_field, path.child("properties").key(name)
+    for name, field_schema in (schema.get("properties") or {}).items():
+        if not is_leaf(field_schema):
+            yield field_schema, path.child("properties").key(name)
     if schema.get("not") is not None:
         yield schema["not"], path.child("not")
     for name in _JUNCTORS:
@@ -178,9 +178,9 @@ def _inner_schemas(schema: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyT
 
 
 def _check_patterns(parts: Iterable[ReadOnlyTree], path: Path) -> Sequence[FieldError] | None:
-    """Refuse a schema of whose parts the patterns together cost more than a single pattern may.
+    """Refuse patterns that together have a higher cost than a single pattern may have.
 
-    None if a pattern is invalid, which the check of keywords reports.
+    Return None if a pattern is invalid: the check of the structure reports that.
     """
     try:
         cost = sum(regexp.check(part["pattern"]) for part in parts if part.get("pattern"))
@@ -197,7 +197,7 @@ def _check_patterns(parts: Iterable[ReadOnlyTree], path: Path) -> Sequence[Field
 
 def _check_supported(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     for name in _NOT_SUPPORTED:
-        if schema.get(name) or (name in _EVEN_EMPTY and schema.get(name) is not None):
+        if schema.get(name) or (name in _REFUSED_IF_EMPTY and schema.get(name) is not None):
             yield errors.forbidden(path.child(name), f"{name} is not supported")
     if schema.get("type") == "null":
         detail = "type cannot be set to null, use nullable as an alternative"
@@ -219,17 +219,17 @@ def _check_struct_or_map(schema: ReadOnlyTree, path: Path) -> Iterable[FieldErro
 
 _KNOWN_TYPES: Final = frozenset(_TYPES)
 _TYPE: Final = one_of(*_TYPES)
-_SELDOM: Final = frozenset({*_NOT_SUPPORTED, "items", "uniqueItems"})
-"""Keywords that are refused in some of their uses."""
+_RESTRICTED: Final = frozenset({*_NOT_SUPPORTED, "items", "uniqueItems"})
+"""Keywords that `_check_supported` checks."""
 
 
 def _check_keywords(schema: ReadOnlyTree, path: Path) -> list[FieldError]:
-    """Check the keywords of one schema: a definition has thousands, and most have none that needs a look."""
+    """Check the keywords of one schema. A definition has thousands, and few have keywords to check, so this has to be fast."""
     field_errors: list[FieldError] = []
     kind = schema.get("type")
     if kind and kind not in _KNOWN_TYPES:
         field_errors += _TYPE(kind, path.child("type"))
-    if kind == "null" or not _SELDOM.isdisjoint(schema):
+    if kind == "null" or not _RESTRICTED.isdisjoint(schema):
         field_errors += _check_supported(schema, path)
     if "additionalProperties" in schema:
         field_errors += _check_struct_or_map(schema, path)
@@ -264,7 +264,7 @@ def _items(schema: ReadOnlyTree) -> dict[str, Any]:
 
 
 def _check_set_items(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Refuse items of a set that are not atomic: they are compared as a whole."""
+    """Refuse items of a set that are not atomic: a set compares whole items."""
     items, path = _items(schema), path.child("items")
     if schema.get(_LIST_TYPE) != "set" or schema.get("type") != "array":
         return ()
@@ -320,8 +320,8 @@ def _check_keys(keys: list[str], items: ReadOnlyTree, path: Path) -> Iterator[Fi
         seen.add(key)
 
 
-def _check_found_by_key(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Refuse items of a set or map that could be null or lack a key."""
+def _check_items_have_keys(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    """Refuse nullable items of a set or map, and keys that may be missing or null."""
     kind, items = schema.get(_LIST_TYPE), _items(schema)
     if kind not in ("set", "map"):
         return
@@ -330,14 +330,14 @@ def _check_found_by_key(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError
         yield errors.forbidden(path.child("nullable"), f"cannot be nullable when {_LIST_TYPE} is {kind}")
     required_keys = frozenset(items.get("required") or ())
     for key in (schema.get(_MAP_KEYS) or ()) if kind == "map" else ():
-        of_key = (items.get("properties") or {}).get(key)
-        if of_key is None:
+        key_schema = (items.get("properties") or {}).get(key)
+        if key_schema is None:
             continue
         at, reason = path.child("properties").key(key), f"this property is in {_MAP_KEYS}"
-        if key not in required_keys and of_key.get("default") is None:
+        if key not in required_keys and key_schema.get("default") is None:
             detail = f"{reason}, so it must have a default or be a required property"
             yield errors.required(at.child("default"), detail)
-        if of_key.get("nullable"):
+        if key_schema.get("nullable"):
             yield errors.forbidden(at.child("nullable"), f"{reason}, so it cannot be nullable")
 
 
@@ -351,5 +351,5 @@ _CHECK_EXTENSIONS: Final = all_of(
     pointer(_LIST_TYPE, one_of("atomic", "set", "map")),
     _check_keys_need_map,
     _check_map_list,
-    _check_found_by_key,
+    _check_items_have_keys,
 )

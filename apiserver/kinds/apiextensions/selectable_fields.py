@@ -1,4 +1,4 @@
-"""The fields that objects of a custom kind can be selected by: JSON paths to texts, integers and booleans of the schema."""
+"""The selectable fields of a custom resource: JSON paths to strings, integers and booleans of its schema."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,12 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 _TYPES: Final = frozenset({"string", "boolean", "integer"})
 _OTHER_TYPE: Final = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
-_MOST: Final = 8
+_MAX_FIELDS: Final = 8
 _PARTS: Final = re.compile(r"[.\[\]]|[^.\[\]]+")
 
 
 class _InvalidPath(ValueError):
-    """The path is none, or leads to no field; the message is upstream's."""
+    """A text that is not a path, or a path to no field; the message is upstream's."""
 
 
 def check_selectable_fields(
@@ -40,12 +40,12 @@ def check_selectable_fields(
         if steps in seen:
             yield errors.duplicate(at, text)
         seen.add(steps)
-    if len(seen) > _MOST:
-        yield errors.too_many(path, len(seen), _MOST)
+    if len(seen) > _MAX_FIELDS:
+        yield errors.too_many(path, len(seen), _MAX_FIELDS)
 
 
 def _field_at(text: str, schema: ReadOnlyTree) -> tuple[tuple[str, ...], ReadOnlyTree]:
-    """The steps of a path and the schema that they lead to."""
+    """Return the steps of a path, and the schema of its field."""
     steps: list[str] = []
     parts = iter(_PARTS.findall(text))
     for part in parts:

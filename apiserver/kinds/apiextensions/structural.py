@@ -16,7 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class _Level(Enum):
-    """The place of a schema, and upstream's message when it has no type there."""
+    """The position of a schema, and upstream's message if it has no type there."""
 
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
@@ -37,17 +37,17 @@ _FORBIDDEN_WITHIN: Final = {
 }  # fmt: skip
 _UNDEFINED: Final = "undefined"
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
-_OF_LEAVES: Final = frozenset(
+_LEAF_KEYWORDS: Final = frozenset(
     ("type", "description", "format", "default", "enum", "minimum", "maximum", "minLength", "maxLength")
 )
 
 
 def is_leaf(schema: ReadOnlyTree) -> bool:
-    """Whether a schema has a scalar type, and nothing but keywords that no check of definitions refuses there.
+    """Return whether a schema has a scalar type, and only keywords that no check refuses.
 
-    Most schemas of a definition are such, so they are not looked at any further.
+    Most schemas of a definition are leaves, which are not checked.
     """
-    return schema.get("type") in _SCALARS and schema.keys() <= _OF_LEAVES
+    return schema.get("type") in _SCALARS and schema.keys() <= _LEAF_KEYWORDS
 
 
 def check_structural(schema: ReadOnlyTree, path: Path) -> list[FieldError]:
@@ -64,9 +64,9 @@ def _check(schema: ReadOnlyTree, level: _Level, path: Path) -> Iterator[FieldErr
         yield errors.required(path.child("items"), "must be specified")
     if isinstance(items, dict):
         yield from _check(items, _Level.ITEM, path.child("items"))
-    for name, of_field in _properties(schema).items():
-        if not is_leaf(of_field):
-            yield from _check(of_field, _Level.FIELD, path.child("properties").key(name))
+    for name, field_schema in _properties(schema).items():
+        if not is_leaf(field_schema):
+            yield from _check(field_schema, _Level.FIELD, path.child("properties").key(name))
     yield from _check_additional(schema, level, path)
     yield from _check_extensions(schema, path)
     yield from _check_values(schema, path, skip_any_of=True)
@@ -143,7 +143,7 @@ def _check_metadata(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _check_values(schema: ReadOnlyTree, path: Path, *, skip_any_of: bool = False) -> Iterator[FieldError]:
-    """Check allOf, anyOf, oneOf and not. `skip_any_of`: an int-or-string may list its two types here."""
+    """Check allOf, anyOf, oneOf and not. With `skip_any_of`, an anyOf with the two types of an int-or-string is allowed."""
     any_of, all_of = schema.get("anyOf") or (), schema.get("allOf") or ()
     if not (skip_any_of and any_of == _ANY_OF_INT_OR_STRING):
         for index, inner in enumerate(any_of):
@@ -163,8 +163,8 @@ def _check_pattern(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     try:
         regexp.check(pattern)
     except RegexpError as problem:
-        problem_shown = f"must be a valid regular expression, but isn't: {problem}"
-        return (errors.invalid(path.child("pattern"), pattern, problem_shown),)
+        detail = f"must be a valid regular expression, but isn't: {problem}"
+        return (errors.invalid(path.child("pattern"), pattern, detail),)
     return ()
 
 
@@ -172,8 +172,8 @@ def _check_within(schema: ReadOnlyTree, path: Path, *, skip_any_of: bool = False
     yield from _check_values(schema, path, skip_any_of=skip_any_of)
     if isinstance(schema.get("items"), dict):
         yield from _check_within(schema["items"], path.child("items"))
-    for name, of_field in _properties(schema).items():
-        yield from _check_within(of_field, path.child("properties").key(name))
+    for name, field_schema in _properties(schema).items():
+        yield from _check_within(field_schema, path.child("properties").key(name))
     for name, required_value in _FORBIDDEN_WITHIN.items():
         value = schema.get(name)
         if value is not None if required_value == _UNDEFINED else value:
@@ -205,6 +205,6 @@ def _check_declared(inner: ReadOnlyTree, schema: Any, path: Path, inner_path: Pa
         at, inner_at = path.child("items"), inner_path.child("items")
         yield from _check_declared(inner["items"], schema.get("items"), at, inner_at)
     declared_properties = _properties(schema)
-    for name, of_field in _properties(inner).items():
+    for name, field_schema in _properties(inner).items():
         at, inner_at = (parent.child("properties").key(name) for parent in (path, inner_path))
-        yield from _check_declared(of_field, declared_properties.get(name), at, inner_at)
+        yield from _check_declared(field_schema, declared_properties.get(name), at, inner_at)

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of v1beta1, the version in which a kube-apiserver stores them, as those of v1."""
+"""Conversion of CustomResourceDefinitions from v1beta1, the version in which kube-apiserver stores them, to v1."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,14 +6,14 @@ from typing import Any, Final
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 HEAD: Final = b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1beta1",'
-"""How the canonical text of such an object begins."""
-_OF_ALL_VERSIONS: Final[Mapping[str, str]] = {
+"""The first bytes of the canonical JSON of a v1beta1 object."""
+_MOVED_FIELDS: Final[Mapping[str, str]] = {
     "subresources": "subresources",
     "validation": "schema",
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""Fields that v1 has in each version, under their name there."""
+"""Fields of the v1beta1 spec that v1 has in each version, with their v1 names."""
 
 
 def to_v1(tree: ReadOnlyTree) -> Tree:
@@ -23,7 +23,7 @@ def to_v1(tree: ReadOnlyTree) -> Tree:
     if not versions and version:
         versions = [{"name": version, "served": True, "storage": True}]
     common = {
-        name: value for old, name in _OF_ALL_VERSIONS.items() if (value := spec.pop(old, None)) is not None
+        name: value for old, name in _MOVED_FIELDS.items() if (value := spec.pop(old, None)) is not None
     }
     spec["versions"] = [_with_paths(entry | common) for entry in versions]
     spec["conversion"] = _conversion(spec.get("conversion") or {})

@@ -41,12 +41,12 @@ _SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")
 # --- names
 
 
-def _join_problems(problems: Callable[[str], list[str]], before: str = "") -> Check:
-    """Return a check that reports all faults of a value as one error."""
+def _join_problems(problems: Callable[[str], list[str]], prefix: str = "") -> Check:
+    """Return a check that reports all problems of a value in one error."""
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
         texts = problems(value)
-        return (errors.invalid(path, value, before + ",".join(texts)),) if texts else ()
+        return (errors.invalid(path, value, prefix + ",".join(texts)),) if texts else ()
 
     return check
 
@@ -58,9 +58,9 @@ _KIND: Final = _join_problems(
 )
 
 
-def _check_kinds_apart(of: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    kind = of.get("kind")
-    if not kind or kind != of.get("listKind"):
+def _check_kinds_differ(names_: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    kind = names_.get("kind")
+    if not kind or kind != names_.get("listKind"):
         return ()
     return (errors.invalid(path.child("listKind"), kind, "kind and listKind may not be the same"),)
 
@@ -71,16 +71,16 @@ _NAMES: Final = all_of(
     optional("kind", _KIND),
     optional("listKind", _KIND),
     field("shortNames", each_item(_LABEL)),
-    _check_kinds_apart,
+    _check_kinds_differ,
     field("categories", each_item(_LABEL)),
 )
 _REQUIRED_NAMES: Final = all_of(*map(require, ("plural", "singular", "kind", "listKind")))
 
 
 def _check_group(group: str, path: Path) -> Iterable[FieldError]:
-    wrong = [*_join_problems(names.check_dns1123_subdomain)(group, path)]
-    if wrong or "." in group:
-        return wrong
+    field_errors = [*_join_problems(names.check_dns1123_subdomain)(group, path)]
+    if field_errors or "." in group:
+        return field_errors
     return (errors.invalid(path, group, "should be a domain with at least one dot"),)
 
 
@@ -111,18 +111,18 @@ def _check_versions(spec: ReadOnlyTree, path: Path, language: Language) -> Itera
         yield errors.invalid(path, value, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         yield errors.invalid(path, value, "must have exactly one version marked as storage version")
-    # Upstream's internal type names the first version again, beside all of them.
+    # Upstream's internal type has the name of the first version in spec.version, too.
     first = versions[0].get("name") if versions else ""
     yield from _LABEL(first, path.parent.child("version")) if first and path.parent else ()
 
 
 def _check_common(spec: ReadOnlyTree, path: Path, language: Language) -> Iterable[FieldError]:
-    of_any = any(map(has_status, (spec, *(spec.get("versions") or ()))))
-    return common_check(language, has_status=of_any)(spec, path)
+    any_has_status = any(map(has_status, (spec, *(spec.get("versions") or ()))))
+    return common_check(language, has_status=any_has_status)(spec, path)
 
 
 def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
-    """Refuse to drop a version in which objects may still be stored."""
+    """Refuse a definition without a version in which objects may be stored."""
     stored, path = get_struct(tree, "status").get("storedVersions"), _STATUS.child("storedVersions")
     versions = get_struct(tree, "spec").get("versions") or []
     if not stored:
@@ -146,7 +146,7 @@ def _check_stored(tree: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def authorities_problem(definition: ReadOnlyTree) -> str:
-    """Return what is wrong with the certificates of the authorities that the conversion webhook is known by."""
+    """Return the problem of the conversion webhook's caBundle, or an empty string."""
     return _bundle_problem(get_struct(definition, "spec", "conversion", "webhook", "clientConfig"))
 
 
@@ -155,7 +155,7 @@ def _bundle_problem(client_config: ReadOnlyTree) -> str:
 
 
 def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
-    """Return the check of the conversion. Messages have the paths of upstream's internal type."""
+    """Return the check of the conversion. Paths in messages are those of upstream's internal type."""
 
     def check_authorities(config: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         problem = "" if any_authorities else _bundle_problem(config)
@@ -179,20 +179,22 @@ def _conversion(*, any_accepted: bool, any_authorities: bool) -> Check:
     def check(conversion: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from require("strategy", one_of("None", "Webhook"))(conversion, path)
         hook = conversion.get("webhook") or {}
-        inner = {
+        internal_conversion = {
             "webhookClientConfig": hook.get("clientConfig"),
             "conversionReviewVersions": hook.get("conversionReviewVersions"),
         }
         if conversion.get("strategy") != "Webhook":
-            yield from none(inner, path)
-        elif inner["webhookClientConfig"] is None:
+            yield from none(internal_conversion, path)
+        elif internal_conversion["webhookClientConfig"] is None:
             detail = "required when strategy is set to Webhook"
             yield errors.required(path.child("webhookClientConfig"), detail)
-            yield from webhook(inner, path)
+            yield from webhook(internal_conversion, path)
         else:
-            yield from client("webhookClientConfig")(inner, path)
-            yield from check_authorities(inner["webhookClientConfig"], path.child("webhookClientConfig"))
-            yield from webhook(inner, path)
+            yield from client("webhookClientConfig")(internal_conversion, path)
+            yield from check_authorities(
+                internal_conversion["webhookClientConfig"], path.child("webhookClientConfig")
+            )
+            yield from webhook(internal_conversion, path)
 
     return pointer("conversion", check)
 
@@ -216,7 +218,7 @@ _PROTECTED: Final = ("k8s.io", "kubernetes.io")
 
 
 def is_protected(group: str) -> bool:
-    """Whether a group is one of Kubernetes' own, whose definitions have to be approved."""
+    """Return whether a group belongs to Kubernetes, so that its definitions need an approval."""
     return any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
 
 
@@ -230,7 +232,7 @@ def approval_problem(annotation: str) -> str:
 
 
 def _check_approval(new: ReadOnlyTree, old: ReadOnlyTree | None = None) -> Iterable[FieldError]:
-    """A fault that the old definition has may stay."""
+    """Check the approval. An update may keep a problem of the old definition."""
     if not is_protected(get_struct(new, "spec").get("group", "")):
         return ()
     annotation = meta.annotations(new).get(APPROVAL, "")
@@ -254,7 +256,7 @@ def _check_unknown_fields(tree: ReadOnlyTree) -> Iterable[FieldError]:
 _ACCEPTED_NAMES: Final = field("acceptedNames", _NAMES, absent={})
 
 
-def _check_rest(tree: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_status(tree: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _ACCEPTED_NAMES(get_struct(tree, "status"), _STATUS)
     yield from _check_stored(tree)
 
@@ -269,7 +271,7 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
 
     yield from objectmeta.check(tree, with_any_finalizers(NameRule(check_name, check_name)), namespaced=False)
     yield from _spec(language)(to_internal(spec), _SPEC)
-    yield from _check_rest(tree)
+    yield from _check_status(tree)
     yield from _check_approval(tree)
     yield from _check_unknown_fields(tree)
 
@@ -291,7 +293,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
     yield from check_spec(to_internal(get_struct(new, "spec")), _SPEC)
     for path in (*(_FIXED_ONCE_ESTABLISHED if established else ()), *_ALWAYS_FIXED):
         yield from immutable_fields(*path)(new, old)
-    yield from _check_rest(new)
+    yield from _check_status(new)
     yield from _check_approval(new, old)
     if not get_struct(old, "spec").get("preserveUnknownFields"):
         yield from _check_unknown_fields(new)
@@ -303,7 +305,7 @@ def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]
 
 
 def validation(language: Language = WHOLE) -> Validation:
-    """That of definitions whose rules may use a language."""
+    """Return the validation of definitions, with the rules of a CEL version."""
     return Validation(
         metadata_first=False,
         create=partial(_create, language=language),

@@ -1,6 +1,6 @@
 """Validation of the versions of a CustomResourceDefinition.
 
-Upstream's internal type holds what all versions have in common once, beside the versions; messages have that path.
+Upstream's internal type has values that all versions share in fields of the spec; messages have these paths.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,12 +60,12 @@ def _check_simple_path(text: str, path: Path) -> Iterable[FieldError]:
     )
 
 
-def _path_under(places: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldError]]:
+def _path_under(parents: str, *prefixes: str) -> Callable[[str, Path], Iterable[FieldError]]:
     def check(text: str, path: Path) -> Iterable[FieldError]:
-        wrong = [*_check_simple_path(text, path)]
-        if wrong or text.startswith(prefixes):
-            return wrong
-        return (errors.invalid(path, text, f"should be a json path under {places}"),)
+        field_errors = [*_check_simple_path(text, path)]
+        if field_errors or text.startswith(prefixes):
+            return field_errors
+        return (errors.invalid(path, text, f"should be a json path under {parents}"),)
 
     return check
 
@@ -105,7 +105,7 @@ def _check_column_format(column: ReadOnlyTree, path: Path) -> Iterable[FieldErro
 
 
 def _check_column_path(column: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Upstream spells the field as in Go."""
+    """Check the path. Upstream's messages have the Go name of the field."""
     text, path = column.get("jsonPath", ""), path.child("JSONPath")
     return _check_simple_path(text, path) if text else (errors.required(path),)
 
@@ -116,7 +116,7 @@ _COMMON: Final = {
     "schema": "validation",
     **{name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")},
 }
-"""The fields of a version, and the name of each where all versions have the same value."""
+"""The fields of a version, and the name of each in the spec if all versions have the same value."""
 
 
 def _checks(language: Language, *, has_status: bool) -> Mapping[str, Check]:
@@ -124,7 +124,7 @@ def _checks(language: Language, *, has_status: bool) -> Mapping[str, Check]:
         "schema": partial(check_schema, language=language, has_status=has_status),
         "subresources": pointer("scale", _check_scale),
         "additionalPrinterColumns": each_item(_COLUMN),
-        "selectableFields": all_of(),  # the schema says whether they are right
+        "selectableFields": all_of(),  # checked with the schema, below
     }
 
 
@@ -151,14 +151,14 @@ _COMMON_SELECTABLE: Final = _check_selectable(
 
 @cache
 def version_check(language: Language, *, has_status: bool) -> Check:
-    """The check of one version, where rules may use a language; `has_status` if status is its subresource."""
+    """Return the check of one version, with the rules of a CEL version; `has_status` if status is a subresource."""
     fields = (optional(name, check) for name, check in _checks(language, has_status=has_status).items())
     return all_of(_check_warning, *fields, _OWN_SELECTABLE)
 
 
 @cache
 def common_check(language: Language, *, has_status: bool) -> Check:
-    """The check of what all versions have in common."""
+    """Return the check of the fields that all versions share."""
     checks = _checks(language, has_status=has_status).items()
     return all_of(*(optional(_COMMON[name], check) for name, check in checks), _COMMON_SELECTABLE)
 
@@ -182,5 +182,5 @@ def to_internal(spec: ReadOnlyTree) -> dict[str, Any]:
 
 
 def needs_webhook(spec: Mapping[str, Any]) -> bool:
-    """Report whether versions are converted by a webhook."""
+    """Return whether a webhook converts between versions."""
     return (spec.get("conversion") or {}).get("strategy") == "Webhook"

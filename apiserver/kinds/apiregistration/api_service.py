@@ -108,7 +108,7 @@ _STATUS: Final = field(
     "conditions", each_item(field("status", one_of("True", "False", "Unknown"), absent=""))
 )
 
-# --- the status of a new one
+# --- the status of a new APIService
 
 _LOCAL: Final = {
     "type": "Available",
@@ -138,7 +138,7 @@ def _cells(api_service: Tree, now: datetime) -> list[Any]:
 
 
 def _available(api_service: Tree) -> str:
-    """The status of the condition, with its reason unless it is true."""
+    """Return the status of the condition, with its reason unless it is true."""
     condition = conditions.get(api_service, "Available")
     status, reason = text(condition, "status", default="Unknown"), text(condition, "reason")
     return f"{status} ({reason})" if reason and status != "True" else status

@@ -1,4 +1,4 @@
-"""ControllerRevision: a controller's template at one revision, which never changes."""
+"""ControllerRevision: a controller's template at one revision, which is immutable."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -63,24 +63,24 @@ _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
 
 
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check that exactly one amount is not 0: a node's pod is deleted before its successor is created, or after."""
-    missing, surplus = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
-    path_of_missing, path_of_surplus = path.child("maxUnavailable"), path.child("maxSurge")
+    """Check that exactly one of the two is not 0: a node's pod is deleted either before or after its successor is created."""
+    max_unavailable, max_surge = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
+    unavailable_path, surge_path = path.child("maxUnavailable"), path.child("maxSurge")
     for check in (check_amount, check_not_over_all):
-        yield from check(missing, path_of_missing)
-        yield from check(surplus, path_of_surplus)
-    if value_of(missing) and value_of(surplus):
+        yield from check(max_unavailable, unavailable_path)
+        yield from check(max_surge, surge_path)
+    if value_of(max_unavailable) and value_of(max_surge):
         problem = "may not be set when maxUnavailable is non-zero"
-        yield errors.invalid(path_of_surplus, surplus, problem)
-    elif not value_of(missing) and not value_of(surplus):
-        yield errors.required(path_of_missing, "cannot be 0 when maxSurge is 0")
+        yield errors.invalid(surge_path, max_surge, problem)
+    elif not value_of(max_unavailable) and not value_of(max_surge):
+        yield errors.required(unavailable_path, "cannot be 0 when maxSurge is 0")
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    of_type = strategy.get("type", "")
-    if of_type == _ON_DELETE:
+    strategy_type = strategy.get("type", "")
+    if strategy_type == _ON_DELETE:
         return ()
-    if of_type != _ROLLING_UPDATE:
+    if strategy_type != _ROLLING_UPDATE:
         value = internal("apps.DaemonSetUpdateStrategy", strategy)
         return (errors.not_supported(path, value, (_ROLLING_UPDATE, _ON_DELETE)),)
     path = path.child("rollingUpdate")
@@ -89,18 +89,18 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return _check_rolling_update(strategy["rollingUpdate"], path)
 
 
-_REST: Final = all_of(
+_UPDATE_FIELDS: Final = all_of(
     field("updateStrategy", _check_strategy, absent={}), field("revisionHistoryLimit", non_negative)
 )
 
 
 def _check_selector(spec: ReadOnlyTree, path: Path, check: Check) -> Iterator[FieldError]:
-    """Check the selector. Like upstream, treat a missing one as one that selects nothing."""
-    selector, readable = spec.get("selector"), selector_of(spec)
+    """Check the selector. As upstream, a missing selector selects nothing."""
+    selector, parsed_selector = spec.get("selector"), selector_of(spec)
     if selector is not None:
         yield from check(selector, path.child("selector"))
-    if readable is not None:
-        yield from check_matches(spec.get("template") or {}, readable, path.child("template"))
+    if parsed_selector is not None:
+        yield from check_matches(spec.get("template") or {}, parsed_selector, path.child("template"))
     if selector is not None and is_empty(selector):
         problem = "empty selector is invalid for daemonset"
         yield errors.invalid(path.child("selector"), selector, problem)
@@ -115,7 +115,7 @@ def _check_spec(
     yield from check_pod_template(template, at, options)
     yield from check_restarts(template, at, "DaemonSet")
     yield from field("minReadySeconds", non_negative)(spec, path)
-    yield from _REST(spec, path)
+    yield from _UPDATE_FIELDS(spec, path)
 
 
 def _create(daemon_set: ReadOnlyTree) -> Iterator[FieldError]:
@@ -153,7 +153,7 @@ def _begin_template_generation(daemon_set: Tree, _request: Request) -> None:
 
 
 def _count_template_generation(new: Tree, old: Tree, _request: Request) -> None:
-    """Increase the generation if the template has changed, whatever the client sent."""
+    """Increase the generation if the template has changed. The client's annotation is ignored."""
     is_new = new["spec"].get("template") != old["spec"].get("template")
     _set_template_generation(new, _template_generation(old) + is_new)
 

@@ -43,22 +43,22 @@ _RECREATE, _ROLLING_UPDATE = "Recreate", "RollingUpdate"
 
 
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    missing, surplus = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
+    max_unavailable, max_surge = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
     at = path.child("maxUnavailable")
-    yield from check_amount(missing, at)
-    yield from check_amount(surplus, path.child("maxSurge"))
-    if not value_of(missing) and not value_of(surplus):
-        yield errors.invalid(at, missing, "may not be 0 when `maxSurge` is 0")
-    yield from check_not_over_all(missing, at)
+    yield from check_amount(max_unavailable, at)
+    yield from check_amount(max_surge, path.child("maxSurge"))
+    if not value_of(max_unavailable) and not value_of(max_surge):
+        yield errors.invalid(at, max_unavailable, "may not be 0 when `maxSurge` is 0")
+    yield from check_not_over_all(max_unavailable, at)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    of_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
+    strategy_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
     at = path.child("rollingUpdate")
-    if of_type not in (_RECREATE, _ROLLING_UPDATE):
+    if strategy_type not in (_RECREATE, _ROLLING_UPDATE):
         value = internal("apps.DeploymentStrategy", strategy)
         return (errors.not_supported(path, value, (_RECREATE, _ROLLING_UPDATE)),)
-    if of_type == _ROLLING_UPDATE:
+    if strategy_type == _ROLLING_UPDATE:
         if update is None:
             return (errors.required(at, "this should be defaulted and never be nil"),)
         return _check_rolling_update(update, at)
@@ -67,7 +67,7 @@ def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check that pods can become ready before the progress deadline."""
+    """Check that pods can become available before the progress deadline."""
     seconds, path = spec.get("progressDeadlineSeconds"), path.child("progressDeadlineSeconds")
     if seconds is None:
         return
@@ -77,7 +77,7 @@ def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 _REPLICAS: Final = field("replicas", non_negative)
-_REST: Final = all_of(
+_OTHER_FIELDS: Final = all_of(
     field("strategy", _check_strategy, absent={}),
     field("minReadySeconds", non_negative),
     field("revisionHistoryLimit", non_negative),
@@ -85,7 +85,7 @@ _REST: Final = all_of(
 
 
 def _check_rollback(deployment: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Check the revision to go back to: an annotation, which was a field once."""
+    """Check the revision of a rollback, which v1 has in an annotation. Upstream reports it as a field."""
     text = meta.annotations(deployment).get(ANNOTATION_ROLLBACK_TO)
     return non_negative(int(text), path.child("rollback", "version")) if text else ()
 
@@ -94,7 +94,7 @@ def _check_spec(deployment: ReadOnlyTree, options: PodValidationOptions) -> Iter
     spec, path = deployment.get("spec") or {}, ROOT.child("spec")
     yield from _REPLICAS(spec, path)
     yield from check_selected_replicas(spec, path, options)
-    yield from _REST(spec, path)
+    yield from _OTHER_FIELDS(spec, path)
     yield from _check_rollback(deployment, path)
     yield from _check_deadline(spec, path)
 
@@ -136,7 +136,7 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
 
 
 def _selector(tree: Tree) -> str:
-    """Return an empty text for an empty selector, and `<invalid>` for an invalid one, unlike other kinds."""
+    """Return the selector. Unlike for other kinds, an empty one is an empty string, and an invalid one `<invalid>`."""
     try:
         return str(labels.from_label_selector(part(tree, "spec", "selector")))
     except labels.SelectorError:

@@ -1,4 +1,4 @@
-"""StatefulSet, which has templates of claims for its pods."""
+"""StatefulSet."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -77,25 +77,25 @@ def _check_management(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from non_negative(update.get("partition"), path.child("partition"))
-    missing, path = update.get("maxUnavailable"), path.child("maxUnavailable")
-    if missing is None:
+    max_unavailable, path = update.get("maxUnavailable"), path.child("maxUnavailable")
+    if max_unavailable is None:
         return
-    yield from check_amount(missing, path)
-    if not value_of(missing):
-        yield errors.invalid(path, missing, "cannot be 0")
-    yield from check_not_over_all(missing, path)
+    yield from check_amount(max_unavailable, path)
+    if not value_of(max_unavailable):
+        yield errors.invalid(path, max_unavailable, "cannot be 0")
+    yield from check_not_over_all(max_unavailable, path)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    of_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
-    if not of_type:
+    strategy_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
+    if not strategy_type:
         return (errors.required(path),)
-    if of_type not in (_ON_DELETE, _ROLLING_UPDATE):
+    if strategy_type not in (_ON_DELETE, _ROLLING_UPDATE):
         value = internal("apps.StatefulSetUpdateStrategy", strategy)
         return (errors.invalid(path, value, f"must be '{_ROLLING_UPDATE}' or '{_ON_DELETE}'"),)
     if update is None:
         return ()
-    if of_type == _ROLLING_UPDATE:
+    if strategy_type == _ROLLING_UPDATE:
         return _check_rolling_update(update, path.child("rollingUpdate"))
     value = internal("apps.RollingUpdateStatefulSetStrategy", update)
     problem = f"only allowed for updateStrategy '{_ROLLING_UPDATE}'"
@@ -131,34 +131,34 @@ _SERVICE_NAME: Final = optional("serviceName", report(names.check_dns1123_label)
 _SET_BY_CONTROLLER: Final = ("subdomain", "hostname")
 
 
-def _as_made(spec: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the template from which pods are created: with a volume for each claim, without `hostname` and `subdomain`."""
+def _pod_template(spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the template of the created pods: with a volume for each claim, without `hostname` and `subdomain`."""
     template = spec.get("template") or {}
-    of_pod = {
+    pod_spec = {
         key: value for key, value in (template.get("spec") or {}).items() if key not in _SET_BY_CONTROLLER
     }
     claims = dict.fromkeys(
         (claim.get("metadata") or {}).get("name", "") for claim in spec.get("volumeClaimTemplates", ())
     )
     if claims:
-        claimed = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
-        others = [volume for volume in of_pod.get("volumes", ()) if volume.get("name", "") not in claims]
-        of_pod["volumes"] = [*claimed, *others]
-    return {**template, "spec": of_pod}
+        claim_volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        others = [volume for volume in pod_spec.get("volumes", ()) if volume.get("name", "") not in claims]
+        pod_spec["volumes"] = [*claim_volumes, *others]
+    return {**template, "spec": pod_spec}
 
 
 def _check_template(
-    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, was_wrong: bool
+    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, old_is_invalid: bool
 ) -> Iterator[FieldError]:
     """Check the template. Upstream checks labels and annotations twice, and only these if the old template was invalid."""
     yield from check_required_selector(spec, path, "statefulset")
-    template, selector, at = _as_made(spec), selector_of(spec), path.child("template")
+    template, selector, at = _pod_template(spec), selector_of(spec), path.child("template")
     if selector is None:
         yield errors.invalid(path.child("selector"), spec.get("selector"), "")
     else:
         if not selector.empty:
             yield from check_matches(template, selector, at)
-        if not was_wrong:
+        if not old_is_invalid:
             yield from check_pod_template(template, at, options)
         yield from check_template_metadata(template, at, options)
     yield from check_restarts(template, at, "StatefulSet")
@@ -168,12 +168,12 @@ def _check_template(
 
 
 def _check_changeable(
-    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, was_wrong: bool
+    spec: ReadOnlyTree, path: Path, options: PodValidationOptions, *, old_is_invalid: bool
 ) -> Iterator[FieldError]:
     """Check the fields that an update can change."""
     yield from _POLICIES(spec, path)
     yield from _NUMBERS(spec, path)
-    yield from _check_template(spec, path, options, was_wrong=was_wrong)
+    yield from _check_template(spec, path, options, old_is_invalid=old_is_invalid)
 
 
 def _create(stateful_set: ReadOnlyTree) -> Iterator[FieldError]:
@@ -182,7 +182,7 @@ def _create(stateful_set: ReadOnlyTree) -> Iterator[FieldError]:
     yield from _CLAIMS(spec, _SPEC)
     yield from _NUMBERS(spec, _SPEC)
     yield from _SERVICE_NAME(spec, _SPEC)
-    yield from _check_template(spec, _SPEC, STRICT, was_wrong=False)
+    yield from _check_template(spec, _SPEC, STRICT, old_is_invalid=False)
 
 
 _CHANGEABLE: Final = frozenset(
@@ -207,8 +207,8 @@ def _check_unchanged(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldErro
 def _update(new_set: ReadOnlyTree, old_set: ReadOnlyTree) -> Iterator[FieldError]:
     new, old = new_set.get("spec") or {}, old_set.get("spec") or {}
     options = options_from_old_template(old.get("template") or {})
-    was_wrong = any(_check_changeable(old, ROOT, options, was_wrong=False))
-    yield from _check_changeable(new, _SPEC, options, was_wrong=was_wrong)
+    old_is_invalid = any(_check_changeable(old, ROOT, options, old_is_invalid=False))
+    yield from _check_changeable(new, _SPEC, options, old_is_invalid=old_is_invalid)
     yield from _check_unchanged(new, old)
 
 
@@ -238,7 +238,7 @@ _STRATEGY = Strategy(
 
 
 def _default_update_strategy(strategy: Tree) -> None:
-    """Fill in the strategy; the partition only if there is `rollingUpdate` or no type."""
+    """Set the strategy's defaults. The partition is set only if there is `rollingUpdate` or no type."""
     if "type" not in strategy:
         strategy["type"] = _ROLLING_UPDATE
         strategy.setdefault("rollingUpdate", {})

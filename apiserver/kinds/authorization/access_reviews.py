@@ -1,4 +1,4 @@
-"""The reviews of access: what a user may do. They are answered and not stored."""
+"""The access reviews, which return what a user may do and are not stored."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Scale: the kind of the subresource `scale` of other kinds. It is not stored, and has columns only."""
+"""Scale: the kind of the subresource `scale` of other kinds. It has columns only, and is not stored."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -21,7 +21,7 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
 
 
 def _custom_cells(tree: Tree, now: datetime) -> list[Any]:
-    """Return the cells of a Scale of a custom object: of replicas that are 0, and so absent, there is no number."""
+    """Return the cells of a custom object's Scale: replicas that are 0, and so absent, are printed as null."""
     name, replicas, *others = _cells(tree, now)
     return [name, replicas or None, *others]
 
@@ -47,4 +47,4 @@ CUSTOM_PRINTER: Final = Printer(
     ),
     cells=_custom_cells,
 )
-"""That of a Scale of a custom object."""
+"""The printer of a custom object's Scale."""

@@ -46,7 +46,7 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 # --- validation
 
 _MAX_NAME_LENGTH: Final = 52
-"""A Job's name has the time appended, and must be valid as a pod's."""
+"""The name of a Job has a suffix for its time, and is the prefix of its pods' names."""
 
 _POLICY: Final = require("concurrencyPolicy", one_of("Allow", "Forbid", "Replace"))
 _LIMITS: Final = all_of(
@@ -69,7 +69,7 @@ def _check_times(spec: ReadOnlyTree, old: ReadOnlyTree | None, path: Path) -> It
 def _check_job_template(
     template: ReadOnlyTree, path: Path, options: PodValidationOptions
 ) -> Iterator[FieldError]:
-    """Check the template of Jobs, which has no selector: each Job gets its own."""
+    """Check the template of Jobs, which must not have a selector: one is generated for each Job."""
     spec, path = template.get("spec") or {}, path.child("spec")
     yield from check_job_spec(spec, path, options)
     if spec.get("selector") is not None:

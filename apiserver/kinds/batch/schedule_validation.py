@@ -29,11 +29,11 @@ def check_time_zone(zone: str, path: Path) -> Iterator[FieldError]:
 
 
 def check_schedule(schedule: str, zone: str | None, path: Path, *, had_zone: bool) -> Iterator[FieldError]:
-    """`had_zone`: the schedule named its time zone before there was a field for that."""
+    """Check the schedule. With `had_zone`, the old schedule contains a time zone, and the new one may, too."""
     try:
         cron.parse(schedule)
-    except ScheduleError as wrong:
-        yield errors.invalid(path, schedule, str(wrong))
+    except ScheduleError as error:
+        yield errors.invalid(path, schedule, str(error))
     if "TZ" not in schedule:
         return
     if not had_zone:

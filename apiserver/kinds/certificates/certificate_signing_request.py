@@ -1,4 +1,4 @@
-"""CertificateSigningRequest: approved and signed through subresources of its own."""
+"""CertificateSigningRequest. Its subresources are used to approve and to sign it."""
 
 from collections import deque
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ _REQUESTOR_FIELDS: Final = frozenset({"username", "uid", "groups", "extra"})
 
 
 def _prepare_create(csr: Tree, request: Request) -> None:
-    """Replace the requestor in the object by the user of the request: no client can request a certificate as another user."""
+    """Set the requestor to the user of the request: no client can request a certificate as another user."""
     user = request.user
     requestor = {
         "username": user.name,
@@ -35,16 +35,16 @@ def _prepare_create(csr: Tree, request: Request) -> None:
 
 
 def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
-    status, before = new.get("status") or {}, (old.get("status") or {}).get("conditions", [])
+    status, old_conditions = new.get("status") or {}, (old.get("status") or {}).get("conditions", [])
     new_conditions = status.get("conditions", [])
     for decision in _DECISIONS:
-        new_conditions = _with_decisions(new_conditions, before, decision)
-    new["status"] = _with_times(status | {"conditions": new_conditions}, before, request)
+        new_conditions = _with_decisions(new_conditions, old_conditions, decision)
+    new["status"] = _with_times(status | {"conditions": new_conditions}, old_conditions, request)
 
 
-def _with_decisions(new_conditions: list[Tree], before: list[Tree], decision: str) -> list[Tree]:
-    """Return the conditions with each decision as it was. Validation refuses one more or one less."""
-    old_decisions = deque(condition for condition in before if condition.get("type") == decision)
+def _with_decisions(new_conditions: list[Tree], old_conditions: list[Tree], decision: str) -> list[Tree]:
+    """Return the conditions with the old decisions. If their number differs, validation refuses the update."""
+    old_decisions = deque(condition for condition in old_conditions if condition.get("type") == decision)
     if len(old_decisions) != sum(condition.get("type") == decision for condition in new_conditions):
         return new_conditions
     return [
@@ -54,20 +54,20 @@ def _with_decisions(new_conditions: list[Tree], before: list[Tree], decision: st
 
 
 def _prepare_approval(new: Tree, old: Tree, request: Request) -> None:
-    """Only the conditions change."""
-    before = old.get("status") or {}
+    """Keep the old status, except for the conditions."""
+    old_status = old.get("status") or {}
     new_conditions = (new.get("status") or {}).get("conditions", [])
     new["status"] = _with_times(
-        before | {"conditions": new_conditions}, before.get("conditions", []), request
+        old_status | {"conditions": new_conditions}, old_status.get("conditions", []), request
     )
 
 
-def _with_times(status: Tree, before: list[Tree], request: Request) -> Tree:
-    """Return the status with the times that its conditions leave out."""
+def _with_times(status: Tree, old_conditions: list[Tree], request: Request) -> Tree:
+    """Return the status with the missing times of its conditions."""
     now = format_time(request.now)
     since = {
         (condition.get("type"), condition.get("status")): condition.get("lastTransitionTime") or now
-        for condition in reversed(before)
+        for condition in reversed(old_conditions)
     }
     new_conditions = [
         condition
@@ -78,9 +78,11 @@ def _with_times(status: Tree, before: list[Tree], request: Request) -> Tree:
         }
         for condition in status["conditions"]
     ]
-    timed = status | {"conditions": new_conditions}
+    new_status = status | {"conditions": new_conditions}
     return (
-        timed if new_conditions else {field: value for field, value in timed.items() if field != "conditions"}
+        new_status
+        if new_conditions
+        else {field: value for field, value in new_status.items() if field != "conditions"}
     )
 
 
@@ -115,7 +117,7 @@ def _requested_duration(csr: Tree) -> str:
 
 
 def _condition(csr: Tree) -> str:
-    """Return the decision and what followed. A condition that is present counts: these are never false."""
+    """Return the decision and the result. Conditions of these types are always true, so their status is not read."""
     types = {text(condition, "type") for condition in conditions.of(csr)}
     decision = next((decision for decision in ("Denied", "Approved") if decision in types), "Pending")
     failed = ("Failed",) if "Failed" in types else ()

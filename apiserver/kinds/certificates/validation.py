@@ -36,7 +36,7 @@ _CERTIFICATE: Final = ROOT.child("status", "certificate")
 
 
 class _Exemptions(Struct, frozen=True, kw_only=True):
-    """Faults that an update may keep because the old object has them."""
+    """Invalid values that an update may have because the old object has them."""
 
     both_decisions: bool = False
     legacy_signer: bool = False
@@ -75,7 +75,7 @@ def _exemptions(new: ReadOnlyTree, old: ReadOnlyTree) -> _Exemptions:
 
 
 def parse_request(request: str) -> x509.CertificateSigningRequest:
-    """Return the certificate request that `spec.request` holds, or raise ValueError."""
+    """Return the certificate request in `spec.request`, or raise ValueError."""
     block = pem.decode(base64.b64decode(request))
     if block is None or block.type != "CERTIFICATE REQUEST":
         raise ValueError("PEM block type must be CERTIFICATE REQUEST")
@@ -223,39 +223,43 @@ def _conditions(tree: ReadOnlyTree, kind: str) -> list[ReadOnlyTree]:
     ]
 
 
-def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, decides: bool) -> Iterator[FieldError]:
-    """Refuse to remove a decision, or to add one other than through /approval."""
+def _check_decisions(new: ReadOnlyTree, old: ReadOnlyTree, *, allow_decisions: bool) -> Iterator[FieldError]:
+    """Refuse to remove a decision, and to add or change one except through /approval."""
     for kind in _ONLY_TRUE:
         if len(_conditions(new, kind)) < len(_conditions(old, kind)):
             yield errors.forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"')
-    for kind in () if decides else (_APPROVED, _DENIED):
-        now, before = _conditions(new, kind), _conditions(old, kind)
-        if len(now) > len(before):
+    for kind in () if allow_decisions else (_APPROVED, _DENIED):
+        new_decisions, old_decisions = _conditions(new, kind), _conditions(old, kind)
+        if len(new_decisions) > len(old_decisions):
             yield errors.forbidden(_CONDITIONS, f'updates may not add a condition of type "{kind}"')
-        elif len(now) == len(before) and now != before:
-            # Upstream goes on with the difference of the two; this is the line that clients look for.
+        elif len(new_decisions) == len(old_decisions) and new_decisions != old_decisions:
+            # Upstream's message has a diff after this line.
             yield errors.forbidden(_CONDITIONS, f'updates may not modify a condition of type "{kind}"\n')
 
 
-def _check_certificate(new: ReadOnlyTree, old: ReadOnlyTree, *, issues: bool) -> Iterable[FieldError]:
-    now, before = (get_struct(tree, "status").get("certificate") or "" for tree in (new, old))
-    if now == before:
+def _check_certificate(
+    new: ReadOnlyTree, old: ReadOnlyTree, *, allow_certificate: bool
+) -> Iterable[FieldError]:
+    certificate, old_certificate = (
+        get_struct(tree, "status").get("certificate") or "" for tree in (new, old)
+    )
+    if certificate == old_certificate:
         return ()
-    if not issues:
+    if not allow_certificate:
         return (errors.forbidden(_CERTIFICATE, "updates may not set certificate content"),)
     return (
         (errors.forbidden(_CERTIFICATE, "updates may not modify existing certificate content"),)
-        if before
+        if old_certificate
         else ()
     )
 
 
-def _update(*, decides: bool = False, issues: bool = False) -> Update:
+def _update(*, allow_decisions: bool = False, allow_certificate: bool = False) -> Update:
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         yield from objectmeta.check(new, _NO_RULE, namespaced=False)
         yield from _check(new, _exemptions(new, old))
-        yield from _check_decisions(new, old, decides=decides)
-        yield from _check_certificate(new, old, issues=issues)
+        yield from _check_decisions(new, old, allow_decisions=allow_decisions)
+        yield from _check_certificate(new, old, allow_certificate=allow_certificate)
 
     return update
 
@@ -264,5 +268,5 @@ VALIDATION: Final = Validation(
     name=_NO_RULE,
     create=_create,
     update=_update(),
-    subresources={"status": _update(issues=True), "approval": _update(decides=True)},
+    subresources={"status": _update(allow_certificate=True), "approval": _update(allow_decisions=True)},
 )

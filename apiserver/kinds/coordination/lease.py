@@ -23,7 +23,7 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 
 def _check_strategy(strategy: str, path: Path) -> Iterable[FieldError]:
-    """The path names the field twice, as upstream's does."""
+    """Check the strategy. As upstream's, the path contains the field twice."""
     path = path.child("strategy")
     check_choice = one_of("OldestEmulationVersion")
     return check_label_name(strategy, path) if "/" in strategy else check_choice(strategy, path)

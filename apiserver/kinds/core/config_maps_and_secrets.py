@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire import go_json
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_MOST_BYTES: Final = 1024 * 1024
+_MAX_BYTES: Final = 1024 * 1024
 
 _DATA: Final = ROOT.child("data")
 
@@ -32,20 +32,20 @@ def _size(content: str | None) -> int:
     return len(content) // 4 * 3 - content.count("=") if content else 0
 
 
-_SEALED: Final = "field is immutable when `immutable` is set"
+_IMMUTABLE: Final = "field is immutable when `immutable` is set"
 
 
 def _check_immutable(*fields: str) -> Update:
-    """Check that an immutable object does not change and stays immutable."""
+    """Return the check that an immutable object does not change and stays immutable."""
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
         if not old.get("immutable"):
             return
         if not new.get("immutable"):
-            yield errors.forbidden(ROOT.child("immutable"), _SEALED)
+            yield errors.forbidden(ROOT.child("immutable"), _IMMUTABLE)
         for name in fields:
             if (new.get(name) or {}) != (old.get(name) or {}):
-                yield errors.forbidden(ROOT.child(name), _SEALED)
+                yield errors.forbidden(ROOT.child(name), _IMMUTABLE)
 
     return update
 
@@ -74,8 +74,8 @@ def _create_config_map(tree: ReadOnlyTree) -> Iterator[FieldError]:
         yield from _check_no_duplicates(data, binary)
         yield from _check_keys(binary, _BINARY_DATA)
     size = sum(len(value.encode()) for value in data.values()) + sum(map(_size, binary.values()))
-    if size > _MOST_BYTES:
-        yield errors.too_long(ROOT.key(""), _MOST_BYTES)
+    if size > _MAX_BYTES:
+        yield errors.too_long(ROOT.key(""), _MAX_BYTES)
 
 
 # --- Secret
@@ -96,7 +96,7 @@ def _check_user_or_password(secret: ReadOnlyTree) -> Iterable[FieldError]:
     return [errors.required(_DATA.key(key)) for key in ("username", "password")]
 
 
-def _with_keys(*keys: str) -> Create:
+def _require_keys(*keys: str) -> Create:
     def check(secret: ReadOnlyTree) -> Iterable[FieldError]:
         data = secret.get("data") or {}
         return [errors.required(_DATA.key(key)) for key in keys if key not in data]
@@ -110,7 +110,7 @@ def _check_ssh_key(secret: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _json_problem(content: bytes) -> str:
-    """Why a text is no JSON object, as Go puts it."""
+    """Return Go's message for a text that is not a JSON object, or an empty string."""
     problem = go_json.syntax_error(content)
     if problem:
         return problem
@@ -122,8 +122,8 @@ def _json_problem(content: bytes) -> str:
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
 
 
-def _with_json(key: str) -> Create:
-    """Errors never contain the data of a secret."""
+def _require_json(key: str) -> Create:
+    """Return the check that a key contains a JSON object. Errors never contain the data of a Secret."""
 
     def check(secret: ReadOnlyTree) -> Iterable[FieldError]:
         data = secret.get("data") or {}
@@ -137,19 +137,19 @@ def _with_json(key: str) -> Create:
 
 _TYPES: Final[Mapping[str, Create]] = {
     "kubernetes.io/service-account-token": _check_account_token,
-    "kubernetes.io/dockercfg": _with_json(".dockercfg"),
-    "kubernetes.io/dockerconfigjson": _with_json(".dockerconfigjson"),
+    "kubernetes.io/dockercfg": _require_json(".dockercfg"),
+    "kubernetes.io/dockerconfigjson": _require_json(".dockerconfigjson"),
     "kubernetes.io/basic-auth": _check_user_or_password,
     "kubernetes.io/ssh-auth": _check_ssh_key,
-    "kubernetes.io/tls": _with_keys("tls.crt", "tls.key"),
+    "kubernetes.io/tls": _require_keys("tls.crt", "tls.key"),
 }
 
 
 def _create_secret(tree: ReadOnlyTree) -> Iterator[FieldError]:
     data = tree.get("data") or {}
     yield from _check_keys(data, _DATA)
-    if sum(map(_size, data.values())) > _MOST_BYTES:
-        yield errors.too_long(_DATA, _MOST_BYTES)
+    if sum(map(_size, data.values())) > _MAX_BYTES:
+        yield errors.too_long(_DATA, _MAX_BYTES)
     check_type = _TYPES.get(tree.get("type", ""))
     if check_type is not None:
         yield from check_type(tree)

@@ -72,7 +72,7 @@ def _create(endpoints: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """Check the subsets only if they change: old ones were valid by older rules."""
+    """Check the subsets only if they change: older rules may have accepted the old ones."""
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
     if new.get("subsets") != old.get("subsets"):
         yield from _create(new)
@@ -90,8 +90,8 @@ def _warn(endpoints: ReadOnlyTree) -> Iterator[str]:
     for index, subset in enumerate(endpoints.get("subsets") or ()):
         for name in ("addresses", "notReadyAddresses"):
             path = ROOT.child("subsets").index(index).child(name)
-            for place, address in enumerate(subset.get(name) or ()):
-                yield from ip_warnings(address.get("ip", ""), path.index(place).child("ip"))
+            for address_index, address in enumerate(subset.get(name) or ()):
+                yield from ip_warnings(address.get("ip", ""), path.index(address_index).child("ip"))
 
 
 # --- columns
@@ -108,7 +108,7 @@ def _cells(endpoints: Tree, now: datetime) -> list[Any]:
 
 
 def _addresses_and_ports(subset: Any) -> list[str]:
-    """Every address with every port; a headless service may have none."""
+    """Return every address with every port, or alone if there are no ports, as for a headless Service."""
     ips = [text(address, "ip") for address in items(subset, "addresses")]
     ports = items(subset, "ports")
     return [_join_host_port(ip, number(port, "port")) for port in ports for ip in ips] if ports else ips

@@ -1,6 +1,6 @@
-"""Event of the core group, and what it shares with Event of events.k8s.io: one object under two sets of field names.
+"""Event of the core group, and the rules and columns that it shares with Event of events.k8s.io.
 
-Upstream's errors name fields as the core group does, whichever group the event is of.
+Both groups serve the same objects under different field names. Upstream's errors have those of the core group.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,26 +36,29 @@ def _does_not_match(namespace: str) -> FieldError:
     )
 
 
-def _check_old(event: ReadOnlyTree) -> Iterable[FieldError]:
-    """An event without the newer time."""
-    mine, its = meta.namespace(event), get_struct(event, "involvedObject").get("namespace", "")
-    fits = mine == its if its else mine in ("", "default")
-    return () if fits else (_does_not_match(its),)
+def _check_legacy_event(event: ReadOnlyTree) -> Iterable[FieldError]:
+    """Check an event without eventTime."""
+    namespace, object_namespace = (
+        meta.namespace(event),
+        get_struct(event, "involvedObject").get("namespace", ""),
+    )
+    matches = namespace == object_namespace if object_namespace else namespace in ("", "default")
+    return () if matches else (_does_not_match(object_namespace),)
 
 
-def _check_text(event: ReadOnlyTree, name: str, spelt: str) -> Iterator[FieldError]:
-    text, path = event.get(name, ""), ROOT.child(spelt)
+def _check_text(event: ReadOnlyTree, name: str, path_name: str) -> Iterator[FieldError]:
+    text, path = event.get(name, ""), ROOT.child(path_name)
     if not text:
         yield errors.required(path)
     if len(text.encode()) > _MAX_LENGTH:
         yield errors.invalid(path, "", f"can have at most {_MAX_LENGTH} characters")
 
 
-def _check_new(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:
-    its = get_struct(event, "involvedObject").get("namespace", "")
-    if not its and meta.namespace(event) not in ("default", "kube-system"):
-        yield _does_not_match(its)
-    controller, path = event.get("reportingComponent", ""), ROOT.child(controller_spelt)
+def _check_event(event: ReadOnlyTree, controller_path: str) -> Iterator[FieldError]:
+    object_namespace = get_struct(event, "involvedObject").get("namespace", "")
+    if not object_namespace and meta.namespace(event) not in ("default", "kube-system"):
+        yield _does_not_match(object_namespace)
+    controller, path = event.get("reportingComponent", ""), ROOT.child(controller_path)
     if not controller:
         yield errors.required(path)
     for problem in names.check_label_key(controller):
@@ -66,11 +69,11 @@ def _check_new(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldErro
         yield errors.invalid(ROOT.child("message"), "", f"can have at most {_MAX_MESSAGE_LENGTH} characters")
 
 
-def check_every_event(event: ReadOnlyTree, controller_spelt: str) -> Iterator[FieldError]:
+def check_every_event(event: ReadOnlyTree, controller_path: str) -> Iterator[FieldError]:
     if event.get("eventTime") is None:
-        yield from _check_old(event)
+        yield from _check_legacy_event(event)
     else:
-        yield from _check_new(event, controller_spelt)
+        yield from _check_event(event, controller_path)
     for problem in names.check_dns1123_subdomain(meta.namespace(event)):
         yield errors.invalid(ROOT.child("namespace"), meta.namespace(event), problem)
 
@@ -87,7 +90,7 @@ def _update(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 class EventFields(Struct, frozen=True, kw_only=True):
-    """What a group calls the fields whose names differ."""
+    """The names of a group for the fields whose names differ between the groups."""
 
     first: str
     last: str

@@ -1,4 +1,4 @@
-"""LimitRange: what each pod, container or claim of a namespace may request, and requests by default."""
+"""LimitRange: limits and defaults for the resources of each pod, container or claim in a namespace."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -43,10 +43,10 @@ _ORDERED: Final = (
 """The lesser and the greater field, the field of the error's path, the field of its value, and the message."""
 
 _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-_NOT_OF_PODS: Final = ("default", "defaultRequest")
+_FORBIDDEN_FOR_PODS: Final = ("default", "defaultRequest")
 
-_EXACT: Final = 2**63 // 1000
-"""Amounts below it are compared in milli-units."""
+_MILLI_LIMIT: Final = 2**63 // 1000
+"""Quantities below this are compared in milli-units."""
 
 
 def _check_type(name: str, path: Path) -> Iterable[FieldError]:
@@ -75,7 +75,7 @@ def _check_names(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldE
             detail = "either minimum or maximum storage value is required, but neither was provided"
             yield errors.required(path.child("limits"), detail)
         amounts = limit.get(field_name) or ()
-        if type_ == _POD and field_name in _NOT_OF_PODS:
+        if type_ == _POD and field_name in _FORBIDDEN_FOR_PODS:
             if amounts:
                 yield errors.forbidden(path.child(field_name), "may not be specified when `type` is 'Pod'")
             continue
@@ -87,46 +87,48 @@ def _limits_storage(limit: ReadOnlyTree) -> bool:
     return any(STORAGE in (limit.get(name) or ()) for name in ("min", "max"))
 
 
-# --- amounts beside each other
+# --- comparisons of amounts
 
 
 def _check_amounts(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldError]:
-    ignored = _NOT_OF_PODS if type_ == _POD else ()
+    ignored = _FORBIDDEN_FOR_PODS if type_ == _POD else ()
     amounts = {name: limit.get(name) or {} for name in _AMOUNTS if name not in ignored}
     for resource in dict.fromkeys(key for values in amounts.values() for key in values):
-        of = {
+        quantities = {
             name: quantity.parse(values[resource]) for name, values in amounts.items() if resource in values
         }
-        yield from _check_order(of, resource, path)
-        yield from _check_ratio(of, path.child("maxLimitRequestRatio").key(resource))
+        yield from _check_order(quantities, resource, path)
+        yield from _check_ratio(quantities, path.child("maxLimitRequestRatio").key(resource))
         if not is_overcommit_allowed(resource):
-            yield from _check_equal(of, resource, path)
+            yield from _check_equal(quantities, resource, path)
 
 
-def _check_order(of: Mapping[str, Quantity], resource: str, path: Path) -> Iterator[FieldError]:
+def _check_order(quantities: Mapping[str, Quantity], resource: str, path: Path) -> Iterator[FieldError]:
     for lesser, greater, path_field, value_field, message in _ORDERED:
-        if lesser in of and greater in of and of[lesser] > of[greater]:
-            problem = message.format(of[lesser], of[greater])
-            yield errors.invalid(path.child(path_field).key(resource), str(of[value_field]), problem)
+        if lesser in quantities and greater in quantities and quantities[lesser] > quantities[greater]:
+            problem = message.format(quantities[lesser], quantities[greater])
+            yield errors.invalid(path.child(path_field).key(resource), str(quantities[value_field]), problem)
 
 
-def _check_ratio(of: Mapping[str, Quantity], path: Path) -> Iterator[FieldError]:
-    ratio = of.get("maxLimitRequestRatio")
+def _check_ratio(quantities: Mapping[str, Quantity], path: Path) -> Iterator[FieldError]:
+    ratio = quantities.get("maxLimitRequestRatio")
     if ratio is None:
         return
     if ratio < Quantity(1):
         yield errors.invalid(path, str(ratio), f"ratio {ratio} is less than 1")
-    if "min" not in of or "max" not in of or not of["min"]:
+    if "min" not in quantities or "max" not in quantities or not quantities["min"]:
         return
-    exact = all(amount.scaled_value() < _EXACT for amount in (ratio, of["min"], of["max"]))
-    scale, unit = (quantity.MILLI, 1000) if exact else (0, 1)
-    most = of["max"].scaled_value(scale) / of["min"].scaled_value(scale)
-    if ratio.scaled_value(scale) / unit > most:
-        yield errors.invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {most:f}")
+    in_milli_units = all(
+        amount.scaled_value() < _MILLI_LIMIT for amount in (ratio, quantities["min"], quantities["max"])
+    )
+    scale, unit = (quantity.MILLI, 1000) if in_milli_units else (0, 1)
+    max_ratio = quantities["max"].scaled_value(scale) / quantities["min"].scaled_value(scale)
+    if ratio.scaled_value(scale) / unit > max_ratio:
+        yield errors.invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {max_ratio:f}")
 
 
-def _check_equal(of: Mapping[str, Quantity], resource: str, path: Path) -> Iterable[FieldError]:
-    default, request = of.get("default"), of.get("defaultRequest")
+def _check_equal(quantities: Mapping[str, Quantity], resource: str, path: Path) -> Iterable[FieldError]:
+    default, request = quantities.get("default"), quantities.get("defaultRequest")
     if default is None or request is None or default == request:
         return ()
     problem = f"default value {default} must equal to defaultRequest value {request} in {resource}"
@@ -136,7 +138,7 @@ def _check_equal(of: Mapping[str, Quantity], resource: str, path: Path) -> Itera
 _CREATE: Final = from_root(field("spec", field("limits", _check_limits), absent={}))
 
 
-def _limit_range_item(item: Tree) -> None:
+def _default_item(item: Tree) -> None:
     """Default a container's limit to the maximum, and its request to the limit or else the minimum."""
     if item["type"] != "Container":
         return
@@ -147,14 +149,14 @@ def _limit_range_item(item: Tree) -> None:
             item[name] = dict(sorted(amounts.items()))
 
 
-def _name_limit_range(limit_range: Tree, _request: Request) -> None:
+def _set_name(limit_range: Tree, _request: Request) -> None:
     metadata = limit_range["metadata"]
     metadata["name"] = metadata.get("name") or metadata["uid"]
 
 
 KIND: Final = Kind(
     resource=Resource(group="", version="v1", name="limitranges", kind="LimitRange", short_names=("limits",)),
-    strategy=Strategy(create_on_update=True, prepare_create=_name_limit_range),
+    strategy=Strategy(create_on_update=True, prepare_create=_set_name),
     validation=Validation(again=NO_CHECKS, create=_CREATE, update=as_created(_CREATE)),
-    defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _limit_range_item}),
+    defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _default_item}),
 )

@@ -1,4 +1,4 @@
-"""Namespace, which is deleted only when the finalizers in its spec are gone."""
+"""Namespace. It is deleted only after the finalizers in its spec are removed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ def _check_finalizers(finalizers: Sequence[str] | None, path: Path) -> Iterator[
 
 
 def _update_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError]:
-    """A namespace terminates if and only if it is being deleted. Upstream spells the field as Go does."""
+    """Check that a namespace is Terminating if and only if it is being deleted. Upstream's path has the field's Go name."""
     phase = get_struct(new, "status").get("phase", "")
     deleting = meta.is_deleting(new)
     if phase == ("Terminating" if deleting else "Active"):
@@ -51,21 +51,19 @@ def _prepare_create(tree: Tree, _request: Request) -> None:
     tree["status"] = {"phase": "Active"}
 
 
-def _prepare_own_update(new: Tree, old: Tree, _request: Request) -> None:
-    """Keep the finalizers of the spec, which only /finalize writes. A client that sends them becomes their field manager."""
+def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
+    """Keep the finalizers of the spec, which only /finalize changes. A client that sends them still becomes their manager."""
     new["spec"] = (new.get("spec") or {}) | {"finalizers": (old.get("spec") or {}).get("finalizers", [])}
     if not new["spec"]["finalizers"]:
         del new["spec"]["finalizers"]
 
 
-def _label(tree: Tree) -> None:
-    """Every namespace carries its name as a label, so that selectors can name it. A generated name is not validated as a
-    label's value.
-    """
+def _set_name_label(tree: Tree) -> None:
+    """Set the label with the namespace's name. The default cannot do that for a generated name."""
     tree["metadata"]["labels"] = {**meta.labels(tree), LABEL_METADATA_NAME: meta.name(tree)}
 
 
-def _pending(tree: Tree) -> bool:
+def _is_pending(tree: Tree) -> bool:
     return bool(meta.finalizers(tree) or (tree.get("spec") or {}).get("finalizers"))
 
 
@@ -73,8 +71,8 @@ def _prepare_delete(tree: Tree) -> None:
     tree["status"] = tree.get("status", {}) | {"phase": "Terminating"}
 
 
-def _default(namespace: Tree) -> None:
-    """Every namespace carries its name as a label, once it has one."""
+def _default_name_label(namespace: Tree) -> None:
+    """Set the label with the namespace's name, for selectors, unless the name will be generated."""
     metadata = namespace["metadata"]
     if "name" in metadata:
         set_labels(metadata, metadata.get("labels", {}) | {LABEL_METADATA_NAME: metadata["name"]})
@@ -108,9 +106,9 @@ KIND: Final = Kind(
         cascading=FOREGROUND,
         checks_preconditions=True,
         prepare_create=_prepare_create,
-        prepare_update={MAIN: _prepare_own_update},
-        canonicalize=_label,
-        pending=_pending,
+        prepare_update={MAIN: _prepare_update},
+        canonicalize=_set_name_label,
+        pending=_is_pending,
         marks_first=True,
         has_plain_deletion=True,
         prepare_delete=_prepare_delete,
@@ -125,5 +123,7 @@ KIND: Final = Kind(
         },
     ),
     printer=Printer(columns=(NAME, Column(name="Status"), AGE), cells=_cells),
-    defaults=of("io.k8s.api.core.v1", {"Namespace": _default, "NamespaceStatus": {"phase": "Active"}}),
+    defaults=of(
+        "io.k8s.api.core.v1", {"Namespace": _default_name_label, "NamespaceStatus": {"phase": "Active"}}
+    ),
 )

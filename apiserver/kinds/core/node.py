@@ -47,7 +47,7 @@ _TAINT: Final[Check] = all_of(
 )
 
 _TAINTS: Final = ROOT.child("metadata", "taints")
-"""The path at which upstream reports taints."""
+"""The path of taints in upstream's errors."""
 
 
 def _check_taints(taints: Sequence[ReadOnlyTree] | None) -> Iterator[FieldError]:
@@ -94,10 +94,10 @@ def _feature_problem(name: str) -> str:
 def _check_features(node: ReadOnlyTree) -> Iterator[FieldError]:
     features = get_struct(node, "status").get("declaredFeatures") or ()
     path = ROOT.child("status", "declaredFeatures")
-    for index, (feature, before) in enumerate(zip(features, ("", *features), strict=False)):
-        if index and feature == before:
+    for index, (feature, previous) in enumerate(zip(features, ("", *features), strict=False)):
+        if index and feature == previous:
             yield errors.duplicate(path.index(index), feature)
-        elif index and feature < before:
+        elif index and feature < previous:
             yield errors.invalid(path.index(index), feature, "list must be sorted alphabetically")
         if problem := _feature_problem(feature):
             yield errors.invalid(path.index(index), feature, problem)
@@ -107,14 +107,16 @@ _POD_CIDRS: Final = ROOT.child("spec", "podCIDRs")
 
 
 def _check_pod_cidrs(networks: Sequence[str] | None) -> Iterator[FieldError]:
-    wrong = [[*check_cidr(network, _POD_CIDRS.index(at))] for at, network in enumerate(networks or ())]
-    yield from chain.from_iterable(wrong)
+    errors_by_cidr = [
+        [*check_cidr(network, _POD_CIDRS.index(at))] for at, network in enumerate(networks or ())
+    ]
+    yield from chain.from_iterable(errors_by_cidr)
     if not networks or len(networks) == 1:
         return
-    first = next((at for at, cidr_errors in enumerate(wrong) if cidr_errors), None)
+    first = next((at for at, cidr_errors in enumerate(errors_by_cidr) if cidr_errors), None)
     if first is not None:
-        unread = f"invalid CIDR[{first}]: <nil> (invalid CIDR address: {networks[first]})"
-        problem = f"invalid PodCIDRs. failed to check with dual stack with error:{unread}"
+        parse_error = f"invalid CIDR[{first}]: <nil> (invalid CIDR address: {networks[first]})"
+        problem = f"invalid PodCIDRs. failed to check with dual stack with error:{parse_error}"
         yield errors.internal(_POD_CIDRS, problem)
     if (
         first is not None
@@ -149,39 +151,39 @@ def _check_addresses(addresses: Sequence[ReadOnlyTree] | None) -> Iterator[Field
 
 
 def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    spec, before = get_struct(new, "spec"), get_struct(old, "spec")
+    spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
     yield from _check_resources(new)
     yield from _check_features(new)
     yield from _check_addresses(get_struct(new, "status").get("addresses"))
-    for name, spelt in _SET_ONCE.items():
-        if before.get(name) and before[name] != spec.get(name):
-            detail = f'node updates may not change {spelt} except from "" to valid'
+    for name, message_name in _SET_ONCE.items():
+        if old_spec.get(name) and old_spec[name] != spec.get(name):
+            detail = f'node updates may not change {message_name} except from "" to valid'
             yield errors.forbidden(ROOT.child("spec", name), detail)
     yield from _check_taints(spec.get("taints"))
-    if spec.get("externalID", "") != before.get("externalID", ""):
+    if spec.get("externalID", "") != old_spec.get("externalID", ""):
         yield errors.forbidden(ROOT.child("spec", "externalID"), "may not be updated")
 
 
 # --- strategy, defaults and warnings
 
 
-def _begin_node(node: Tree, _request: Request) -> None:
-    _drop_config(node)
+def _prepare_create(node: Tree, _request: Request) -> None:
+    _remove_dynamic_config(node)
 
 
-def _keep_config(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
     if "configSource" not in old.get("spec", {}):
-        _drop_config(new)
+        _remove_dynamic_config(new)
 
 
-def _drop_config(node: Tree) -> None:
-    """Drop the removed dynamic configuration of kubelets."""
+def _remove_dynamic_config(node: Tree) -> None:
+    """Remove the fields of the dynamic kubelet configuration, a feature that Kubernetes has removed."""
     for section, name in (("spec", "configSource"), ("status", "config")):
         if name in node.get(section, {}):
             node[section] = {key: value for key, value in node[section].items() if key != name}
 
 
-def _node_status(status: Tree) -> None:
+def _default_allocatable(status: Tree) -> None:
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))
 
@@ -262,8 +264,8 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(
         cleared=(),
-        prepare_create=_begin_node,
-        prepare_update={MAIN: _keep_config, "status": _keep_config},
+        prepare_create=_prepare_create,
+        prepare_update={MAIN: _prepare_update, "status": _prepare_update},
     ),
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
@@ -287,5 +289,5 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.core.v1", {"NodeStatus": _node_status}),
+    defaults=of("io.k8s.api.core.v1", {"NodeStatus": _default_allocatable}),
 )

@@ -90,11 +90,11 @@ _STATUS: Final = all_of(
 )
 
 _NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])
-"""Upstream checks these in a newer way than those of other kinds."""
+"""Unlike for other kinds, the limit in messages is in bytes, and `generateName` is not checked."""
 
 
-def _default(controller: Tree) -> None:
-    """It selects, and is labelled, as the pods of its template are."""
+def _default_selector_and_labels(controller: Tree) -> None:
+    """Set the selector and the labels to those of the template if they are missing."""
     spec = controller["spec"]
     labels = spec.get("template", {}).get("metadata", {}).get("labels")
     if labels:
@@ -165,5 +165,5 @@ KIND: Final = Kind(
         ),
         cells=_cells,
     ),
-    defaults=of("io.k8s.api.core.v1", {"ReplicationController": _default}),
+    defaults=of("io.k8s.api.core.v1", {"ReplicationController": _default_selector_and_labels}),
 )

@@ -1,4 +1,4 @@
-"""ResourceQuota: how much a namespace may have, and of which of its objects."""
+"""ResourceQuota: limits for the objects and resources of a namespace, within scopes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -27,19 +27,19 @@ from mockube.apiserver.kinds.strategy import (
 )
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_OF_PODS: Final = frozenset(
+_POD_RESOURCES: Final = frozenset(
     {"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"}
 )
 _SCOPES: Final[Mapping[str, frozenset[str]]] = {
-    "Terminating": _OF_PODS,
-    "NotTerminating": _OF_PODS,
+    "Terminating": _POD_RESOURCES,
+    "NotTerminating": _POD_RESOURCES,
     "BestEffort": frozenset({"pods"}),
-    "NotBestEffort": _OF_PODS,
-    "PriorityClass": _OF_PODS,
-    "CrossNamespacePodAffinity": _OF_PODS,
+    "NotBestEffort": _POD_RESOURCES,
+    "PriorityClass": _POD_RESOURCES,
+    "CrossNamespacePodAffinity": _POD_RESOURCES,
     "VolumeAttributesClass": frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""Each scope, and which of the standard resources can be counted in it."""
+"""Each scope, with the standard resources that it can limit."""
 
 _CONFLICTS: Final = (frozenset({"BestEffort", "NotBestEffort"}), frozenset({"Terminating", "NotTerminating"}))
 _ONLY_EXISTS: Final = _CONFLICTS[0] | _CONFLICTS[1] | {"CrossNamespacePodAffinity"}
@@ -51,15 +51,15 @@ def _check_amounts(amounts: ReadOnlyTree | None, path: Path) -> Iterator[FieldEr
         yield from check_amount(name, amount, path.key(name))
 
 
-def _uncountable(scope: str, spec: ReadOnlyTree) -> list[str]:
-    """The standard resources with a limit that cannot be counted in a scope."""
-    countable = _SCOPES.get(scope)
-    if countable is None:
+def _out_of_scope(scope: str, spec: ReadOnlyTree) -> list[str]:
+    """Return the standard resources with a limit that a scope cannot limit."""
+    scope_resources = _SCOPES.get(scope)
+    if scope_resources is None:
         return []
     return [
         name
         for name in sorted(spec.get("hard") or ())
-        if is_standard_of_quotas(name) and name not in countable
+        if is_standard_of_quotas(name) and name not in scope_resources
     ]
 
 
@@ -69,14 +69,14 @@ def _check_scopes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     for scope in scopes:
         if scope not in _SCOPES:
             yield errors.invalid(path, scopes, "unsupported scope")
-        for _ in _uncountable(scope, spec):
+        for _ in _out_of_scope(scope, spec):
             yield errors.invalid(path, scopes, "unsupported scope applied to resource")
     for pair in _CONFLICTS:
         if pair <= {*scopes}:
             yield errors.invalid(path, scopes, "conflicting scopes")
 
 
-# --- selectors of scopes
+# --- scope selectors
 
 
 def _check_operator(scope: str, operator: str, path: Path) -> Iterable[FieldError]:
@@ -100,7 +100,7 @@ def _check_values(operator: str, values: list[str], path: Path) -> Iterable[Fiel
 
 
 def _check_scope_selector(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Upstream does not say which of the requirements it means."""
+    """Check the selector. Paths in upstream's errors have no index of the requirement."""
     selector = spec.get("scopeSelector")
     if selector is None:
         return
@@ -110,7 +110,7 @@ def _check_scope_selector(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError
         scope, operator = requirement.get("scopeName", ""), requirement.get("operator", "")
         if scope not in _SCOPES:
             yield errors.invalid(path.child("scopeName"), scope, "unsupported scope")
-        for _ in _uncountable(scope, spec):
+        for _ in _out_of_scope(scope, spec):
             yield errors.invalid(
                 path, internal("core.ScopeSelector", selector), "unsupported scope applied to resource"
             )
@@ -126,8 +126,8 @@ _STATUS: Final[Check] = all_of(field("hard", _check_amounts), field("used", _che
 
 
 def _check_same_scopes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    scopes, before = get_struct(new, "spec").get("scopes"), get_struct(old, "spec").get("scopes")
-    if {*(scopes or ())} == {*(before or ())}:
+    scopes, old_scopes = get_struct(new, "spec").get("scopes"), get_struct(old, "spec").get("scopes")
+    if {*(scopes or ())} == {*(old_scopes or ())}:
         return ()
     return (errors.invalid(ROOT.child("spec", "scopes"), scopes, IMMUTABLE),)
 

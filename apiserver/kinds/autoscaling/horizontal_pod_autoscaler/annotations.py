@@ -1,4 +1,4 @@
-"""The JSON in which annotations of autoscaling/v1 keep what it has no fields for, read as Go reads it."""
+"""The annotations in which autoscaling/v1 stores fields of v2 as JSON, decoded as Go does."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -17,7 +17,7 @@ _SELECTOR: Final = {
 
 
 def _sources(side: str) -> list[Any]:
-    """Return the shape of a list of metrics; `side` is the prefix of their value fields."""
+    """Return the shape of a list of metrics; `side` is the prefix of their value fields: `target` or `current`."""
     utilization, average, value = f"{side}AverageUtilization", f"{side}AverageValue", f"{side}Value"
     named = {"metricName": str, "selector": _SELECTOR}
     measured = {"name": str, utilization: int, average: _QUANTITY}
@@ -51,11 +51,11 @@ BEHAVIOR: Final = {"scaleUp": _RULES, "scaleDown": _RULES}
 
 
 class WrongTypeError(ValueError):
-    """A value is not of the type that it has in Go."""
+    """A value has another type than in Go."""
 
 
 def read(text: str, shape: Any) -> Any:
-    """Return what a text holds in a shape; None for null, and for what is not JSON or not of that shape."""
+    """Decode a JSON text of a shape; return None for null, for invalid JSON and for other shapes."""
     try:
         return _read(orjson.loads(text), shape)
     except (orjson.JSONDecodeError, WrongTypeError):
@@ -86,7 +86,7 @@ def _read(value: Any, shape: Any) -> Any:
 
 
 def _fields(value: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known fields, whose names are matched in any case; others are ignored."""
+    """Return the known fields. The case of their names is ignored."""
     if "*" in shape:
         return {name: _read(each, shape["*"]) or "" for name, each in value.items()}
     names = {name.lower(): name for name in shape}
@@ -106,13 +106,13 @@ def _quantity(value: Any) -> str:
         raise WrongTypeError from error
 
 
-def _check(is_right: bool) -> None:  # noqa: FBT001 - a condition
-    if not is_right:
+def _check(has_type: bool) -> None:  # noqa: FBT001 - a condition
+    if not has_type:
         raise WrongTypeError
 
 
 def write_behavior(behavior: Mapping[str, Any]) -> str:
-    """Return a behavior as Go writes the struct that has no names for JSON: all fields, with capitals."""
+    """Encode a behavior as Go encodes a struct without JSON tags: all fields, with capitalized names."""
     return gotext.marshal(
         {"ScaleUp": _rules(behavior.get("scaleUp")), "ScaleDown": _rules(behavior.get("scaleDown"))}
     )
@@ -121,7 +121,7 @@ def write_behavior(behavior: Mapping[str, Any]) -> str:
 def _rules(rules: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if rules is None:
         return None
-    go_rules = {_capital(name): rules.get(name) for name in _RULES}
+    go_rules = {_capitalize(name): rules.get(name) for name in _RULES}
     policies = rules.get("policies")
     if policies is not None:
         go_rules["Policies"] = [
@@ -135,5 +135,5 @@ def _rules(rules: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return go_rules
 
 
-def _capital(name: str) -> str:
+def _capitalize(name: str) -> str:
     return name[0].upper() + name[1:]

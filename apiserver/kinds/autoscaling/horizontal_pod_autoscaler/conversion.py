@@ -1,7 +1,7 @@
 """Convert HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
-v1 has one metric, the CPU's utilization. The rest of a v2 object is kept in annotations, as JSON, so that nothing
-is lost on the way through v1.
+v1 has one metric, the CPU utilization. The other fields of a v2 object are stored in annotations, as JSON, so that a
+conversion to v1 and back loses nothing.
 """
 
 from typing import Any, Final
@@ -17,13 +17,13 @@ _PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT, CONDITIONS, BEHAVIOR = (
     f"{_PREFIX}{name}" for name in ("metrics", "current-metrics", "conditions", "behavior")
 )
-_READ: Final = {
+_SHAPES: Final = {
     METRICS: annotations.SPECS,
     CURRENT: annotations.STATUSES,
     CONDITIONS: annotations.CONDITIONS,
     BEHAVIOR: annotations.BEHAVIOR,
 }
-_ANNOTATIONS: Final = (*_READ, f"{_PREFIX}scale-down-tolerance", f"{_PREFIX}scale-up-tolerance")
+_ANNOTATIONS: Final = (*_SHAPES, f"{_PREFIX}scale-down-tolerance", f"{_PREFIX}scale-up-tolerance")
 CPU_UTILIZATION: Final = 80
 """The default target of an autoscaler without metrics, in percent."""
 
@@ -33,7 +33,7 @@ _STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "des
 
 def to_v2(autoscaler: Tree) -> Tree:
     spec, status = autoscaler.get("spec", {}), autoscaler.get("status", {})
-    annotated = {name: _read(autoscaler, name) for name in _READ}
+    annotated = {name: _read(autoscaler, name) for name in _SHAPES}
     v2_spec = _subset(spec, _SPEC)
     metric_specs = [metrics.spec_to_v2(metric) for metric in annotated[METRICS] or ()]
     if (percentage := spec.get("targetCPUUtilizationPercentage")) is not None:
@@ -55,7 +55,7 @@ def to_v1(autoscaler: Tree) -> Tree:
     v1_spec = _subset(spec, _SPEC)
     v1_status = {"currentReplicas": 0, "desiredReplicas": 0} | _subset(status, _STATUS)
     metric_specs, metric_statuses = spec.get("metrics") or (), status.get("currentMetrics") or ()
-    for metric in filter(metrics.is_cpu_utilization, reversed(metric_specs)):  # the first one counts
+    for metric in filter(metrics.is_cpu_utilization, reversed(metric_specs)):  # the first has priority
         v1_spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
     for metric in filter(metrics.is_current_cpu_utilization, metric_statuses):
         v1_status["currentCPUUtilizationPercentage"] = metric["resource"]["current"]["averageUtilization"]
@@ -76,12 +76,12 @@ def to_v1(autoscaler: Tree) -> Tree:
 
 
 def without_annotations(autoscaler: Tree) -> Tree:
-    """Return an autoscaler of v2 without the annotations that are v1's."""
+    """Return a v2 autoscaler without the annotations of v1."""
     return _with_annotations(autoscaler, dict.fromkeys(_ANNOTATIONS))
 
 
 def _current_metrics(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
-    """The annotation has more than the field, and takes its place."""
+    """Return the current metrics of the annotation, which has all of them, or of the field."""
     if annotated is not None:
         return [metrics.status_to_v2(_without_zero(metric)) for metric in annotated] or None
     percentage = status.get("currentCPUUtilizationPercentage")
@@ -89,7 +89,7 @@ def _current_metrics(status: Tree, annotated: list[Tree] | None) -> list[Tree] |
 
 
 def _without_zero(metric: Tree) -> Tree:
-    """Return a metric of a resource without the amount that v1 writes where there is none."""
+    """Return a resource metric without the average value that v1 writes as 0 if there is none."""
     resource = metric.get("resource") or {}
     if "currentAverageUtilization" not in resource or resource.get("currentAverageValue") != "0":
         return metric
@@ -101,9 +101,9 @@ def _subset(tree: Tree, fields: tuple[str, ...]) -> Tree:
 
 
 def _read(autoscaler: Tree, annotation: str) -> Any:
-    """Return the value of an annotation, or None if it is none of its type."""
+    """Return the value of an annotation, or None if it has another type."""
     text = meta.annotations(autoscaler).get(annotation)
-    return annotations.read(text, _READ[annotation]) if isinstance(text, str) else None
+    return annotations.read(text, _SHAPES[annotation]) if isinstance(text, str) else None
 
 
 def _with_annotations(autoscaler: Tree, changes: dict[str, str | None]) -> Tree:

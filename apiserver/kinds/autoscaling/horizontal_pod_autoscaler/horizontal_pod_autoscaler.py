@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler, in v2, which is stored, and v1. It scales by CPU if it names no metric."""
+"""HorizontalPodAutoscaler, in v2, which is stored, and in v1. The default metric is the CPU utilization."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -24,7 +24,7 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 _CPU_UTILIZATION: Final = 80
 _PERIOD_SECONDS: Final = 15
 _METRICS_ANNOTATION: Final = "autoscaling.alpha.kubernetes.io/metrics"
-"""The annotation in which v1 keeps metrics other than the CPU's."""
+"""The annotation in which v1 stores metrics other than the CPU utilization."""
 
 
 def _default_cpu_target(autoscaler: Tree) -> None:
@@ -39,7 +39,7 @@ def _default_metrics(spec: Tree) -> None:
 
 
 def _default_behavior(behavior: Tree) -> None:
-    """Fill in both directions: up at once, by four pods or 100 %; down by 100 %, after the controller's own window."""
+    """Set the defaults: scale up at once, by four pods or 100 %; scale down by 100 %, after the controller's default window."""
     up = {
         "stabilizationWindowSeconds": 0,
         "selectPolicy": "Max",

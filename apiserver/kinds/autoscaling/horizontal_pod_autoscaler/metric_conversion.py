@@ -6,13 +6,13 @@ from typing import Any, Final, TypeAlias
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import Tree
 
-Places: TypeAlias = Sequence[tuple[str, tuple[str, ...]]]
-"""For a metric source: each field of v1, and its path in v2."""
+FieldPaths: TypeAlias = Sequence[tuple[str, tuple[str, ...]]]
+"""The fields of a metric source in v1, each with its path in v2."""
 
 _NAME: Final = ("metricName", ("metric", "name"))
 _SELECTOR: Final = ("selector", ("metric", "selector"))
 
-_SPECS: Final[Mapping[str, Places]] = {
+_SPECS: Final[Mapping[str, FieldPaths]] = {
     "resource": (
         ("name", ("name",)),
         ("targetAverageUtilization", ("target", "averageUtilization")),
@@ -39,7 +39,7 @@ _SPECS: Final[Mapping[str, Places]] = {
         ("targetAverageValue", ("target", "averageValue")),
     ),
 }
-_STATUSES: Final[Mapping[str, Places]] = {
+_STATUSES: Final[Mapping[str, FieldPaths]] = {
     "resource": (
         ("name", ("name",)),
         ("currentAverageUtilization", ("current", "averageUtilization")),
@@ -66,21 +66,21 @@ _STATUSES: Final[Mapping[str, Places]] = {
         ("currentAverageValue", ("current", "averageValue")),
     ),
 }
-_ALWAYS: Final = frozenset(
+_WRITTEN_IF_ABSENT: Final = frozenset(
     {
         *(("object", "targetValue"), ("pods", "targetAverageValue"), ("object", "currentValue")),
         *(("pods", "currentAverageValue"), ("resource", "currentAverageValue")),
         ("containerResource", "currentAverageValue"),
     }
 )
-"""Quantities that v1 writes even where there is none, as 0."""
+"""Quantities that v1 writes as 0 if they are absent."""
 _ORDER: Final = ("type", "object", "pods", "resource", "containerResource", "external")
 _TARGET_TYPES: Final = (
     ("averageUtilization", "Utilization"),
     ("averageValue", "AverageValue"),
     ("value", "Value"),
 )
-"""A target's type by its field; the first that is present decides."""
+"""The type of a target by its field; the first field that is present decides."""
 
 
 def spec_to_v2(metric: Tree) -> Tree:
@@ -131,11 +131,11 @@ def _is_cpu(metric: Tree, part: str) -> bool:
     return resource.get("name") == "cpu" and measured.get("averageUtilization") is not None
 
 
-def _sources(metric: Tree, table: Mapping[str, Places]) -> list[str]:
+def _sources(metric: Tree, table: Mapping[str, FieldPaths]) -> list[str]:
     return [source for source in table if metric.get(source)]
 
 
-def _to_v2(metric: Tree, table: Mapping[str, Places]) -> Tree:
+def _to_v2(metric: Tree, table: Mapping[str, FieldPaths]) -> Tree:
     v2_metric: dict[str, Any] = dict(metric)
     for source in _sources(metric, table):
         v2_source: dict[str, Any] = {}
@@ -146,15 +146,15 @@ def _to_v2(metric: Tree, table: Mapping[str, Places]) -> Tree:
     return v2_metric
 
 
-def _to_v1(metric: Tree, table: Mapping[str, Places]) -> Tree:
+def _to_v1(metric: Tree, table: Mapping[str, FieldPaths]) -> Tree:
     v1_metric: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
     for source in _sources(metric, table):
         values = {field: _get(metric[source], path) for field, path in table[source]}
-        least = {field: "0" for field in values if (source, field) in _ALWAYS}
+        zeros = {field: "0" for field in values if (source, field) in _WRITTEN_IF_ABSENT}
         v1_metric[source] = {
-            field: value if value is not None else least[field]
+            field: value if value is not None else zeros[field]
             for field, value in values.items()
-            if value is not None or field in least
+            if value is not None or field in zeros
         }
     return v1_metric
 

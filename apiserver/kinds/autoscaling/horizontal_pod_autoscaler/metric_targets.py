@@ -1,8 +1,7 @@
 """The `Targets` column of a HorizontalPodAutoscaler: `cpu: 40%/80%, 12/50 (avg) + 1 more...`.
 
-The column is printed from metrics in the form of v2; the n-th status belongs to the n-th metric. v1 has the CPU in a field of
-its own, and all other metrics as JSON in annotations, in an older form. An annotation that does not hold metrics counts
-as absent.
+The column is printed from metrics in the form of v2; the n-th status belongs to the n-th metric. v1 has a field for the
+CPU, and all other metrics as JSON in annotations, in an older form. An annotation with anything but metrics is ignored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ def _target(spec: Any, status: Any) -> str:
 
 
 def _value(source: Any, status: Any) -> str:
-    """A metric of something that is not a pod: its value, or that divided by the number of pods."""
+    """Format a metric of an object other than a pod: its value, or its value divided by the number of pods."""
     average = part(source, "target", "averageValue")
     if average is not None:
         current = part(status, "current", "averageValue")
@@ -62,19 +61,19 @@ _SOURCES: Final[Mapping[str, tuple[str, Callable[[Any, Any], str]]]] = {
     "Resource": ("resource", _resource),
     "ContainerResource": ("containerResource", _resource),
 }
-"""By a metric's type, its field and the function that prints it."""
+"""The field of each type of metric, and the function that formats it."""
 
 
 def _amount(value: Any) -> str:
     return "<nil>" if value is None else str(quantity.from_json(value))
 
 
-def _percent(value: int | None, otherwise: str) -> str:
-    return otherwise if value is None else f"{value}%"
+def _percent(value: int | None, default: str) -> str:
+    return default if value is None else f"{value}%"
 
 
 _Metric: TypeAlias = dict[str, str | dict[str, Any]]
-"""Its type, and under the type's name what is measured."""
+"""A metric: its type, and a source under the type's name."""
 
 _ANNOTATION_SPECS: Final = "autoscaling.alpha.kubernetes.io/metrics"
 _ANNOTATION_STATUSES: Final = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -91,7 +90,7 @@ _CURRENT: Final = {
     "currentValue": "value",
     "averageValue": "averageValue",
 }
-"""The names of the old fields in `target` and `current` of v2."""
+"""The v2 names of the v1 fields, in `target` and in `current`."""
 
 
 def metric_specs(tree: Tree) -> Sequence[Any]:
@@ -128,6 +127,6 @@ def _rename_fields(metric: _Metric, side: str, names: Mapping[str, str]) -> dict
 
 
 def _values(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Utilization is a number, and every other value a quantity; a number reads as the same quantity."""
+    """Return the values as quantities. Utilization is a number, whose quantity prints the same."""
     new_values = {names[old]: value for old, value in source.items() if old in names and value is not None}
     return {name: str(quantity.from_json(value)) for name, value in new_values.items()}

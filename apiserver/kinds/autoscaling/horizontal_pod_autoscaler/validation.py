@@ -1,4 +1,4 @@
-"""The validation of HorizontalPodAutoscalers in v2. Errors of v1 objects name the fields of v2, too."""
+"""Validation of HorizontalPodAutoscalers in v2. Errors of v1 objects have the fields of v2, too."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -78,7 +78,7 @@ _TARGET: Final = field(
 )
 
 
-def _one_target(first: str, second: str, *, missing: str, surplus: str = "") -> Check:
+def _one_target(first: str, second: str, *, missing: str, both: str = "") -> Check:
     """Return the check that a target has one of two fields. Without both, the first is required; with both, the second may be forbidden."""
 
     def check(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -86,8 +86,8 @@ def _one_target(first: str, second: str, *, missing: str, surplus: str = "") -> 
         present = [name for name in (first, second) if target.get(name) is not None]
         if not present:
             yield errors.required(path.child(first), missing)
-        if surplus and len(present) > 1:
-            yield errors.forbidden(path.child(second), surplus)
+        if both and len(present) > 1:
+            yield errors.forbidden(path.child(second), both)
 
     return check
 
@@ -105,7 +105,7 @@ _RAW_OR_UTILIZATION: Final = _one_target(
     "averageUtilization",
     "averageValue",
     missing="must set either a target raw value or a target utilization",
-    surplus="may not set both a target raw value and a target utilization",
+    both="may not set both a target raw value and a target utilization",
 )
 
 _SOURCES: Final[Mapping[str, Check]] = {
@@ -122,7 +122,7 @@ _SOURCES: Final[Mapping[str, Check]] = {
             "averageValue",
             "value",
             missing="must set either a target value for metric or a per-pod target",
-            surplus="may not set both a target value for metric and a per-pod target",
+            both="may not set both a target value for metric and a per-pod target",
         ),
     ),
     "pods": all_of(_METRIC, _TARGET, _check_average),
@@ -181,7 +181,7 @@ def _check_metrics(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield errors.forbidden(path, detail)
 
 
-# --- behaviour
+# --- behavior
 
 
 def _at_most(limit: int) -> Check:
@@ -205,32 +205,34 @@ _RULES: Final = all_of(
     pointer("tolerance", check_not_negative),
 )
 
-_BEHAVIOUR: Final = all_of(pointer("scaleUp", _RULES), pointer("scaleDown", _RULES))
+_BEHAVIOR: Final = all_of(pointer("scaleUp", _RULES), pointer("scaleDown", _RULES))
 
 
 # --- specs
 
 
-def _check_most(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    most, least, path = spec.get("maxReplicas", 0), spec.get("minReplicas"), path.child("maxReplicas")
-    if most == 0:
+def _check_max_replicas(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    maximum, minimum, path = spec.get("maxReplicas", 0), spec.get("minReplicas"), path.child("maxReplicas")
+    if maximum == 0:
         yield errors.required(path, "must be set and greater than 0")
-    elif most < 1:
-        yield errors.invalid(path, most, "must be greater than or equal to 1")
-    if least is not None and most < least:
-        yield errors.invalid(path, most, "must be greater than or equal to `minReplicas`")
+    elif maximum < 1:
+        yield errors.invalid(path, maximum, "must be greater than or equal to 1")
+    if minimum is not None and maximum < minimum:
+        yield errors.invalid(path, maximum, "must be greater than or equal to `minReplicas`")
 
 
-def _spec(least: int) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
+def _spec(min_replicas: int) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
     return all_of(
         pointer(
             "minReplicas",
-            require_that(lambda value: value >= least, f"must be greater than or equal to {least}"),
+            require_that(
+                lambda value: value >= min_replicas, f"must be greater than or equal to {min_replicas}"
+            ),
         ),
-        _check_most,
+        _check_max_replicas,
         field("scaleTargetRef", _reference(core_allowed=False), absent={}),
         _check_metrics,
-        optional("behavior", _BEHAVIOUR),
+        optional("behavior", _BEHAVIOR),
     )
 
 

@@ -7,7 +7,7 @@ from mockube.apimachinery import gotext
 
 
 class IndexesError(ValueError):
-    """A text is no list of indexes; the message is upstream's."""
+    """A text is not a list of indexes; the message is upstream's."""
 
 
 class Interval(NamedTuple):
@@ -16,11 +16,11 @@ class Interval(NamedTuple):
 
 
 def parse(text: str, completions: int) -> list[Interval]:
-    """Return the intervals in rising order, all below the number of completions."""
+    """Return the intervals, which have to increase and be below the number of completions."""
     intervals = [_parse_interval(part, completions) for part in text.split(",")] if text else []
-    for before, after in pairwise(intervals):
-        if before.last >= after.first:
-            raise IndexesError(f"non-increasing order, previous: {before.last}, current: {after.first}")
+    for previous, current in pairwise(intervals):
+        if previous.last >= current.first:
+            raise IndexesError(f"non-increasing order, previous: {previous.last}, current: {current.first}")
     return intervals
 
 
@@ -52,12 +52,12 @@ def count(intervals: list[Interval]) -> int:
     return sum(last - first + 1 for first, last in intervals)
 
 
-def overlap(some: str, others: str, completions: int) -> int | None:
-    """Return the first index that is in both. Invalid intervals are reported elsewhere."""
+def overlap(first_text: str, second_text: str, completions: int) -> int | None:
+    """Return the lowest index that is in both texts, or None. Invalid intervals are ignored: other checks report them."""
     common_indexes = [
         max(interval.first, other.first)
-        for interval in _valid_intervals(some, completions)
-        for other in _valid_intervals(others, completions)
+        for interval in _valid_intervals(first_text, completions)
+        for other in _valid_intervals(second_text, completions)
         if interval.first <= other.last and other.first <= interval.last
     ]
     return min(common_indexes, default=None)

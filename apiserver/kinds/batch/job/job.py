@@ -60,7 +60,7 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
     if spec.get("manualSelector"):
         return
     template_labels, name, uid = meta.labels(spec.get("template", {})), meta.name(job), metadata["uid"]
-    # Labels that the client wrote stay: validation refuses wrong ones.
+    # Labels of the client are kept: validation refuses other values.
     generated_labels = {
         LABEL_JOB_CONTROLLER_UID: uid,
         LABEL_JOB_NAME: name,
@@ -68,7 +68,7 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
         LABEL_JOB_NAME_LEGACY: name,
     }
     labels = dict(sorted({**generated_labels, **template_labels}.items()))
-    # A Job that has no labels, or only those that it had from its template by default, has its template's.
+    # A Job without labels of its own, or with those of its template by default, gets the template's labels.
     if metadata.get("labels", template_labels) == template_labels:
         metadata["labels"] = labels
     selector = spec.get("selector") or {}
@@ -95,12 +95,12 @@ _NO_BACKOFF_LIMIT: Final = 2**31 - 1
 
 
 def _default_job(job: Tree) -> None:
-    """Fill in a Job. A template of Jobs in a CronJob is not filled in."""
+    """Set the defaults of a Job. They do not apply to the Job template of a CronJob."""
     spec = job["spec"]
     if "parallelism" not in spec:
         spec["parallelism"] = 1
         spec.setdefault("completions", 1)
-    # Where each index has its own limit, all of them together have none.
+    # With a limit for each index, the Job has no limit by default.
     spec.setdefault("backoffLimit", _NO_BACKOFF_LIMIT if "backoffLimitPerIndex" in spec else _BACKOFF_LIMIT)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
@@ -151,7 +151,7 @@ def _warn_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[str]:
 
 _FINISHED: Final = ("Complete", "Failed")
 _UNFINISHED: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
-"""The conditions that name a Job's status, by priority."""
+"""The conditions that are printed as the status of a Job, by priority."""
 
 
 def _cells(job: Tree, now: datetime) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The validation of a Job's pod failure policy, pod replacement policy and success policy."""
+"""Validation of a Job's pod failure policy, pod replacement policy and success policy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -21,8 +21,8 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.selectors import check_label_name
 
-_MOST_RULES, _MOST_VALUES, _MOST_PATTERNS = 20, 255, 20
-_LONGEST_INDEXES: Final = 64 * 1024
+_MAX_RULES, _MAX_VALUES, _MAX_PATTERNS = 20, 255, 20
+_MAX_INDEXES_LENGTH: Final = 64 * 1024
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 _FAIL_INDEX: Final = "FailIndex"
@@ -30,7 +30,7 @@ _FAILED: Final = "Failed"
 
 
 def _choice(*values: str) -> Check:
-    """Return the check that a value is one of these. Messages of a missing value list them."""
+    """Return the check that a value is one of these. The message of a missing value lists them."""
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
         if not value:
@@ -41,13 +41,13 @@ def _choice(*values: str) -> Check:
     return check
 
 
-# --- failing
+# --- pod failure and pod replacement policy
 
 _PATTERN: Final = all_of(
     field("type", check_label_name, absent=""),
     field("status", _choice("False", "True", "Unknown"), absent=""),
 )
-_PATTERNS: Final = field("onPodConditions", no_more_than(_MOST_PATTERNS), each_item(_PATTERN), absent=())
+_PATTERNS: Final = field("onPodConditions", no_more_than(_MAX_PATTERNS), each_item(_PATTERN), absent=())
 _OPERATOR: Final = field("operator", _choice("In", "NotIn"), absent="")
 
 
@@ -62,7 +62,7 @@ def _check_values(codes: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     values, path = codes.get("values") or (), path.child("values")
     if not values:
         yield errors.invalid(path, codes.get("values"), "at least one value is required")
-    yield from no_more_than(_MOST_VALUES)(values, path)
+    yield from no_more_than(_MAX_VALUES)(values, path)
     seen: set[int] = set()
     for index, value in enumerate(values):
         if codes.get("operator") == "In" and value == 0:
@@ -70,7 +70,7 @@ def _check_values(codes: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         if value in seen:
             yield errors.duplicate(path.index(index), value)
         seen.add(value)
-    if any(before > after for before, after in pairwise(values)):
+    if any(previous > current for previous, current in pairwise(values)):
         yield errors.invalid(path, values, "must be ordered")
 
 
@@ -104,19 +104,19 @@ def check_pod_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldEr
     if policy is None:
         return
     rules, path = policy.get("rules") or (), path.child("podFailurePolicy", "rules")
-    of_pod = (spec.get("template") or {}).get("spec") or {}
+    pod_spec = (spec.get("template") or {}).get("spec") or {}
     containers = frozenset(
         container.get("name", "")
         for kind in ("containers", "initContainers")
-        for container in of_pod.get(kind) or ()
+        for container in pod_spec.get(kind) or ()
     )
-    yield from no_more_than(_MOST_RULES)(rules, path)
+    yield from no_more_than(_MAX_RULES)(rules, path)
     for index, rule in enumerate(rules):
         yield from _check_failure_rule(spec, rule, path.index(index), containers)
 
 
 def check_pod_replacement_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Check that pods are replaced only after they failed, if there is a pod failure policy."""
+    """Check the policy. With a pod failure policy, pods can be replaced only after they have failed."""
     policy = spec.get("podReplacementPolicy")
     supported = (_FAILED,) if spec.get("podFailurePolicy") is not None else (_FAILED, "TerminatingOrFailed")
     if policy is None or policy in supported:
@@ -124,7 +124,7 @@ def check_pod_replacement_policy(spec: ReadOnlyTree, path: Path) -> Iterable[Fie
     return (errors.not_supported(path.child("podReplacementPolicy"), policy, supported),)
 
 
-# --- succeeding
+# --- success policy
 
 
 def check_success_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -134,35 +134,39 @@ def check_success_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         yield errors.required(path, detail)
-    yield from no_more_than(_MOST_RULES)(rules, path)
+    yield from no_more_than(_MAX_RULES)(rules, path)
     for index, rule in enumerate(rules):
         yield from _check_success_rule(rule, spec.get("completions") or 0, path.index(index))
 
 
 def _check_success_rule(rule: ReadOnlyTree, completions: int, path: Path) -> Iterator[FieldError]:
-    text, least = rule.get("succeededIndexes"), rule.get("succeededCount")
-    named = 0
-    if text is None and least is None:
+    text, succeeded_count = rule.get("succeededIndexes"), rule.get("succeededCount")
+    index_count = 0
+    if text is None and succeeded_count is None:
         detail = "at least one of succeededCount or succeededIndexes must be specified"
         yield errors.required(path, detail)
     if text is not None:
         at = path.child("succeededIndexes")
-        yield from no_longer_than(_LONGEST_INDEXES)(text, at)
+        yield from no_longer_than(_MAX_INDEXES_LENGTH)(text, at)
         try:
-            named = indexes.count(indexes.parse(text, completions))
+            index_count = indexes.count(indexes.parse(text, completions))
         except IndexesError as problem:
             yield errors.invalid(at, text, f"error parsing succeededIndexes: {problem}")
-    if least is not None:
+    if succeeded_count is not None:
         yield from _check_count(
-            least, completions, None if text is None else named, path.child("succeededCount")
+            succeeded_count, completions, None if text is None else index_count, path.child("succeededCount")
         )
 
 
-def _check_count(least: int, completions: int, named: int | None, path: Path) -> Iterator[FieldError]:
-    yield from non_negative(least, path)
-    if least > completions:
+def _check_count(
+    succeeded_count: int, completions: int, index_count: int | None, path: Path
+) -> Iterator[FieldError]:
+    yield from non_negative(succeeded_count, path)
+    if succeeded_count > completions:
         problem = f"must be less than or equal to {completions} (the number of specified completions)"
-        yield errors.invalid(path, least, problem)
-    if named is not None and least > named:
+        yield errors.invalid(path, succeeded_count, problem)
+    if index_count is not None and succeeded_count > index_count:
         limit_name = "the number of indexes in the specified succeededIndexes field"
-        yield errors.invalid(path, least, f"must be less than or equal to {named} ({limit_name})")
+        yield errors.invalid(
+            path, succeeded_count, f"must be less than or equal to {index_count} ({limit_name})"
+        )

@@ -1,6 +1,6 @@
-"""The validation of a Job's status, which other controllers than Kubernetes' own can write.
+"""Validation of a Job's status, which may be written by other controllers than Kubernetes' own.
 
-A rule bears on a status only if what it is about has changed, so that an old error does not block later updates.
+Most rules apply only if their fields or conditions have changed, so that an old error does not block later updates.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ _CONDITIONS: Final = _STATUS.child("conditions")
 
 
 class _Change(Struct, frozen=True):
-    """A Job's new and old object."""
+    """The new and the old Job of an update."""
 
     new: ReadOnlyTree
     old: ReadOnlyTree
@@ -61,8 +61,8 @@ class _Change(Struct, frozen=True):
         return self.has_conditions(COMPLETE) or self.has_conditions(FAILED)
 
     @property
-    def finishes(self) -> bool:
-        """Or is no longer finished."""
+    def changes_finished(self) -> bool:
+        """Return whether only one of the new and the old Job is finished."""
         return self.is_finished != (self.had_conditions(COMPLETE) or self.had_conditions(FAILED))
 
     @property
@@ -90,7 +90,7 @@ def _check_counts(change: _Change) -> Iterable[FieldError]:
 
 
 def _check_uncounted(change: _Change) -> Iterator[FieldError]:
-    """Check that no pod is listed twice among those that are not counted yet."""
+    """Check that no uncounted terminated pod is listed twice."""
     seen: set[str] = set()
     for field_name in ("succeeded", "failed"):
         path = _STATUS.child("uncountedTerminatedPods", field_name)
@@ -102,15 +102,15 @@ def _check_uncounted(change: _Change) -> Iterator[FieldError]:
             seen.add(uid)
 
 
-# --- conditions that exclude or need each other
+# --- conditions that exclude or require each other
 
 
-def _excluding(condition_type: str, other: str, problem: str, *turning: str) -> _Rule:
-    """Refuse two conditions at once; with `turning`, only if one of those changes."""
+def _excluding(condition_type: str, other: str, problem: str, *changed: str) -> _Rule:
+    """Return the rule that two conditions are not both true; with `changed`, only if one of these has changed."""
 
     def check(change: _Change) -> Iterator[FieldError]:
         if change.has_conditions(condition_type, other) and (
-            not turning or change.has_changed_condition(*turning)
+            not changed or change.has_changed_condition(*changed)
         ):
             yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
@@ -118,15 +118,15 @@ def _excluding(condition_type: str, other: str, problem: str, *turning: str) -> 
 
 
 def _check_failure_target(change: _Change) -> Iterator[FieldError]:
-    bears = change.has_changed_condition(FAILED) or change.has_changed("failedIndexes")
-    if bears and change.has_conditions(FAILED) and not change.has_conditions(FAILURE_TARGET):
+    applies = change.has_changed_condition(FAILED) or change.has_changed("failedIndexes")
+    if applies and change.has_conditions(FAILED) and not change.has_conditions(FAILURE_TARGET):
         problem = "cannot set Failed=True condition without the FailureTarget=true condition"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
 
 def _check_success_criteria(change: _Change) -> Iterator[FieldError]:
-    bears = change.has_changed_condition(COMPLETE, SUCCESS_CRITERIA_MET)
-    if bears and change.has_conditions(COMPLETE) and not change.has_conditions(SUCCESS_CRITERIA_MET):
+    applies = change.has_changed_condition(COMPLETE, SUCCESS_CRITERIA_MET)
+    if applies and change.has_conditions(COMPLETE) and not change.has_conditions(SUCCESS_CRITERIA_MET):
         problem = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
@@ -162,24 +162,24 @@ def _check_completion_time(change: _Change) -> Iterator[FieldError]:
 def _check_start_time(change: _Change) -> Iterator[FieldError]:
     spec = change.spec
     is_empty = spec.get("suspend") is True and spec.get("completions") == 0
-    bears = (change.finishes or change.has_changed("startTime")) and not is_empty
-    if bears and change.is_finished and not change.get("startTime"):
+    applies = (change.changes_finished or change.has_changed("startTime")) and not is_empty
+    if applies and change.is_finished and not change.get("startTime"):
         yield errors.required(_STATUS.child("startTime"), "startTime is required for finished job")
 
 
-# --- what a finished Job has no more of
+# --- fields of a finished Job
 
 
 def _check_active(change: _Change) -> Iterator[FieldError]:
     active = change.get("active", 0)
-    if (change.finishes or change.has_changed("active")) and active > 0 and change.is_finished:
+    if (change.changes_finished or change.has_changed("active")) and active > 0 and change.is_finished:
         yield errors.invalid(_STATUS.child("active"), active, "active>0 is invalid for finished job")
 
 
 def _check_nothing_uncounted(change: _Change) -> Iterator[FieldError]:
     uncounted = change.get("uncountedTerminatedPods") or {}
-    bears = change.finishes or change.has_changed("uncountedTerminatedPods")
-    if bears and change.is_finished and (uncounted.get("failed") or uncounted.get("succeeded")):
+    applies = change.changes_finished or change.has_changed("uncountedTerminatedPods")
+    if applies and change.is_finished and (uncounted.get("failed") or uncounted.get("succeeded")):
         path = _STATUS.child("uncountedTerminatedPods")
         value = internal("batch.UncountedTerminatedPods", uncounted)
         yield errors.invalid(path, value, "must be empty for finished job")
@@ -187,7 +187,11 @@ def _check_nothing_uncounted(change: _Change) -> Iterator[FieldError]:
 
 def _check_terminating(change: _Change) -> Iterator[FieldError]:
     terminating = change.get("terminating") or 0
-    if (change.finishes or change.has_changed("terminating")) and terminating > 0 and change.is_finished:
+    if (
+        (change.changes_finished or change.has_changed("terminating"))
+        and terminating > 0
+        and change.is_finished
+    ):
         problem = "terminating>0 is invalid for finished job"
         yield errors.invalid(_STATUS.child("terminating"), terminating, problem)
 
@@ -236,7 +240,7 @@ def _check_overlap(change: _Change, completed: str, failed: str | None, path: Pa
         yield errors.invalid(path, failed, f"failedIndexes and completedIndexes overlap at index: {index}")
 
 
-# --- what is not undone
+# --- changes that cannot be undone
 
 
 def _check_terminal(change: _Change) -> Iterator[FieldError]:
@@ -246,8 +250,8 @@ def _check_terminal(change: _Change) -> Iterator[FieldError]:
             yield errors.invalid(_CONDITIONS, OMITTED, problem)
 
 
-def _check_counted(change: _Change) -> Iterator[FieldError]:
-    """Check that the counts do not decrease, except of a Job with indexes, which can shrink."""
+def _check_counters(change: _Change) -> Iterator[FieldError]:
+    """Check that the counters do not decrease, except for `succeeded` of an elastic indexed Job."""
     spec = change.spec
     is_elastic = is_indexed(spec) and spec.get("completions") == spec.get("parallelism")
     for name in ("failed",) if is_elastic else ("failed", "succeeded"):
@@ -256,18 +260,18 @@ def _check_counted(change: _Change) -> Iterator[FieldError]:
             yield errors.invalid(_STATUS.child(name), change.get(name, 0), problem)
 
 
-def _check_times_kept(change: _Change) -> Iterator[FieldError]:
+def _check_times_unchanged(change: _Change) -> Iterator[FieldError]:
     time, start = change.get("completionTime"), change.get("startTime")
     if time and change.old_value("completionTime") and change.has_changed("completionTime"):
         yield errors.invalid(_STATUS.child("completionTime"), time, "field is immutable")
     resumes = change.had_conditions(SUSPENDED) and conditions.is_false(change.new, SUSPENDED)
-    bears = change.has_changed("startTime") and not resumes and not change.spec.get("suspend")
-    if bears and change.old_value("startTime"):
+    applies = change.has_changed("startTime") and not resumes and not change.spec.get("suspend")
+    if applies and change.old_value("startTime"):
         problem = "field is immutable for unsuspended job once set"
         yield errors.invalid(_STATUS.child("startTime"), start, problem)
 
 
-def _check_success_kept(change: _Change) -> Iterator[FieldError]:
+def _check_success_change(change: _Change) -> Iterator[FieldError]:
     if change.had_conditions(SUCCESS_CRITERIA_MET) and not change.has_conditions(SUCCESS_CRITERIA_MET):
         problem = "cannot disable the SuccessCriteriaMet=True condition"
         yield errors.invalid(_CONDITIONS, OMITTED, problem)
@@ -308,8 +312,8 @@ _RULES: Final[tuple[_Rule, ...]] = (
     ),
     _check_success_policy,
     _check_terminal,
-    _check_counted,
-    _check_times_kept,
-    _check_success_kept,
+    _check_counters,
+    _check_times_unchanged,
+    _check_success_change,
 )
 """In upstream's order: the rules of the new status alone, then those of the change."""

@@ -1,4 +1,4 @@
-"""The validation of new Jobs, and of the templates of Jobs in CronJobs."""
+"""Validation of Jobs, and of the Job templates of CronJobs."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,9 +25,9 @@ from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template
 INDEXED, NON_INDEXED = "Indexed", "NonIndexed"
 _ALWAYS, _ON_FAILURE, _NEVER = "Always", "OnFailure", "Never"
 
-_MOST_OF_INDEXED: Final = 100_000
-_MANY, _MOST_OF_MANY = 100_000, 10_000
-_LONGEST_MANAGER: Final = 63
+_MAX_INDEXED: Final = 100_000
+_MANY_COMPLETIONS, _MAX_WITH_MANY_COMPLETIONS = 100_000, 10_000
+_MAX_MANAGER_LENGTH: Final = 63
 
 _SPEC: Final = ROOT.child("spec")
 
@@ -43,18 +43,18 @@ _HTTP_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 def _check_manager(manager: str, path: Path) -> Iterator[FieldError]:
     """Check that the manager is a path that begins with a domain."""
-    domain, _, rest = manager.partition("/")
+    domain, _, manager_path = manager.partition("/")
     if not manager:
         yield errors.required(path)
-    elif not domain or not rest:
+    elif not domain or not manager_path:
         yield errors.invalid(path, manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
     else:
         for problem in names.check_dns1123_subdomain(domain):
             yield errors.invalid(path, domain, problem)
-        if not _HTTP_PATH.fullmatch(rest):
+        if not _HTTP_PATH.fullmatch(manager_path):
             problem = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
-            yield errors.invalid(path, rest, problem)
-    yield from no_longer_than(_LONGEST_MANAGER)(manager, path)
+            yield errors.invalid(path, manager_path, problem)
+    yield from no_longer_than(_MAX_MANAGER_LENGTH)(manager, path)
 
 
 def _check_failed_indexes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -81,11 +81,11 @@ _NUMBERS: Final = all_of(
 # --- indexes
 
 
-def _at_most(spec: ReadOnlyTree, name: str, most: int, condition: str, path: Path) -> Iterable[FieldError]:
+def _at_most(spec: ReadOnlyTree, name: str, limit: int, condition: str, path: Path) -> Iterable[FieldError]:
     value = spec.get(name)
-    if value is None or value <= most:
+    if value is None or value <= limit:
         return ()
-    return (errors.invalid(path.child(name), value, f"must be less than or equal to {most}{condition}"),)
+    return (errors.invalid(path.child(name), value, f"must be less than or equal to {limit}{condition}"),)
 
 
 def _check_indexed(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -93,23 +93,27 @@ def _check_indexed(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if completions is None:
         yield errors.required(path.child("completions"), f"when completion mode is {INDEXED}")
     condition = f" when completion mode is {INDEXED}"
-    yield from _at_most(spec, "parallelism", _MOST_OF_INDEXED, condition, path)
+    yield from _at_most(spec, "parallelism", _MAX_INDEXED, condition, path)
     if completions is not None and failed is not None and failed > completions:
         problem = "must be less than or equal to completions"
         yield errors.invalid(path.child("maxFailedIndexes"), failed, problem)
-    yield from _at_most(spec, "maxFailedIndexes", _MOST_OF_INDEXED, "", path)
-    if completions is not None and completions > _MANY and spec.get("backoffLimitPerIndex") is not None:
+    yield from _at_most(spec, "maxFailedIndexes", _MAX_INDEXED, "", path)
+    if (
+        completions is not None
+        and completions > _MANY_COMPLETIONS
+        and spec.get("backoffLimitPerIndex") is not None
+    ):
         yield from _check_many(spec, path)
 
 
 def _check_many(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check the limits that hold for a Job with very many indexes."""
-    condition = f" when completions are above {_MANY} and used with backoff limit per index"
+    """Check the lower limits of a Job with more than 100,000 completions."""
+    condition = f" when completions are above {_MANY_COMPLETIONS} and used with backoff limit per index"
     if spec.get("maxFailedIndexes") is None:
-        detail = f"must be specified when completions is above {_MANY}"
+        detail = f"must be specified when completions is above {_MANY_COMPLETIONS}"
         yield errors.required(path.child("maxFailedIndexes"), detail)
-    yield from _at_most(spec, "parallelism", _MOST_OF_MANY, condition, path)
-    yield from _at_most(spec, "maxFailedIndexes", _MOST_OF_MANY, condition, path)
+    yield from _at_most(spec, "parallelism", _MAX_WITH_MANY_COMPLETIONS, condition, path)
+    yield from _at_most(spec, "maxFailedIndexes", _MAX_WITH_MANY_COMPLETIONS, condition, path)
 
 
 def _check_mode(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -137,7 +141,7 @@ def _check_success(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _check_restarts(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check the restart policy: pods of a Job end."""
+    """Check the restart policy: containers of a Job cannot be restarted always."""
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
     path = path.child("template", "spec", "restartPolicy")
     if policy in ("", _ALWAYS):
@@ -165,19 +169,19 @@ def check_selected_job_spec(
     spec: ReadOnlyTree, options: PodValidationOptions, selector: Check = check_selector
 ) -> Iterator[FieldError]:
     yield from check_job_spec(spec, _SPEC, options)
-    label_selector, readable = spec.get("selector"), selector_of(spec)
+    label_selector, parsed_selector = spec.get("selector"), selector_of(spec)
     if label_selector is None:
         yield errors.required(_SPEC.child("selector"))
     else:
         yield from selector(label_selector, _SPEC.child("selector"))
-    if readable is not None:
-        yield from check_matches(spec.get("template") or {}, readable, _SPEC.child("template"))
+    if parsed_selector is not None:
+        yield from check_matches(spec.get("template") or {}, parsed_selector, _SPEC.child("template"))
 
 
-# --- selectors that the server makes
+# --- generated selectors
 
 UID_LABEL, NAME_LABEL = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
-_OLD_UID_LABEL, _OLD_NAME_LABEL = "controller-uid", "job-name"
+_LEGACY_UID_LABEL, _LEGACY_NAME_LABEL = "controller-uid", "job-name"
 
 
 def _check_label(labels: ReadOnlyTree, key: str, value: str) -> Iterable[FieldError]:
@@ -187,16 +191,16 @@ def _check_label(labels: ReadOnlyTree, key: str, value: str) -> Iterable[FieldEr
     return () if labels[key] == value else (errors.invalid(path, labels, f"must be '{value}'"),)
 
 
-def _check_generated_selector(job: ReadOnlyTree, *, with_domain: bool) -> Iterator[FieldError]:
-    """Check that the generated labels were not replaced. Jobs of older versions have them without a domain only."""
+def _check_generated_selector(job: ReadOnlyTree, *, prefixed_labels: bool) -> Iterator[FieldError]:
+    """Check that the generated labels have not changed. The labels of older Jobs have no prefix."""
     spec = job.get("spec") or {}
     if spec.get("manualSelector") or spec.get("selector") is None:
         return
     if not meta.uid(job):
         yield errors.required(METADATA.child("uid"))
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
-    expected = {_OLD_UID_LABEL: meta.uid(job), _OLD_NAME_LABEL: meta.name(job)}
-    if with_domain:
+    expected = {_LEGACY_UID_LABEL: meta.uid(job), _LEGACY_NAME_LABEL: meta.name(job)}
+    if prefixed_labels:
         expected |= {UID_LABEL: meta.uid(job), NAME_LABEL: meta.name(job)}
     for key, value in expected.items():
         yield from _check_label(labels, key, value)
@@ -209,7 +213,7 @@ def _check_generated_selector(job: ReadOnlyTree, *, with_domain: bool) -> Iterat
 
 
 def _check_last_hostname(job: ReadOnlyTree) -> Iterator[FieldError]:
-    """Check that the pod with the highest index can have its name as hostname."""
+    """Check that the name of the pod with the highest index is a valid hostname."""
     spec, name = job.get("spec") or {}, meta.name(job)
     if not (is_indexed(spec) and spec.get("completions")):
         return
@@ -224,19 +228,19 @@ def check_job(
     options: PodValidationOptions = STRICT,
     selector: Check = check_selector,
     *,
-    with_domain: bool = True,
+    prefixed_labels: bool = True,
 ) -> Iterator[FieldError]:
     """Check a Job without its metadata."""
-    yield from _check_generated_selector(job, with_domain=with_domain)
+    yield from _check_generated_selector(job, prefixed_labels=prefixed_labels)
     yield from check_selected_job_spec(job.get("spec") or {}, options, selector)
     yield from _check_last_hostname(job)
 
 
-_GENERATED: Final = frozenset({UID_LABEL, NAME_LABEL, _OLD_UID_LABEL, _OLD_NAME_LABEL})
+_GENERATED: Final = frozenset({UID_LABEL, NAME_LABEL, _LEGACY_UID_LABEL, _LEGACY_NAME_LABEL})
 
 
 def check_new_job(job: ReadOnlyTree) -> Iterator[FieldError]:
-    """Check a new Job. Labels that it got from its template are checked in the template only."""
+    """Check a new Job. Labels that were copied from its template are checked only there."""
     labels = meta.labels((job.get("spec") or {}).get("template") or {})
     checked_job = (
         job

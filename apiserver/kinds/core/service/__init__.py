@@ -1,4 +1,4 @@
-"""Service, and the Endpoints behind it.
+"""Service.
 
-A module belongs here if it describes one of them, or a part of a Service. EndpointSlices are in `discovery/`.
+A module belongs here if it describes a part of a Service. Endpoints are in `core/`, EndpointSlices in `discovery/`.
 """

@@ -1,4 +1,4 @@
-"""The addresses of a Service inside the cluster, of one family or of two, and how these may change.
+"""Validation of the cluster IPs and IP families of a Service, and of their changes.
 
 The rules for several addresses apply only if each of them is valid.
 """
@@ -37,7 +37,7 @@ def is_headless(spec: ReadOnlyTree) -> bool:
     return [*addresses_of(spec)] == [NO_ADDRESS]
 
 
-# --- as they are
+# --- values
 
 
 def _check_families(families: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
@@ -55,7 +55,7 @@ _CHOICES: Final = all_of(
 )
 
 
-def _check_first(spec: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_cluster_ip(spec: ReadOnlyTree) -> Iterator[FieldError]:
     first, addresses = spec.get("clusterIP", ""), addresses_of(spec)
     if not first and addresses:
         yield errors.invalid(_ADDRESSES, addresses, "must be empty when `clusterIP` is not specified")
@@ -90,23 +90,23 @@ def check_cluster_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[
     if spec.get("type") == EXTERNAL_NAME:
         return
     addresses = addresses_of(spec)
-    yield from _check_first(spec)
+    yield from _check_cluster_ip(spec)
     yield from _CHOICES(spec, _SPEC)
-    wrong = [*_check_each(addresses, frozenset(addresses_of(old or {})))]
-    yield from wrong
+    address_errors = [*_check_each(addresses, frozenset(addresses_of(old or {})))]
+    yield from address_errors
     if len(addresses) > 2:
         yield errors.invalid(_ADDRESSES, addresses, "may only hold up to 2 values")
-    if not wrong:
+    if not address_errors:
         yield from _check_together(spec)
 
 
-# --- as they change
+# --- changes
 
 _ONCE_SET: Final = "may not change once set"
 
 
 def check_address_changes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """A second address may be added and removed; the first is immutable."""
+    """Check changes of the cluster IPs: the primary one is immutable, a secondary one may be added and removed."""
     new_addresses, old_addresses = addresses_of(new), addresses_of(old)
     if EXTERNAL_NAME in (new.get("type"), old.get("type")) or (is_headless(new) and is_headless(old)):
         return

@@ -18,11 +18,11 @@ from mockube.apiserver.kinds.core.service.strategy import (
 )
 
 _SPEC: Final = ROOT.child("spec")
-_OF_LOAD_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
+_ONLY_LOAD_BALANCERS: Final = "may only be used when `type` is 'LoadBalancer'"
 _POLICY: Final = one_of("Cluster", "Local")
 
 
-# --- from where
+# --- sources
 
 
 def check_external_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
@@ -36,7 +36,7 @@ _RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ran
 
 
 def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
-    """Check the field, whose path upstream spells differently, or the older annotation."""
+    """Check the field, whose path in upstream's errors has its Go name, or the older annotation."""
     spec = service.get("spec") or {}
     ranges = spec.get("loadBalancerSourceRanges")
     text = meta.annotations(service).get(_RANGES_ANNOTATION)
@@ -46,10 +46,10 @@ def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iter
     if not ranges:
         path = METADATA.child("annotations").key(_RANGES_ANNOTATION)
     if spec.get("type") != LOAD_BALANCER:
-        yield errors.forbidden(path, _OF_LOAD_BALANCERS)
+        yield errors.forbidden(path, _ONLY_LOAD_BALANCERS)
     if ranges:
-        of_old = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges", ())
-        valid_old_cidrs = {cidr.strip() for cidr in of_old}
+        old_ranges = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges", ())
+        valid_old_cidrs = {cidr.strip() for cidr in old_ranges}
         for index, cidr in enumerate(ranges):
             yield from check_cidr(cidr.strip(), path.index(index), valid_old_cidrs)
     elif text and (old is None or meta.annotations(old).get(_RANGES_ANNOTATION) != text):
@@ -63,25 +63,25 @@ def check_source_ranges(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iter
 def check_load_balancer_ports(spec: ReadOnlyTree) -> Iterator[FieldError]:
     flag, is_load_balancer = spec.get("allocateLoadBalancerNodePorts"), spec.get("type") == LOAD_BALANCER
     if flag is not None and not is_load_balancer:
-        yield errors.forbidden(_SPEC.child("allocateLoadBalancerNodePorts"), _OF_LOAD_BALANCERS)
+        yield errors.forbidden(_SPEC.child("allocateLoadBalancerNodePorts"), _ONLY_LOAD_BALANCERS)
     if flag is None and is_load_balancer:
         yield errors.required(ROOT.child("allocateLoadBalancerNodePorts"))
 
 
 def check_load_balancer_class(spec: ReadOnlyTree) -> Iterable[FieldError]:
-    of_class, path = spec.get("loadBalancerClass"), _SPEC.child("loadBalancerClass")
-    if of_class is None:
+    class_name, path = spec.get("loadBalancerClass"), _SPEC.child("loadBalancerClass")
+    if class_name is None:
         return ()
     if spec.get("type") != LOAD_BALANCER:
-        return (errors.forbidden(path, _OF_LOAD_BALANCERS),)
-    return check_label_name(of_class, path)
+        return (errors.forbidden(path, _ONLY_LOAD_BALANCERS),)
+    return check_label_name(class_name, path)
 
 
 def check_class_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     stays = new.get("type") == LOAD_BALANCER == old.get("type")
-    of_class = new.get("loadBalancerClass")
-    if stays and of_class != old.get("loadBalancerClass"):
-        yield errors.invalid(_SPEC.child("loadBalancerClass"), of_class, "may not change once set")
+    class_name = new.get("loadBalancerClass")
+    if stays and class_name != old.get("loadBalancerClass"):
+        yield errors.invalid(_SPEC.child("loadBalancerClass"), class_name, "may not change once set")
     yield from check_load_balancer_class(new)
 
 
@@ -115,20 +115,20 @@ def check_health_port_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[F
         yield errors.forbidden(_SPEC.child("healthCheckNodePort"), "field is immutable")
 
 
-_HAVE_ADDRESSES: Final = ("ClusterIP", "NodePort", LOAD_BALANCER)
+_WITH_CLUSTER_IP: Final = ("ClusterIP", "NodePort", LOAD_BALANCER)
 _DISTRIBUTION: Final = pointer(
     "trafficDistribution", one_of("PreferClose", "PreferSameZone", "PreferSameNode")
 )
 
 
 def check_internal_policy(spec: ReadOnlyTree) -> Iterator[FieldError]:
-    if spec.get("internalTrafficPolicy") is None and spec.get("type") in _HAVE_ADDRESSES:
+    if spec.get("internalTrafficPolicy") is None and spec.get("type") in _WITH_CLUSTER_IP:
         yield errors.required(_SPEC.child("internalTrafficPolicy"))
     yield from pointer("internalTrafficPolicy", _POLICY)(spec, _SPEC)
     yield from _DISTRIBUTION(spec, _SPEC)
 
 
-# --- what a load balancer reports
+# --- status
 
 
 def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:

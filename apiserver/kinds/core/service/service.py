@@ -40,7 +40,7 @@ _WITH_NODE_PORTS: Final = frozenset({"LoadBalancer", "NodePort"})
 _WITH_CLUSTER_IP: Final = _WITH_NODE_PORTS | {"ClusterIP"}
 
 
-def _session_affinity_config(spec: Tree) -> None:
+def _default_session_affinity(spec: Tree) -> None:
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     elif spec["sessionAffinity"] == "ClientIP":
@@ -49,22 +49,22 @@ def _session_affinity_config(spec: Tree) -> None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
 
 
-def _traffic(spec: Tree) -> None:
-    of_type = spec["type"]
-    if of_type in _WITH_NODE_PORTS or (of_type == "ClusterIP" and "externalIPs" in spec):
+def _default_traffic_policies(spec: Tree) -> None:
+    service_type = spec["type"]
+    if service_type in _WITH_NODE_PORTS or (service_type == "ClusterIP" and "externalIPs" in spec):
         spec.setdefault("externalTrafficPolicy", "Cluster")
-    if of_type in _WITH_CLUSTER_IP:
+    if service_type in _WITH_CLUSTER_IP:
         spec.setdefault("internalTrafficPolicy", "Cluster")
-    if of_type == "LoadBalancer":
+    if service_type == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 
 
-def _target_port(port: Tree) -> None:
+def _default_target_port(port: Tree) -> None:
     if port["targetPort"] in (0, ""):
         port["targetPort"] = port["port"]
 
 
-def _ingress_ip_mode(service: Tree) -> None:
+def _default_ip_mode(service: Tree) -> None:
     if service["spec"].get("type") == "LoadBalancer":
         for ingress in service["status"]["loadBalancer"].get("ingress", ()):
             if "ip" in ingress:
@@ -160,8 +160,8 @@ def _external_ips(service: Tree) -> str:
 
 
 def _load_balancer_ips(service: Tree) -> str:
-    points = ingress_addresses(service)
-    return ",".join((*points, *items(service, "spec", "externalIPs"))) or "<pending>"
+    addresses = ingress_addresses(service)
+    return ",".join((*addresses, *items(service, "spec", "externalIPs"))) or "<pending>"
 
 
 def _external_name(service: Tree) -> str:
@@ -217,13 +217,13 @@ KIND: Final = Kind(
     defaults=of(
         "io.k8s.api.core.v1",
         {
-            "Service": _ingress_ip_mode,
+            "Service": _default_ip_mode,
             "ServiceSpec": (
                 {"type": "ClusterIP", "sessionAffinity": "None"},
-                _session_affinity_config,
-                _traffic,
+                _default_session_affinity,
+                _default_traffic_policies,
             ),
-            "ServicePort": _target_port,
+            "ServicePort": _default_target_port,
             "LoadBalancerIngress": FILLED_BY_OWNER,
         },
     ),

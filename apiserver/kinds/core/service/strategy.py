@@ -1,7 +1,7 @@
-"""Services: fields that belong together are kept together, and what was allocated is kept across updates.
+"""The strategy of Services.
 
-`type` decides which fields mean anything. A client that changes it need not clear what then means nothing, if the
-server may have filled it in. Allocations are made in `apiserver/allocation/`.
+An update keeps the allocated values that the client omits. If it changes the type, fields that the new type does not
+use are removed, unless the client changes them. Allocations are made in `apiserver/allocation/`.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ def needs_health_check_node_port(spec: Mapping[str, Any]) -> bool:
 
 
 def is_externally_accessible(spec: Mapping[str, Any]) -> bool:
-    """From outside the cluster, in a way that traffic policies bear upon."""
+    """Return whether a Service has traffic from outside the cluster, to which the traffic policies apply."""
     return needs_node_port(spec) or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
@@ -43,7 +43,7 @@ def node_ports(spec: Tree) -> frozenset[int]:
 
 def _prepare_create(service: Tree, _request: Request) -> None:
     spec = service["spec"]
-    # Clients from before there were several know the one address only.
+    # Older clients send clusterIP only.
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         service["spec"] = spec | {"clusterIPs": [spec["clusterIP"]]}
 
@@ -134,7 +134,7 @@ def _has_same_fields(spec: Tree, old: Tree, *fields: str) -> bool:
 
 
 def _drop_internal_policy(service: Tree) -> None:
-    """Upstream leaves it out of what it reads: there is nothing in the cluster that it could be about."""
+    """Remove internalTrafficPolicy from an ExternalName Service, as upstream does when it reads one."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName" and "internalTrafficPolicy" in spec:
         service["spec"] = {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}

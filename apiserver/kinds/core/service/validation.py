@@ -1,4 +1,4 @@
-"""Services."""
+"""Validation of Services."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -44,7 +44,7 @@ _MODE, _HINTS = "service.kubernetes.io/topology-mode", "service.kubernetes.io/to
 
 
 def _check_topology(annotations: Mapping[str, str]) -> Iterator[FieldError]:
-    """Two names for one thing."""
+    """Check that the annotation and its deprecated name have the same value."""
     mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
     if mode is not None and hints is not None and mode != hints:
         problem = f"must match annotations[{_HINTS}] when both are specified"
@@ -65,14 +65,14 @@ def _check_external_name(spec: ReadOnlyTree) -> Iterator[FieldError]:
     yield from report(names.check_dns1123_subdomain)(target, path) if target else (errors.required(path),)
 
 
-def _check_type_fits(spec: ReadOnlyTree) -> Iterator[FieldError]:
-    of_type = spec.get("type")
-    if not spec.get("ports") and not is_headless(spec) and of_type != EXTERNAL_NAME:
+def _check_type_fields(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    service_type = spec.get("type")
+    if not spec.get("ports") and not is_headless(spec) and service_type != EXTERNAL_NAME:
         yield errors.required(_PORTS)
-    if of_type in (LOAD_BALANCER, NODE_PORT) and is_headless(spec):
-        problem = f"may not be set to 'None' for {of_type} services"
+    if service_type in (LOAD_BALANCER, NODE_PORT) and is_headless(spec):
+        problem = f"may not be set to 'None' for {service_type} services"
         yield errors.invalid(_SPEC.child("clusterIPs").index(0), NO_ADDRESS, problem)
-    if of_type == EXTERNAL_NAME:
+    if service_type == EXTERNAL_NAME:
         yield from _check_external_name(spec)
 
 
@@ -111,25 +111,25 @@ def _check_ports_differ(spec: ReadOnlyTree) -> Iterator[FieldError]:
             if port.get("nodePort"):
                 detail = "may not be used when `type` is 'ClusterIP'"
                 yield errors.forbidden(_PORTS.index(index).child("nodePort"), detail)
-    of_nodes: set[tuple[Any, Any]] = set()
+    seen_node_ports: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = port.get("protocol"), port.get("nodePort", 0)
-        if key[1] and key in of_nodes:
+        if key[1] and key in seen_node_ports:
             yield errors.duplicate(_PORTS.index(index).child("nodePort"), key[1])
-        of_nodes.add(key)
-    own: set[tuple[Any, Any]] = set()
+        seen_node_ports.add(key)
+    seen_ports: set[tuple[Any, Any]] = set()
     for index, port in enumerate(ports):
         key = port.get("protocol", ""), port.get("port", 0)
-        if key in own:
+        if key in seen_ports:
             value = internal("core.ServicePort", {"protocol": key[0], "port": key[1]})
             yield errors.duplicate(_PORTS.index(index), value)
-        own.add(key)
+        seen_ports.add(key)
 
 
 # --- affinity
 
 _CLIENT_IP, _NO_AFFINITY = "ClientIP", "None"
-_LONGEST_AFFINITY: Final = 86400
+_MAX_AFFINITY_SECONDS: Final = 86400
 
 
 def _check_affinity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -143,7 +143,7 @@ def _check_affinity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _check_client_ip(config: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
-    """The path of the session affinity timeout, which is required."""
+    """Check the required timeout. The path of the error ends with the first missing field."""
     value: Any = config
     for step in ("clientIP", "timeoutSeconds"):
         if value is None:
@@ -151,9 +151,9 @@ def _check_client_ip(config: ReadOnlyTree | None, path: Path) -> Iterable[FieldE
         value, path = value.get(step), path.child(step)
     if value is None:
         return (errors.required(path, f"when session affinity type is {_CLIENT_IP}"),)
-    if 0 < value <= _LONGEST_AFFINITY:
+    if 0 < value <= _MAX_AFFINITY_SECONDS:
         return ()
-    problem = f"must be greater than 0 and less than {_LONGEST_AFFINITY}"
+    problem = f"must be greater than 0 and less than {_MAX_AFFINITY_SECONDS}"
     return (errors.invalid(path, value, problem),)
 
 
@@ -164,7 +164,7 @@ def _check_service(service: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[
     """Check a Service except for its name, in upstream's order."""
     spec, old_spec = service.get("spec") or {}, None if old is None else old.get("spec") or {}
     yield from _check_topology(meta.annotations(service))
-    yield from _check_type_fits(spec)
+    yield from _check_type_fields(spec)
     yield from _check_ports(spec.get("ports") or ())
     yield from field("selector", check_labels)(spec, _SPEC)
     yield from _check_affinity(spec, _SPEC)

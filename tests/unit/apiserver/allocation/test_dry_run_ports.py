@@ -1,7 +1,7 @@
 """Node ports in a dry run: the server does not check the range, as upstream."""
 
 from mockube.apiserver.allocation.node_ports import allocate_node_ports
-from mockube.apiserver.allocation.ports import FIRST_MADE_UP, NodePorts
+from mockube.apiserver.allocation.ports import FIRST_DRY_RUN_PORT, NodePorts
 
 
 def record(*, dry_run):
@@ -29,4 +29,4 @@ def test_allocated_port_is_refused_in_dry_run():
 
 
 def test_dry_run_uses_placeholder_ports():
-    assert settled(0, 0) == [FIRST_MADE_UP, FIRST_MADE_UP + 1]
+    assert settled(0, 0) == [FIRST_DRY_RUN_PORT, FIRST_DRY_RUN_PORT + 1]
