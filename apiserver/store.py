@@ -17,9 +17,8 @@ from mockube.etcd.embedded.directory import begin_after, is_new
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.lock import check_private
-from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.store import EmbeddedStore
+from mockube.etcd.embedded.store import EmbeddedStore, MemoryStore
 from mockube.etcd.kv import KV, Revision
 
 LOG = logging.getLogger(__name__)

@@ -36,7 +36,7 @@ from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.parse import parse
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put, Txn
 
 ROUNDS, TIMES = 7, 300

@@ -25,7 +25,7 @@ import uvloop
 from benchmarks import raw_etcd
 from mockube.apimachinery.clock import RealClock
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import KV, Compare, Put, Range, Target, Txn, Watch, WatchRequest, prefix_end
 from mockube.etcd.remote.store import RemoteStore
 from tests.support.stores.etcd_server import EtcdServer

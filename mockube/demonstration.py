@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import (
     HEAD,

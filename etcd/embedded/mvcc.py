@@ -12,8 +12,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from mockube.etcd.embedded.leases import Leases
-from mockube.etcd.embedded.packing import is_worth_packing, replaces_large, unpack_event
-from mockube.etcd.embedded.versions import Versions
+from mockube.etcd.embedded.versions import Versions, is_worth_packing, replaces_large, unpack_event
 from mockube.etcd.errors import Compacted, FutureRevision, LeaseNotFound
 from mockube.etcd.kv import (
     HEAD,

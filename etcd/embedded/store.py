@@ -1,17 +1,17 @@
 """The embedded store as a KV: the state machine, its watches and its leases on one event loop.
 
 A store in memory and a durable one differ only in what happens between a change and its response, which subclasses
-implement in `_settle`. Everything else is here.
+implement in `_settle`: `MemoryStore` here, and `DurableStore` in `durable.py`. Everything else is in `EmbeddedStore`.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import closing
+from types import coroutine
 from typing import Protocol
 
 from mockube.etcd.embedded.admit import Limits, check_key, check_txn
-from mockube.etcd.embedded.event_loop import yield_to_loop
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.watch import StoreWatch
@@ -38,10 +38,18 @@ _logger = logging.getLogger(__name__)
 
 SWEEP = 2048
 """The number of revisions that compaction frees before it yields to the event loop."""
-
-
+BURST = 256
+"""The number of changes of a store in memory after which the caller yields to the event loop, so that a writer does not
+block readers.
+"""
 PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
 """Bytes of replaced values that are compressed at a time, and the interval: some milliseconds in each."""
+
+
+@coroutine
+def yield_to_loop() -> Generator[None, None, None]:
+    """Let every other task that is ready run once."""
+    yield
 
 
 class Timer(Protocol):
@@ -344,3 +352,29 @@ class EmbeddedStore:
     def _notify_progress(self) -> None:
         self._hub.notify_progress()
         self._progress_timer = self._clock.call_later(self._progress_interval, self._notify_progress)
+
+
+class MemoryStore(EmbeddedStore):
+    """The store without a disk: writes take effect at once and are lost with the process."""
+
+    backend = "memory"
+
+    _since_turn = 0
+
+    async def _settle(self) -> None:
+        if self._core.revision == self._hub.revision:
+            return
+        self._hub.publish(self._core.revision)
+        self._since_turn += 1
+        if self._since_turn >= BURST:
+            await self._hub.turn()
+            self._since_turn = 0
+
+    def _record_grant(self, lease: LeaseId, ttl: int) -> None:
+        """Nothing to record: only the table in memory changes."""
+
+    def _record_revocation(self, lease: Lease) -> None:
+        """Nothing to record."""
+
+    async def _record_compaction(self, revision: Revision) -> None:
+        """Nothing to record."""

@@ -7,19 +7,30 @@ The versions of a key that was put at 2, put at 5, deleted at 7 and put at 9:
 
 Trimmed at 6, past = [5, 7]: a read at 6 returns the version of 5. Trimmed at 7, past is empty: the key was absent at
 7.
+
+Past versions are seldom read: the values of large ones are compressed.
 """
 
 import heapq
+import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from sortedcontainers import SortedList
 
-from mockube.etcd.embedded.packing import PackedKeyValue, pack, unpack
-from mockube.etcd.kv import FROM_KEY, KeyValue, LeaseId, Revision
+from mockube.etcd.kv import FROM_KEY, Event, KeyValue, LeaseId, Revision
 
 FIRST_KEY = b"\x00"
 """The smallest key."""
+MIN_PACKED_BYTES, MAX_PACKED_BYTES = 16 * 1024, 256 * 1024
+"""The size of a past value that is compressed: a smaller one saves little, a larger one takes too long."""
+
+
+class PackedKeyValue(KeyValue, frozen=True, kw_only=True, gc=False):
+    """A past version whose value is compressed."""
+
+    size: int
+    """Bytes of the value itself."""
 
 
 class Versions:
@@ -248,3 +259,43 @@ def holds(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
     if range_end is None:
         return candidate == key
     return key <= candidate and (range_end == FROM_KEY or candidate < range_end)
+
+
+def pack(kv: KeyValue) -> PackedKeyValue:
+    return PackedKeyValue(
+        key=kv.key,
+        value=zlib.compress(kv.value, level=zlib.Z_BEST_SPEED),
+        create_revision=kv.create_revision,
+        mod_revision=kv.mod_revision,
+        version=kv.version,
+        lease=kv.lease,
+        size=len(kv.value),
+    )
+
+
+def unpack(kv: KeyValue) -> KeyValue:
+    """Return a version with its value as it was put."""
+    if type(kv) is not PackedKeyValue:
+        return kv
+    return KeyValue(
+        key=kv.key,
+        value=zlib.decompress(kv.value),
+        create_revision=kv.create_revision,
+        mod_revision=kv.mod_revision,
+        version=kv.version,
+        lease=kv.lease,
+    )
+
+
+def is_worth_packing(kv: KeyValue) -> bool:
+    return MIN_PACKED_BYTES <= len(kv.value) <= MAX_PACKED_BYTES and type(kv) is not PackedKeyValue
+
+
+def replaces_large(event: Event) -> bool:
+    """Return whether a change replaces a value that is worth compression."""
+    return event.previous is not None and is_worth_packing(event.previous)
+
+
+def unpack_event(event: Event) -> Event:
+    previous = None if event.previous is None else unpack(event.previous)
+    return Event(kind=event.kind, kv=unpack(event.kv), previous=previous)

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.stores.broken_stores import Broken, Restarts
 from tests.support.stores.broken_watches import BreaksWatches
 from tests.support.stores.checker import faults_of

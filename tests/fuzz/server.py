@@ -17,7 +17,7 @@ from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.storage.consistency import SelfCheck
 from mockube.controller_manager.client.wire import Request
 from mockube.embedded.direct import DirectTransport
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Range, prefix_end
 from tests.fuzz.engine import Fault
 from tests.support.server.apiserver import TOKENS

@@ -9,7 +9,7 @@ from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.resource_config import read_overrides
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.service_accounts import EC, pem
 from tests.support.stores.wrapped import Deaf

@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.admission.chain import Configurations, Switches
 from mockube.apiserver.admission.resource_quota import LimitedResource
 from mockube.apiserver.http.settings import Settings
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 from tests.support.server.definitions import WIDGETS, define, definition
 

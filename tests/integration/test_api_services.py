@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apiserver.http.settings import Settings
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 
 SERVICES = "/api/v1/namespaces/default/services"

@@ -9,7 +9,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.request.snapshots import BODY_SECONDS, LARGEST, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.server.apiserver import running
 from tests.support.stores.archives import TAKEN_AT, entries, opened, saved

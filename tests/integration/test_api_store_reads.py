@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server import apiserver
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1"

@@ -22,7 +22,7 @@ from mockube.apiserver.storage.watch_cache import LAG_SECONDS
 from mockube.apiserver.supervision import FIRST_DELAY, TASKS, OnFailure, TaskFailed
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.architecture.source import ROOT
 from tests.support.server.apiserver import running

@@ -20,7 +20,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.hostile.hostile_requests import CREDENTIALS, Hostile, Hostiles, framed
 from tests.support.hostile.hostile_samples import NAMESPACE
 from tests.support.server import raw_http

@@ -10,7 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.clock import RealClock
 from mockube.controller_manager.client.kinds import CONFIG_MAPS
 from mockube.controller_manager.client.resources import Key
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of

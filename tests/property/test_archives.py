@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import RestoreTarget, restore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put, Range, prefix_end
 from tests.support.stores.archives import NAME, ROOT, entries, opened, saved
 

@@ -20,7 +20,7 @@ from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.hostile.doubling import check_linear
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from mockube.etcd.embedded import packing
+from mockube.etcd.embedded import versions
 from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import (
@@ -77,7 +77,7 @@ operations = st.lists(ranges | puts | puts | deletes, max_size=5)
 
 @pytest.fixture(autouse=True)
 def small_values_are_compressed(monkeypatch):
-    monkeypatch.setattr(packing, "LEAST", 1)
+    monkeypatch.setattr(versions, "MIN_PACKED_BYTES", 1)
 
 
 class Followed:

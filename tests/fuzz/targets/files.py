@@ -23,7 +23,7 @@ from mockube.controller_manager.client import kubeconfig
 from mockube.etcd.archive import lines
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.archive.restore import RestoreTarget, restore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import KeyValue
 from mockube.failure import Failure
 from mockube.importing import cleaning, documents, order

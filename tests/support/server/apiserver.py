@@ -18,7 +18,7 @@ from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.modes import DEFAULT
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.user import User
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 
 ADMIN = User(name="admin", uid="admin-uid", groups=("system:masters", "system:authenticated"))
 ALICE = User(name="alice", groups=("system:authenticated",))

@@ -12,8 +12,8 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import FROM_KEY, KV, Delete, Revision
 from mockube.etcd.remote.store import RemoteStore
 from tests.support.stores.random_clients import PassTime

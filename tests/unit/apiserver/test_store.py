@@ -12,7 +12,7 @@ from mockube.etcd.archive.lines import HalfRestored, mark_of
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import Put, Range, WatchRequest
 from tests.support.stores.archives import ROOT, entries, fill, saved

@@ -16,7 +16,7 @@ from mockube.apiserver.bootstrap.endpoint_reconciler import (
 )
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.kinds.registry import GROUPS
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Delete
 from tests.support.turns import turn
 

@@ -24,7 +24,7 @@ from mockube.apiserver.bootstrap.identity import LABEL_IDENTITY, LEASES, keep_al
 from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUPS as METRICS
 from mockube.apiserver.kinds.registry import GROUPS
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.turns import PATIENCE, turn
 
 

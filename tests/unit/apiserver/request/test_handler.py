@@ -16,7 +16,7 @@ from mockube.apiserver.request.handler import FILTERS, build_handler_chain
 from mockube.apiserver.request.limits import Budget
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.apiserver.user import User
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server.handler_requests import FakeClient, request_of
 from tests.support.turns import turns, until
 

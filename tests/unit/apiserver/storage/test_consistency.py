@@ -11,7 +11,7 @@ from mockube.apiserver.storage import consistency
 from mockube.apiserver.storage.consistency import INTERVAL_SECONDS, PAUSE_SECONDS, SelfCheck
 from mockube.apiserver.storage.values import read_value
 from mockube.apiserver.storage.watch_cache import WatchCache
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import Delete, Put, Range
 from tests.support.stores.wrapped import Deaf

@@ -12,7 +12,7 @@ from mockube.apiserver.registry.selection import SELECT_ALL
 from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
 from mockube.apiserver.storage.values import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted
 from mockube.etcd.kv import Event, Put, Txn, WatchBatch
 from tests.support.stores.wrapped import Wrapped

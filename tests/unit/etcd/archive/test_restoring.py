@@ -9,7 +9,7 @@ from mockube.etcd.archive.write import archive
 from mockube.etcd.embedded.directory import begin_after, is_new
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Unavailable
 from mockube.etcd.kv import EventKind, Put, Range, WatchRequest, prefix_end
 from tests.support.stores.archives import ROOT, TAKEN_AT, entries, fill, opened, saved

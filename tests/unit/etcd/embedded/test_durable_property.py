@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Compare, Delete, Put, Range, Target, Txn, WatchRequest
 from tests.support.stores.disks import FaultyDisk
 from tests.support.stores.durable import ALL, outcome

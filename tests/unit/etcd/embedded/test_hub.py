@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.embedded.memory import MemoryStore
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.embedded.watch import CATCH_UP
 from mockube.etcd.errors import Compacted, WatcherTooSlow
 from mockube.etcd.kv import Put, WatchRequest, prefix_end

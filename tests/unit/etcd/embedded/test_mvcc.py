@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.etcd.embedded import packing
+from mockube.etcd.embedded import versions
 from mockube.etcd.embedded.mvcc import Mvcc
-from mockube.etcd.embedded.packing import PackedKeyValue
+from mockube.etcd.embedded.versions import PackedKeyValue
 from mockube.etcd.kv import Delete, KeyValue, Put, Range, Txn
 
 ALL = Range(key=b"a", range_end=b"z")
@@ -87,7 +87,7 @@ def test_incremental_sweep_does_not_change_reads(budget, operations, data):
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
 def test_compression_of_past_values_does_not_change_reads_events_or_size(operations, data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "LEAST", 1)
+        patch.setattr(versions, "MIN_PACKED_BYTES", 1)
         core = machine(*operations)
         history = everything(core), changes(core), core.size
         core.pack(data.draw(st.integers(1, 40)))
@@ -95,7 +95,7 @@ def test_compression_of_past_values_does_not_change_reads_events_or_size(operati
         while core.has_unpacked:
             core.pack(1)
         assert (everything(core), changes(core), core.size) == history
-        replaced = [kv for versions in core._versions._past.values() for kv in versions if kv.value]
+        replaced = [kv for history in core._versions._past.values() for kv in history if kv.value]
         assert all(type(kv) is PackedKeyValue for kv in replaced)
         while core.revision > 1:
             core.undo()

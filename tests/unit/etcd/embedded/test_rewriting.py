@@ -9,8 +9,8 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded import codec
 from mockube.etcd.embedded.durable import DurableStore
-from mockube.etcd.embedded.memory import MemoryStore
 from mockube.etcd.embedded.mvcc import STEP, Mvcc
+from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Closed
 from mockube.etcd.kv import Delete, Put, Range, Txn, WatchRequest
 from tests.support.turns import turn, turns
