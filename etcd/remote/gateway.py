@@ -19,10 +19,9 @@ from etcd3 import AioClient
 from msgspec import Struct
 
 from mockube.etcd.errors import Interrupted
-from mockube.etcd.remote.connection import connection_to
 from mockube.etcd.remote.errors import error_of_answer
 from mockube.etcd.remote.requests import Method
-from mockube.etcd.remote.stream import LineStream, SocketStream, Stream
+from mockube.etcd.remote.stream import LineStream, SocketStream, Stream, connection_to
 
 T = TypeVar("T")
 

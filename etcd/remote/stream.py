@@ -2,18 +2,25 @@
 
 Both return complete messages as bytes, and neither loses a message when a wait for it is cancelled. Nothing is read
 ahead of the caller of `receive` except into aiohttp's own small buffers, so a slow reader slows etcd down. Independent
-of the content of messages.
+of the content of messages. `connection_to` translates the errors of any connection to a member.
 """
 
 import asyncio
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, Protocol, TypeAlias
 
 import aiohttp
 
-from mockube.etcd.errors import Interrupted, Unsupported
-from mockube.etcd.remote.connection import connection_to
+from mockube.etcd.errors import Interrupted, Unavailable, Unsupported
+from mockube.etcd.remote.errors import NotTrusted
 
 Socket: TypeAlias = "aiohttp.ClientWebSocketResponse[Literal[False]]"
+
+
+_NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""The connection was not established, so the request was not sent. After any other failure it may have arrived."""
 
 
 class Stream(Protocol):
@@ -74,3 +81,17 @@ class LineStream:
     async def close(self) -> None:
         self._transport.abort()
         self._response.close()
+
+
+@contextmanager
+def connection_to(endpoint: str) -> Iterator[None]:
+    """Translate the errors of aiohttp and of the system into the store's."""
+    try:
+        yield
+    except aiohttp.ClientSSLError as error:
+        cut_short = isinstance(error.__cause__, ssl.SSLEOFError)
+        raise (Unavailable if cut_short else NotTrusted)(f"{endpoint}: {error}") from error
+    except _NEVER_SENT as error:
+        raise Unavailable(f"{endpoint}: {error}") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise Interrupted(f"{endpoint}: {str(error) or type(error).__name__}") from error

@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.etcd.kv import FROM_KEY, Event, EventKind, KeyValue, WatchBatch, WatchRequest
-from mockube.etcd.remote.order import Order
+from mockube.etcd.remote.watch import Order
 
 
 def change(revision, key=b"k"):
