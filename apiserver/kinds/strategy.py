@@ -3,14 +3,13 @@
 The algorithm of each verb is written once, in `registry/`; a strategy provides the parts that differ by resource.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.disabled_fields import NONE_DISABLED, DisabledFields
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.user import User
 
 Paths: TypeAlias = tuple[tuple[str, ...], ...]
@@ -29,13 +28,125 @@ STATUS_ALONE: Mapping[str, Paths] = {
     MAIN: STATUS,
     "status": (*SPEC, *METADATA, ("metadata", "deletionTimestamp")),
 }
-"""As `resets`, where /status changes nothing but the status, and passes over a time of deletion."""
+"""As `resets`, where /status changes nothing but the status, and ignores a deletionTimestamp."""
 
 OWN_STATUS: Mapping[str, Paths] = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
 """As `resets`, where /status changes nothing but the status."""
 
 BACKGROUND, FOREGROUND, ORPHAN, UNSUPPORTED = "Background", "Foreground", "Orphan", "Unsupported"
 """The default propagation policies of a deletion."""
+
+EACH: Final = "*"
+"""As a step of a path: every element of a list or value of a map."""
+
+
+class Gate(NamedTuple):
+    """The paths of one gate's fields. An object that has one of them already may use all of them."""
+
+    paths: tuple[str, ...]
+    drops_empty: bool = False
+    """A struct that is empty without the field is dropped with it."""
+
+    def with_prefix(self, prefix: str) -> "Gate":
+        return self._replace(paths=tuple(f"{prefix}.{path}" for path in self.paths))
+
+
+class _Field(NamedTuple):
+    """A field on the way to those of gates, or, with its gate, one of them."""
+
+    gate: Gate | None
+    inner: "_Fields"
+    is_collection: bool
+    """Whether `inner` are the fields of each element of a list or value of a map."""
+
+
+_Fields: TypeAlias = Sequence[tuple[str, _Field]]
+"""The fields of a struct with their names."""
+
+
+class _FieldUse(NamedTuple):
+    """The place of a gate's field in an object, and the struct that contains it."""
+
+    gate: Gate
+    holder: Tree
+    field: str
+    parent: Any
+    key: Any
+
+
+class DisabledFields:
+    """The fields of gates that are off: they are dropped from what is written, unless the stored object uses them.
+
+    The paths of all gates are compiled into one tree of steps, so that an object is walked once.
+    """
+
+    def __init__(self, gates: Sequence[Gate]) -> None:
+        self.gates = tuple(gates)
+        self.paths = [path for gate in gates for path in gate.paths]
+        steps: dict[str, Any] = {}
+        for gate in gates:
+            for path in gate.paths:
+                *way, last = path.split(".")
+                inner = steps
+                for step in way:
+                    inner = inner.setdefault(step, {})
+                inner[last] = gate
+        self._fields = _compile(steps)
+
+    def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
+        """Drop the fields of gates that the old object, if there is one, does not use."""
+        if not self._fields:
+            return
+        uses: list[_FieldUse] = []
+        _find(new, self._fields, uses, None, None)
+        if not uses:
+            return
+        used: list[_FieldUse] = []
+        if old is not None:
+            _find(old, self._fields, used, None, None)
+        in_use = {id(use.gate) for use in used}
+        for use in uses:
+            if id(use.gate) not in in_use:
+                _drop(use)
+
+
+def _compile(steps: Mapping[str, Any]) -> _Fields:
+    fields = []
+    for name, below in steps.items():
+        if isinstance(below, Gate):
+            fields.append((name, _Field(below, (), is_collection=False)))
+        else:
+            is_collection = EACH in below
+            inner = _compile(below[EACH] if is_collection else below)
+            fields.append((name, _Field(None, inner, is_collection)))
+    return fields
+
+
+def _find(value: Any, fields: _Fields, uses: list[_FieldUse], parent: Any, key: Any) -> None:
+    for name, (gate, inner, is_collection) in fields:
+        child = value.get(name)
+        if child is None:
+            continue
+        if gate is not None:
+            uses.append(_FieldUse(gate, value, name, parent, key))
+        elif is_collection:
+            for at, member in _members(child):
+                _find(member, inner, uses, child, at)
+        else:
+            _find(child, inner, uses, value, name)
+
+
+def _members(value: Any) -> Iterable[tuple[Any, Any]]:
+    return value.items() if value.__class__ is dict else enumerate(value)
+
+
+def _drop(use: _FieldUse) -> None:
+    del use.holder[use.field]
+    if use.gate.drops_empty and not use.holder:
+        del use.parent[use.key]
+
+
+NONE_DISABLED: Final = DisabledFields(())
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -75,7 +186,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     resets: Mapping[str, Paths] = field(default_factory=lambda: {MAIN: STATUS, "status": SPEC})
     """For the resource and for each subresource that writes it: the paths that an update does not change."""
     only: Mapping[str, Paths] = field(default_factory=dict)
-    """For subresources that write a part only: the paths that change. `*` is every element of a list."""
+    """For subresources that write a part only: the paths that change, with `EACH` for every element of a list."""
     generation: Paths = ()
     """The paths whose changes, other than through /status, increment the generation."""
     empty_counts: bool = False
@@ -90,7 +201,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     raw: tuple[str, ...] = ()
     """Fields that are stored as the bytes that a client sent, and never change."""
     disabled: DisabledFields = NONE_DISABLED
-    """Fields that are dropped before preparation from a new object, and from a changed one that did not have them."""
+    """Fields that are dropped before preparation from a new object, and from a changed one that did not use them."""
     prepare_create: Callable[[Tree, Request], None] = _keep_new
     prepare_update: Mapping[str, PrepareUpdate] = field(default_factory=dict)
     """For the resource and for each subresource that writes it; after `resets` and `only`."""
@@ -133,10 +244,7 @@ RETURNS_DELETED = Strategy(returns_deleted=True)
 
 
 def none_when_empty(*paths: tuple[str, ...]) -> Callable[[Tree], None]:
-    """Return a function that writes null for these lists where they are empty, as Go does for lists read from protobuf.
-
-    `*` as a step is every element of a list.
-    """
+    """Return a function that writes null for these lists where they are empty, as Go does for lists read from protobuf."""
 
     def canonicalize(tree: Tree) -> None:
         for first, *rest in paths:
@@ -153,7 +261,7 @@ def _without_empty(value: Any, path: list[str]) -> Any:
     if not value:
         return value
     step, *rest = path
-    if step == "*":
+    if step == EACH:
         return [_without_empty(item, rest) for item in value]
     if step not in value:
         return value

@@ -47,12 +47,12 @@ from mockube.apiserver.kinds.common.workloads import (
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     check_pod_template,
     options_from_old_template,
     pod_warnings_of,
 )
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -165,7 +165,7 @@ def _keep_template_generation(new: Tree, old: Tree, _request: Request) -> None:
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
-    disabled=OF_SPEC_TEMPLATE,
+    disabled=DISABLED_IN_TEMPLATE,
     prepare_create=_begin_template_generation,
     prepare_update={MAIN: _count_template_generation, "status": _keep_template_generation},
 )

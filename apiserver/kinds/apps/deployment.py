@@ -30,8 +30,8 @@ from mockube.apiserver.kinds.common.workloads import (
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_FIELDS
@@ -160,7 +160,7 @@ KIND: Final = Kind(
         resets={MAIN: STATUS_FIELDS, "status": (*SPEC, ("metadata", "labels"))},
         generation=(*SPEC, ("metadata", "annotations")),
         first_generation=1,
-        disabled=OF_SPEC_TEMPLATE,
+        disabled=DISABLED_IN_TEMPLATE,
     ),
     validation=Validation(
         create=_create,

@@ -32,8 +32,8 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -106,7 +106,7 @@ KIND: Final = Kind(
             STATUS,
         ),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, disabled=OF_SPEC_TEMPLATE),
+    strategy=Strategy(generation=SPEC, first_generation=1, disabled=DISABLED_IN_TEMPLATE),
     validation=Validation(
         create=_create,
         update=in_order(_update, immutable_fields("spec", "selector")),

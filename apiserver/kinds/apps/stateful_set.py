@@ -43,7 +43,6 @@ from mockube.apiserver.kinds.common.workloads import (
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.disabled_fields import of_template
 from mockube.apiserver.kinds.core.pod.pod_template import (
     check_pod_template,
     check_template_metadata,
@@ -51,11 +50,11 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     options_from_old_template,
     pod_warnings_of,
 )
+from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
-from mockube.apiserver.kinds.disabled_fields import Gate
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import SPEC, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, Gate, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
@@ -233,7 +232,7 @@ _MAX_UNAVAILABLE: Final = Gate(("spec.updateStrategy.rollingUpdate.maxUnavailabl
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
-    disabled=of_template("spec.template", _MAX_UNAVAILABLE),
+    disabled=disabled_in_template("spec.template", _MAX_UNAVAILABLE),
 )
 
 

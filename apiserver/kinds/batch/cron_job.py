@@ -31,7 +31,6 @@ from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.disabled_fields import of_template
 from mockube.apiserver.kinds.core.pod.pod_template import (
     IN_POD_NAMES,
     is_new_generation,
@@ -39,6 +38,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     options_from_old_template,
     pod_warnings_of,
 )
+from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -157,7 +157,7 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=Strategy(
-        generation=SPEC, first_generation=1, disabled=of_template("spec.jobTemplate.spec.template")
+        generation=SPEC, first_generation=1, disabled=disabled_in_template("spec.jobTemplate.spec.template")
     ),
     validation=Validation(create=_create, update=_update),
     warnings=Warnings(create=_warn_create, update=_warn_update),

@@ -16,9 +16,8 @@ from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finali
 from mockube.apiserver.kinds.common.objects import from_root, repeat_create
 from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.kinds.strategy import DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 

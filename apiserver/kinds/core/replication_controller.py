@@ -35,7 +35,6 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     IN_POD_NAMES,
     is_new_generation,
@@ -43,6 +42,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
     options_from_old_template,
     pod_warnings_of,
 )
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -144,7 +144,7 @@ KIND: Final = Kind(
             STATUS,
         ),
     ),
-    strategy=Strategy(generation=SPEC, first_generation=1, disabled=OF_SPEC_TEMPLATE, dependents=ORPHAN),
+    strategy=Strategy(generation=SPEC, first_generation=1, disabled=DISABLED_IN_TEMPLATE, dependents=ORPHAN),
     validation=Validation(
         name=_NAMES,
         create=_create,

@@ -12,7 +12,7 @@ from msgspec.json import decode
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
+from mockube.apiserver.kinds.strategy import DisabledFields, Gate
 
 Drop: TypeAlias = Callable[[Tree], None]
 """Drops from a pod's spec what is more than a field."""

@@ -29,7 +29,6 @@ from mockube.apiserver.kinds.common.objects import from_root, get_struct, immuta
 from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.devices import (
     check_counter_set,
@@ -39,7 +38,7 @@ from mockube.apiserver.kinds.resource.devices import (
     true_if_set,
 )
 from mockube.apiserver.kinds.resource.values import check_driver, check_pool_name, items, its_name
-from mockube.apiserver.kinds.strategy import SPEC, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_DEVICES: Final = 128

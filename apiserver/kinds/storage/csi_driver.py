@@ -22,9 +22,8 @@ from mockube.apiserver.kinds.common.objects import (
 )
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.disabled_fields import DisabledFields, Gate
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import SPEC, Strategy
+from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _LIFECYCLES: Final[Check] = one_of("Persistent", "Ephemeral")

@@ -33,13 +33,13 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of, set_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.pod.disabled_fields import OF_SPEC_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     IN_POD_NAMES,
     is_new_generation,
     name_warnings,
     pod_warnings_of,
 )
+from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Request, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
@@ -81,7 +81,7 @@ def _select_own_pods(job: Tree, _request: Request) -> None:
 _STRATEGY = Strategy(
     generation=SPEC,
     first_generation=1,
-    disabled=OF_SPEC_TEMPLATE,
+    disabled=DISABLED_IN_TEMPLATE,
     prepare_create=_select_own_pods,
     dependents=ORPHAN,
     dependents_warning=_ORPHANED_PODS,

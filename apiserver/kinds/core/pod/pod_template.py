@@ -22,10 +22,10 @@ from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.annotations import check_pod_annotations
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of
-from mockube.apiserver.kinds.core.pod.disabled_fields import of_template
 from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
 from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
+from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.core.pod.warnings import template_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
@@ -177,7 +177,7 @@ KIND: Final = Kind(
     strategy=Strategy(
         generation=(("template",),),
         first_generation=1,
-        disabled=of_template("template"),
+        disabled=disabled_in_template("template"),
         returns_deleted=True,
     ),
     validation=Validation(create=_check_new_template, update=_check_changed_template),

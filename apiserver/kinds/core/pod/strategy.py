@@ -1,15 +1,52 @@
-"""The strategy of pods: they begin as Pending, have five ways of updates, and terminate gracefully on their node."""
+"""The strategy of pods: they begin as Pending, are updated whole or through three subresources, and terminate gracefully.
+
+Also the fields of pods and pod templates whose feature gates are off.
+"""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
-from mockube.apiserver.kinds.core.pod.disabled_fields import OF_PODS
-from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS, Request, Strategy
+from mockube.apiserver.kinds.strategy import MAIN, SPEC, STATUS, DisabledFields, Gate, Request, Strategy
+
+_CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
+_STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+
+# --- fields of gates that are off in 1.36
+
+_SPEC_GATES: Final = (
+    Gate(tuple(f"{name}.*.lifecycle.stopSignal" for name in _CONTAINER_LISTS), drops_empty=True),
+    Gate(("volumes.*.projected.sources.*.clusterTrustBundle",)),
+    Gate(("volumes.*.projected.sources.*.podCertificate",)),
+    Gate(("schedulingGroup",)),
+)
+_STATUS_GATES: Final = (
+    Gate(tuple(f"{name}.*.volumeMounts.*.volumeStatus" for name in _STATUS_LISTS)),
+    Gate(("nodeAllocatableResourceClaimStatuses",)),
+)
+
+DISABLED_IN_PODS: Final = DisabledFields(
+    (
+        *(gate.with_prefix("spec") for gate in _SPEC_GATES),
+        *(gate.with_prefix("status") for gate in _STATUS_GATES),
+    )
+)
+
+
+def disabled_in_template(path: str, *others: Gate) -> DisabledFields:
+    """Return the disabled fields of a kind with a template at a path, and with other gates."""
+    return DisabledFields((*(gate.with_prefix(f"{path}.spec") for gate in _SPEC_GATES), *others))
+
+
+DISABLED_IN_TEMPLATE: Final = disabled_in_template("spec.template")
+"""Of the kinds with a template at spec.template."""
+
+
+# --- preparation and deletion
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
 
@@ -43,7 +80,7 @@ def _prepare_status(new: Tree, old: Tree, _request: Request) -> None:
 
 
 def _observe_conditions(new: list[Tree], old: list[Tree]) -> list[Tree]:
-    """Conditions with the generation that they were last seen to be of. There may be several of one type."""
+    """Return conditions with the generations at which they were last observed. There may be several of one type."""
     generations: defaultdict[str, deque[Any]] = defaultdict(deque)
     for condition in old:
         generations[condition.get("type", "")].append(condition.get("observedGeneration"))
@@ -66,6 +103,8 @@ def _grace(pod: Tree, requested_seconds: int | None) -> int:
     )
     return 1 if period < 0 else period
 
+
+# --- affinity and topology spread constraints
 
 _PREFERRED, _REQUIRED = (
     "preferredDuringSchedulingIgnoredDuringExecution",
@@ -103,7 +142,7 @@ def _complete_affinity(affinity: Tree, labels: dict[str, str]) -> Tree:
 
 
 def _complete_term(term: Tree, labels: dict[str, str]) -> Tree:
-    """A term without a selector selects nothing, and stays so."""
+    """Add a requirement for each label key of a term. A term without a selector selects nothing, and is not changed."""
     added = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for field, operator in _OPERATORS.items()
@@ -117,9 +156,10 @@ def _complete_term(term: Tree, labels: dict[str, str]) -> Tree:
     return term | {"labelSelector": selector | {"matchExpressions": expressions}}
 
 
+# --- AppArmor annotations
+
 APPARMOR_ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/"
 _LOCALHOST = "localhost/"
-_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _PROFILES = {"unconfined": {"type": "Unconfined"}, "runtime/default": {"type": "RuntimeDefault"}}
 
 
@@ -136,14 +176,14 @@ def take_apparmor_annotations(pod: Tree, request: Request) -> None:
         of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
         changed = {
             field: [_with_profile(container, annotated, of_pod, request) for container in spec[field]]
-            for field in _CONTAINERS
+            for field in _CONTAINER_LISTS
             if spec.get(field)
         }
         pod["spec"] = spec | changed
 
 
 def _with_profile(container: Tree, annotated: dict[str, str], of_pod: Tree | None, request: Request) -> Tree:
-    """A container with the profile that an annotation names for it; one that equals the pod's is omitted."""
+    """Return a container with the profile of its annotation, unless that is the pod's profile."""
     name = container.get("name", "")
     context = container.get("securityContext") or {}
     if name not in annotated or "appArmorProfile" in context:
@@ -166,12 +206,14 @@ def apparmor_profile(value: str) -> Tree | None:
     return dict(profile) if profile else None
 
 
+# --- QoS class
+
 GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
 COMPUTE = frozenset({"cpu", "memory"})
 
 
 def qos_class(pod: Mapping[str, Any]) -> str:
-    """Ephemeral containers do not count: they have no resource requirements."""
+    """Return the QoS class of a pod. Ephemeral containers do not count: they have no resource requirements."""
     spec = pod.get("spec", {})
     if spec.get("resources") is not None:
         requirements = [spec["resources"]]
@@ -219,7 +261,7 @@ STRATEGY = Strategy(
     },
     generation=SPEC,
     first_generation=1,
-    disabled=OF_PODS,
+    disabled=DISABLED_IN_PODS,
     prepare_create=_prepare_create,
     prepare_update={"status": _prepare_status},
     grace=_grace,

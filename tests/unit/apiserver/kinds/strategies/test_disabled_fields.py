@@ -5,8 +5,8 @@ import pytest
 
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds.disabled_fields import EACH, DisabledFields, Gate
 from mockube.apiserver.kinds.registry import KINDS
+from mockube.apiserver.kinds.strategy import EACH, DisabledFields, Gate
 
 TWO = DisabledFields((Gate(("a.*.l.b", "c"), drops_empty=True), Gate(("d.e",))))
 
