@@ -32,13 +32,12 @@ from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.pod_template import (
-    IN_POD_NAMES,
     is_new_generation,
-    name_warnings,
     options_from_old_template,
     pod_warnings_of,
 )
 from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
+from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

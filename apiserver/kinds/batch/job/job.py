@@ -33,13 +33,9 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of, set_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.pod.pod_template import (
-    IN_POD_NAMES,
-    is_new_generation,
-    name_warnings,
-    pod_warnings_of,
-)
+from mockube.apiserver.kinds.core.pod.pod_template import is_new_generation, pod_warnings_of
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
+from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Request, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -1,19 +1,12 @@
-"""Pod."""
+"""Pod: its row, and the parts that the other files of this folder have."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from mockube.apimachinery.fields import SelectableField, selectable
-from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.paths import ROOT
-from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource, Subresource
-from mockube.apiserver.kinds.common.address_warnings import ip_warnings
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.columns import PRINTER
 from mockube.apiserver.kinds.core.pod.defaults import DEFAULTS
-from mockube.apiserver.kinds.core.pod.pod_template import name_warnings, pod_warnings_of
 from mockube.apiserver.kinds.core.pod.resize import check_resize
 from mockube.apiserver.kinds.core.pod.status import check_status_update
 from mockube.apiserver.kinds.core.pod.strategy import STRATEGY
@@ -22,25 +15,8 @@ from mockube.apiserver.kinds.core.pod.validation import (
     check_new_pod,
     check_pod_update,
 )
+from mockube.apiserver.kinds.core.pod.warnings import WARNINGS
 from mockube.apiserver.kinds.kind import Kind
-
-_IN_HOSTNAME: Final = "this is used in the Pod's hostname"
-
-
-_template_warnings: Final = pod_warnings_of(GroupKind("", "Pod"))
-
-
-def _warn_create(tree: ReadOnlyTree) -> Iterator[str]:
-    yield from name_warnings(tree, _IN_HOSTNAME)
-    yield from _template_warnings(tree)
-
-
-def _warn_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
-    for field in ("podIPs", "hostIPs"):
-        path = ROOT.child("status", field)
-        for index, address in enumerate((new.get("status") or {}).get(field) or ()):
-            yield from ip_warnings(address.get("ip", ""), path.index(index).child("ip"))
-
 
 KIND: Final = Kind(
     resource=Resource(
@@ -87,7 +63,7 @@ KIND: Final = Kind(
             "resize": check_resize,
         },
     ),
-    warnings=Warnings(create=_warn_create, subresources={"status": _warn_status}),
+    warnings=WARNINGS,
     printer=PRINTER,
     defaults=DEFAULTS,
 )

@@ -1,14 +1,15 @@
-"""The warnings of pods and pod templates, in upstream's order."""
+"""The warnings of pods, pod templates, and names of objects with pod templates, in upstream's order."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from mockube.apimachinery import meta, names
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import node_labels as labels
 from mockube.apiserver.kinds.common.address_warnings import ip_warnings, ips_warnings
-from mockube.apiserver.kinds.common.warnings import fractional_byte_warnings
+from mockube.apiserver.kinds.common.warnings import Warnings, fractional_byte_warnings
 from mockube.apiserver.kinds.core.pod.context import cached_by_spec, containers_of, is_large, spec_cache_key
 from mockube.apiserver.kinds.core.pod.strategy import APPARMOR_ANNOTATION_PREFIX, apparmor_profile
 from mockube.apiserver.kinds.core.volumes.warnings import volume_warnings
@@ -23,10 +24,23 @@ _ANNOTATIONS: Final = {
     "security.alpha.kubernetes.io/unsafe-sysctls": _NO_SYSCTLS,
 }
 
+IN_POD_NAMES: Final = "this is used in Pod names and hostnames"
+_IN_HOSTNAME: Final = "this is used in the Pod's hostname"
+
 # Most pods have none of these fields, and every pod comes by here.
 _PLACING: Final = frozenset({"nodeSelector", "affinity", "topologySpreadConstraints"})
 _LISTS: Final = frozenset({"hostAliases", "imagePullSecrets", "overhead"})
 _OTHERS: Final = frozenset({"affinity", "dnsConfig", "hostAliases"})
+
+
+def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
+    """Warn of a name that is not a DNS label. `use` describes where the name is used."""
+    problems = names.check_dns1123_label(meta.name(tree))
+    if problems:
+        problem_text = " ".join(problems)
+        yield (
+            f"metadata.name: {use}, which can result in surprising behavior; a DNS label is recommended: [{problem_text}]"
+        )
 
 
 def template_warnings(tree: ReadOnlyTree, at: Path, *, in_pod: bool = False) -> list[str]:
@@ -253,3 +267,21 @@ def annotation_warnings(
     of_pod = (spec.get("securityContext") or {}).get("appArmorProfile")
     if of_pod is None or of_pod != apparmor_profile(annotations[for_apparmor]):
         yield f"{path.key(for_apparmor)}: {_NO_APPARMOR}"
+
+
+# --- pods
+
+
+def _warn_create(pod: ReadOnlyTree) -> Iterator[str]:
+    yield from name_warnings(pod, _IN_HOSTNAME)
+    yield from template_warnings(pod, ROOT, in_pod=True)
+
+
+def _warn_status(new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterator[str]:
+    for field in ("podIPs", "hostIPs"):
+        path = ROOT.child("status", field)
+        for index, address in enumerate((new.get("status") or {}).get(field) or ()):
+            yield from ip_warnings(address.get("ip", ""), path.index(index).child("ip"))
+
+
+WARNINGS: Final = Warnings(create=_warn_create, subresources={"status": _warn_status})
