@@ -9,6 +9,7 @@ from mockube.apimachinery import errors, meta, status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.certificates import REQUEST, request_of
 from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_earlier_writes
 from mockube.apiserver.authz.chain import Attributes as Question
@@ -19,7 +20,6 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.user import NODE, node_name
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
-_MIRROR: Final = "kubernetes.io/config.mirror"
 _LEASES: Final = "kube-node-lease"
 _SIGNERS: Final = frozenset({"kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"})
 _RESTRICTED: Final = "node-restriction.kubernetes.io"
@@ -83,8 +83,8 @@ def _pod(backend: Backend, attributes: Attributes, node: str) -> str:
 
 def _of_new_pod(backend: Backend, pod: Tree, node: str) -> Iterator[str]:
     name = quote(node)
-    if _MIRROR not in meta.annotations(pod):
-        yield f"pod does not have {quote(_MIRROR)} annotation, node {name} can only create mirror pods"
+    if ANNOTATION_MIRROR_POD not in meta.annotations(pod):
+        yield f"pod does not have {quote(ANNOTATION_MIRROR_POD)} annotation, node {name} can only create mirror pods"
     if pod["spec"].get("nodeName") != node:
         yield f"node {name} can only create pods with spec.nodeName set to itself"
     owners = pod["metadata"].get("ownerReferences") or ()

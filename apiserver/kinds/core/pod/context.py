@@ -1,7 +1,7 @@
-"""The context of the rules for a part of a pod's spec: the pod around it, and the options of the old pod.
+"""What the rules of a pod's parts depend on: the pod around a part, and the options from the old pod.
 
-Also the key by which the result for a spec is cached. Most pods are like the one before, but for their metadata. In
-each, admission names one volume at random, which holds the pod's token; the key has a fixed name in its place.
+Also the key by which the result for a spec is cached, because most pods differ from the previous one in their metadata
+only. Admission gives the volume with the pod's token a random name; the key has a fixed name in its place.
 """
 
 import re
@@ -17,38 +17,37 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 
 class PodValidationOptions(Struct, frozen=True, kw_only=True):
-    """Each is true if the old pod already has the fault of that name."""
+    """The rules that an updated pod may break, because the old pod breaks them already."""
 
     deletion_cost: bool = False
-    """Had a cost of its deletion that is no number."""
+    """The deletion cost is not a number."""
     huge_pages: bool = False
-    """Asked for parts of huge pages."""
+    """An amount of huge pages is not a whole number of pages."""
     selector_values: bool = False
-    """Selected pods, for affinity, by values that no label can have."""
+    """A selector of pod affinity has values that no label can have."""
     node_affinity_values: bool = False
-    """Selected nodes so."""
+    """A selector of node affinity has such values."""
     spread_selectors: bool = False
-    """Selected pods so, for spreading."""
+    """A selector of a topology spread constraint has such values."""
     spread_label_keys: bool = False
-    """Named keys of labels for spreading that its selector names too."""
+    """The matchLabelKeys of a topology spread constraint repeat keys of its selector."""
     token_paths: bool = False
-    """Had the file of a token lie outside its volume."""
+    """The path of a service account token leads out of its volume."""
     host_sysctls: bool = False
-    """Set kernel parameters of the host."""
+    """A sysctl belongs to a namespace that the pod shares with the host."""
     selinux_policy: bool = False
-    """Said how SELinux labels change."""
+    """The pod has a seLinuxChangePolicy."""
     comparisons: bool = False
-    """Compared the values of taints as numbers."""
+    """A toleration compares taints as numbers."""
     host_network_users: bool = False
-    """Had its own users in the host's network."""
+    """The pod has a user namespace of its own in the host's network."""
     volume_devices: bool = False
-    """Had its own users and devices."""
+    """The pod has a user namespace of its own and volume devices."""
     restarting_resizes: bool = False
-    """Had an init container, no sidecar, be restarted by a resize."""
+    """A resize restarts an init container that is not a sidecar."""
 
 
 STRICT = PodValidationOptions()
-
 
 WINDOWS, LINUX = "windows", "linux"
 
@@ -60,7 +59,7 @@ class PodContext(Struct, frozen=True, kw_only=True):
     volumes: Mapping[str, ReadOnlyTree]
     """The valid volumes by name."""
     claims: frozenset[str]
-    """Names of claims to other resources than volumes."""
+    """The names of the resource claims."""
     options: PodValidationOptions
 
     @property

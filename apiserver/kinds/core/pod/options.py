@@ -1,16 +1,15 @@
 """Validation options by what an old pod or pod template has, so that its update may keep it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
-from mockube.apimachinery import quantity
+from mockube.apimachinery import gotext, quantity
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import pointer
 from mockube.apiserver.kinds.common.resource_names import is_divisible, is_huge_page
 from mockube.apiserver.kinds.common.selectors import check_node_selector, check_selector
-from mockube.apiserver.kinds.core.pod.annotations import is_deletion_cost
 from mockube.apiserver.kinds.core.pod.context import PodValidationOptions, containers_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
 from mockube.apiserver.kinds.core.pod.scheduling import (
@@ -21,6 +20,8 @@ from mockube.apiserver.kinds.core.pod.scheduling import (
 )
 from mockube.apiserver.kinds.core.pod.security import check_host_sysctl
 from mockube.apiserver.kinds.core.volumes.projected import check_not_reserved
+
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def options_from_old_annotations(spec: ReadOnlyTree, metadata: ReadOnlyTree) -> PodValidationOptions:
@@ -59,6 +60,20 @@ _SELECTOR = pointer("labelSelector", check_selector)
 
 def _has_wrong_cost(metadata: ReadOnlyTree) -> bool:
     return not is_deletion_cost(metadata.get("annotations") or {})
+
+
+def is_deletion_cost(annotations: Mapping[str, str]) -> bool:
+    """Whether the pod's deletion cost is a number, if there is one."""
+    cost = annotations.get(DELETION_COST)
+    if cost is None:
+        return True
+    if cost.startswith("+") or (len(cost) > 1 and cost.startswith("0")):
+        return False
+    try:
+        gotext.parse_int(cost, bits=32)
+    except gotext.NumberError:
+        return False
+    return True
 
 
 def _compares_taints(spec: ReadOnlyTree) -> bool:

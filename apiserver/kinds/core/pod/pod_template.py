@@ -5,7 +5,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from mockube.apimachinery import errors, meta, names
+from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
@@ -20,18 +20,17 @@ from mockube.apiserver.kinds.common.objectmeta import check_annotations
 from mockube.apiserver.kinds.common.selectors import check_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
-from mockube.apiserver.kinds.core.pod.annotations import check_pod_annotations
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of
 from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
 from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
 from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
-from mockube.apiserver.kinds.core.pod.warnings import template_warnings
+from mockube.apiserver.kinds.core.pod.validation import check_pod_annotations
+from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings, template_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
 
-IN_POD_NAMES: Final = "this is used in Pod names and hostnames"
 _SPEC_TEMPLATE: Final = ("spec", "template")
 
 TEMPLATES: Final[Mapping[GroupKind, tuple[str, ...]]] = MappingProxyType(
@@ -57,21 +56,11 @@ def template(path: tuple[str, ...], tree: Mapping[str, Any]) -> Mapping[str, Any
     return tree
 
 
-def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
-    """Warn of a name that is not a DNS label. `use` describes where the name is used."""
-    problems = names.check_dns1123_label(meta.name(tree))
-    if problems:
-        problem_text = " ".join(problems)
-        yield (
-            f"metadata.name: {use}, which can result in surprising behavior; a DNS label is recommended: [{problem_text}]"
-        )
-
-
 def pod_warnings_of(kind: GroupKind) -> Callable[[ReadOnlyTree], list[str]]:
     """Return the function that warns of the pod template in an object of a kind."""
     steps = TEMPLATES[kind]
     path = ROOT.child(*steps)
-    return lambda tree: template_warnings(template(steps, tree), path, in_pod=not steps)
+    return lambda tree: template_warnings(template(steps, tree), path)
 
 
 def is_new_generation(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:

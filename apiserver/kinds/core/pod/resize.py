@@ -7,9 +7,9 @@ from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common.checks import as_before
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
-from mockube.apiserver.kinds.core.pod.annotations import MIRROR
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
 from mockube.apiserver.kinds.core.pod.strategy import qos_class
@@ -21,7 +21,7 @@ _LISTS: Final = ("requests", "limits")
 
 
 def check_resize(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    if MIRROR in meta.annotations(old):
+    if ANNOTATION_MIRROR_POD in meta.annotations(old):
         return (errors.forbidden(NOWHERE, "static pods cannot be resized"),)
     if os_of(spec_of(old)) == WINDOWS:
         return (errors.forbidden(NOWHERE, "windows pods cannot be resized"),)

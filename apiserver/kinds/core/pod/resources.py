@@ -8,6 +8,7 @@ from mockube.apimachinery import errors, names, quantity
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.resource_names import (
@@ -20,7 +21,6 @@ from mockube.apiserver.kinds.common.resource_names import (
     is_huge_page,
     is_overcommit_allowed,
 )
-from mockube.apiserver.kinds.core.pod.annotations import MIRROR
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, PodContext
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
 
@@ -39,7 +39,7 @@ def check_resource_claims(
     spec: ReadOnlyTree, metadata: ReadOnlyTree | None, path: Path
 ) -> Iterator[FieldError]:
     path = path.child("resourceClaims")
-    is_static = MIRROR in ((metadata or {}).get("annotations") or {})
+    is_static = ANNOTATION_MIRROR_POD in ((metadata or {}).get("annotations") or {})
     seen: set[str] = set()
     for index, claim in enumerate(spec.get("resourceClaims", ())):
         if is_static:

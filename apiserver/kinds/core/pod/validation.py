@@ -1,26 +1,35 @@
-"""The rules of a new pod, and of updates: of the pod, of one with scheduling gates, and of ephemeral containers."""
+"""The rules of a new pod, of updates of it and of its ephemeral containers, and of its annotations."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+import orjson
 
 from mockube.apimachinery import errors, gotext, meta
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import as_before, between, canonical, require
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
-from mockube.apiserver.kinds.core.pod.annotations import (
-    MIRROR,
-    check_annotation_changes,
-    check_pod_annotations,
-)
 from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image, check_trimmed_images
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
-from mockube.apiserver.kinds.core.pod.options import options_from_old_annotations, options_from_old_pod
+from mockube.apiserver.kinds.core.pod.options import (
+    DELETION_COST,
+    is_deletion_cost,
+    options_from_old_annotations,
+    options_from_old_pod,
+)
 from mockube.apiserver.kinds.core.pod.scheduling import REQUIRED, check_tolerations
-from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
+from mockube.apiserver.kinds.core.pod.security import (
+    APPARMOR_OF_CONTAINER,
+    check_apparmor_agrees,
+    check_apparmor_annotations,
+    check_seccomp_agrees,
+    check_seccomp_annotations,
+)
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
 
 SPEC: Final = ROOT.child("spec")
@@ -32,6 +41,21 @@ _ANNOTATIONS: Final = METADATA.child("annotations")
 
 def spec_of(pod: ReadOnlyTree) -> ReadOnlyTree:
     return pod.get("spec") or {}
+
+
+# --- new pods
+
+
+def check_new_pod(pod: ReadOnlyTree) -> Iterator[FieldError]:
+    spec = spec_of(pod)
+    yield from _check_pod(pod, STRICT)
+    if spec.get("ephemeralContainers"):
+        yield errors.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create")
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        detail = "cannot be set until all schedulingGates have been cleared"
+        yield errors.forbidden(SPEC.child("nodeName"), detail)
+    yield from check_seccomp_agrees(meta.annotations(pod), spec, SPEC)
+    yield from check_apparmor_agrees(meta.annotations(pod), spec, SPEC)
 
 
 def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
@@ -52,20 +76,11 @@ def _check_no_tokens(spec: ReadOnlyTree) -> Iterator[FieldError]:
                 yield errors.forbidden(at.child("serviceAccountToken"), detail)
 
 
-def check_new_pod(pod: ReadOnlyTree) -> Iterator[FieldError]:
-    spec = spec_of(pod)
-    yield from _check_pod(pod, STRICT)
-    if spec.get("ephemeralContainers"):
-        yield errors.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create")
-    if spec.get("nodeName") and spec.get("schedulingGates"):
-        detail = "cannot be set until all schedulingGates have been cleared"
-        yield errors.forbidden(SPEC.child("nodeName"), detail)
-    yield from check_seccomp_agrees(meta.annotations(pod), spec, SPEC)
-    yield from check_apparmor_agrees(meta.annotations(pod), spec, SPEC)
+# --- updates
 
 
 def check_changed_pod(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """The new pod by itself: what it may not be, whatever it was."""
+    """Check an updated pod by itself, with the options of the old one."""
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
     yield from _check_pod(new, options_from_old_pod(spec_of(old), meta.metadata(old)))
 
@@ -75,92 +90,6 @@ def check_changed_annotations(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[
     yield from check_annotation_changes(annotations, meta.annotations(old), _ANNOTATIONS)
     options = options_from_old_annotations(spec_of(old), meta.metadata(old))
     yield from check_pod_annotations(annotations, spec_of(new), _ANNOTATIONS, options)
-
-
-_AFFINITY: Final = SPEC.child("affinity", "nodeAffinity")
-_TERM: Final = "core.NodeSelectorTerm"
-
-
-def check_directions(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    selector, old_selector = spec.get("nodeSelector"), before.get("nodeSelector") or {}
-    if not old_selector.items() <= (selector or {}).items():
-        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield errors.invalid(SPEC.child("nodeSelector"), selector, detail)
-    yield from _check_terms(_terms(spec), _terms(before))
-
-
-def _node_affinity(spec: ReadOnlyTree) -> Any:
-    return (spec.get("affinity") or {}).get("nodeAffinity")
-
-
-def _terms(spec: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
-    required = (_node_affinity(spec) or {}).get(REQUIRED) or {}
-    return required.get("nodeSelectorTerms") or ()
-
-
-def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) -> Iterable[FieldError]:
-    """Terms are alternatives, so none may be added or removed. The requirements of a term may grow."""
-    path = _AFFINITY.child(REQUIRED, "nodeSelectorTerms")
-    if before and len(terms) != len(before):
-        value = [internal(_TERM, term) for term in terms] or None
-        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return (errors.invalid(path, value, detail),)
-    detail = "only additions are allowed (no mutations or deletions)"
-    return [
-        errors.invalid(path.index(index), internal(_TERM, term), detail)
-        for index, (term, old_term) in enumerate(zip(terms, before, strict=False))
-        if not _only_adds_requirements(term, old_term)
-    ]
-
-
-def _only_adds_requirements(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
-    """Return whether a term only adds requirements. A term without requirements matches no node, so none may be added."""
-    requirements, old_requirements = (
-        [version.get(field) or [] for field in ("matchExpressions", "matchFields")]
-        for version in (term, before)
-    )
-    if not any(old_requirements):
-        return not any(requirements)
-    return all(
-        new_list[: len(old_list)] == old_list
-        for new_list, old_list in zip(requirements, old_requirements, strict=True)
-    )
-
-
-def as_if_not_directed(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
-    """The spec with the selector and the affinity of before, if they differ."""
-    spec = as_before(spec, before, "nodeSelector")
-    if _node_affinity(spec) == _node_affinity(before):
-        return spec
-    affinity = as_before(spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity")
-    if not affinity and before.get("affinity") is None:
-        return as_before(spec, before, "affinity")
-    return {**spec, "affinity": affinity}
-
-
-_PATH: Final = SPEC.child("ephemeralContainers")
-
-
-def check_ephemeral_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    if MIRROR in meta.annotations(old):
-        return (errors.forbidden(NOWHERE, "static pods do not support ephemeral containers"),)
-    return [
-        *check_changed_pod(new, old),
-        *check_changed_annotations(new, old),
-        *_check_existing_containers(spec_of(new), spec_of(old)),
-    ]
-
-
-def _check_existing_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
-    now = {container.get("name", ""): container for container in spec.get("ephemeralContainers", ())}
-    for container in before.get("ephemeralContainers", ()):
-        name = container.get("name", "")
-        subject = f"existing ephemeral containers {gotext.quote(name)}"
-        if name not in now:
-            yield errors.forbidden(_PATH, f"{subject} may not be removed\n")
-        elif now[name] != container:
-            found_difference = difference("core.EphemeralContainer", container, now[name])
-            yield errors.forbidden(_PATH, f"{subject} may not be changed\n{found_difference}")
 
 
 _CHANGEABLE: Final = (
@@ -244,15 +173,15 @@ def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError
         return
     expected = _as_if_unchanged(spec, before)
     if before.get("schedulingGates"):
-        yield from check_directions(expected, before)
-        expected = as_if_not_directed(expected, before)
+        yield from _check_scheduling_directives(expected, before)
+        expected = _with_old_directives(expected, before)
     if expected != before:
         found_difference = difference("core.PodSpec", before, expected)
         detail = f"pod updates may not change fields other than {_CHANGEABLE}\n{found_difference}"
         yield errors.forbidden(SPEC, detail)
 
 
-_CHECKED: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
+_CHECKED_APART: Final = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
 """The fields whose changes have a check of their own."""
 
 
@@ -266,4 +195,148 @@ def _as_if_unchanged(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
         for kind in ("containers", "initContainers")
         if spec.get(kind)
     }
-    return {**as_before(spec, before, *_CHECKED), **images}
+    return {**as_before(spec, before, *_CHECKED_APART), **images}
+
+
+# --- updates of pods with scheduling gates
+
+_AFFINITY: Final = SPEC.child("affinity", "nodeAffinity")
+_TERM: Final = "core.NodeSelectorTerm"
+
+
+def _check_scheduling_directives(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    selector, old_selector = spec.get("nodeSelector"), before.get("nodeSelector") or {}
+    if not old_selector.items() <= (selector or {}).items():
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield errors.invalid(SPEC.child("nodeSelector"), selector, detail)
+    yield from _check_terms(_terms(spec), _terms(before))
+
+
+def _node_affinity(spec: ReadOnlyTree) -> Any:
+    return (spec.get("affinity") or {}).get("nodeAffinity")
+
+
+def _terms(spec: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    required = (_node_affinity(spec) or {}).get(REQUIRED) or {}
+    return required.get("nodeSelectorTerms") or ()
+
+
+def _check_terms(terms: Sequence[ReadOnlyTree], before: Sequence[ReadOnlyTree]) -> Iterable[FieldError]:
+    """Terms are alternatives, so none may be added or removed. The requirements of a term may grow."""
+    path = _AFFINITY.child(REQUIRED, "nodeSelectorTerms")
+    if before and len(terms) != len(before):
+        value = [internal(_TERM, term) for term in terms] or None
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return (errors.invalid(path, value, detail),)
+    detail = "only additions are allowed (no mutations or deletions)"
+    return [
+        errors.invalid(path.index(index), internal(_TERM, term), detail)
+        for index, (term, old_term) in enumerate(zip(terms, before, strict=False))
+        if not _only_adds_requirements(term, old_term)
+    ]
+
+
+def _only_adds_requirements(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
+    """Return whether a term only adds requirements. A term without requirements matches no node, so none may be added."""
+    requirements, old_requirements = (
+        [version.get(field) or [] for field in ("matchExpressions", "matchFields")]
+        for version in (term, before)
+    )
+    if not any(old_requirements):
+        return not any(requirements)
+    return all(
+        new_list[: len(old_list)] == old_list
+        for new_list, old_list in zip(requirements, old_requirements, strict=True)
+    )
+
+
+def _with_old_directives(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the spec with the old node selector and node affinity."""
+    spec = as_before(spec, before, "nodeSelector")
+    if _node_affinity(spec) == _node_affinity(before):
+        return spec
+    affinity = as_before(spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity")
+    if not affinity and before.get("affinity") is None:
+        return as_before(spec, before, "affinity")
+    return {**spec, "affinity": affinity}
+
+
+# --- updates of ephemeral containers
+
+_EPHEMERAL_CONTAINERS: Final = SPEC.child("ephemeralContainers")
+
+
+def check_ephemeral_update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    if ANNOTATION_MIRROR_POD in meta.annotations(old):
+        return (errors.forbidden(NOWHERE, "static pods do not support ephemeral containers"),)
+    return [
+        *check_changed_pod(new, old),
+        *check_changed_annotations(new, old),
+        *_check_existing_containers(spec_of(new), spec_of(old)),
+    ]
+
+
+def _check_existing_containers(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+    now = {container.get("name", ""): container for container in spec.get("ephemeralContainers", ())}
+    for container in before.get("ephemeralContainers", ()):
+        name = container.get("name", "")
+        subject = f"existing ephemeral containers {gotext.quote(name)}"
+        if name not in now:
+            yield errors.forbidden(_EPHEMERAL_CONTAINERS, f"{subject} may not be removed\n")
+        elif now[name] != container:
+            found_difference = difference("core.EphemeralContainer", container, now[name])
+            yield errors.forbidden(_EPHEMERAL_CONTAINERS, f"{subject} may not be changed\n{found_difference}")
+
+
+# --- annotations
+
+_TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
+
+
+def check_pod_annotations(
+    annotations: Mapping[str, str], spec: ReadOnlyTree, path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    if ANNOTATION_MIRROR_POD in annotations and not spec.get("nodeName"):
+        problem = "must set spec.nodeName if mirror pod annotation is set"
+        yield errors.invalid(path.key(ANNOTATION_MIRROR_POD), annotations[ANNOTATION_MIRROR_POD], problem)
+    if annotations.get(_TOLERATIONS_ANNOTATION):
+        yield from _check_annotated_tolerations(annotations[_TOLERATIONS_ANNOTATION], path, options)
+    if not (options.deletion_cost or is_deletion_cost(annotations)):
+        yield errors.invalid(path.key(DELETION_COST), annotations[DELETION_COST], "must be a 32bit integer")
+    yield from check_seccomp_annotations(annotations, path)
+    yield from check_apparmor_annotations(annotations, spec, path)
+
+
+def _check_annotated_tolerations(
+    text: str, path: Path, options: PodValidationOptions
+) -> Iterator[FieldError]:
+    try:
+        tolerations = orjson.loads(text)
+    except orjson.JSONDecodeError as problem:
+        yield errors.invalid(path, _TOLERATIONS_ANNOTATION, str(problem))
+        return
+    yield from check_tolerations(
+        tolerations, path.child(_TOLERATIONS_ANNOTATION), compared=options.comparisons
+    )
+
+
+_IMMUTABLE_ANNOTATIONS: Final = (
+    (APPARMOR_OF_CONTAINER, "AppArmor annotations"),
+    (ANNOTATION_MIRROR_POD, "mirror pod annotation"),
+)
+"""The prefixes of immutable annotations, with their descriptions in messages."""
+
+
+def check_annotation_changes(
+    new: Mapping[str, str], old: Mapping[str, str], path: Path
+) -> Iterator[FieldError]:
+    for key in [key for key in old if new.get(key) != old[key]]:
+        yield from _check_immutable(key, path, "remove or update")
+    for key in [key for key in new if key not in old]:
+        yield from _check_immutable(key, path, "add")
+
+
+def _check_immutable(key: str, path: Path, verb: str) -> Iterator[FieldError]:
+    for start, description in _IMMUTABLE_ANNOTATIONS:
+        if key.startswith(start):
+            yield errors.forbidden(path.key(key), f"may not {verb} {description}")
