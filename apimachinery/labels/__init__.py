@@ -5,13 +5,16 @@ A module belongs here if it implements the meaning of label selectors. Fields ha
 """
 
 from mockube.apimachinery.labels.parser import parse
-from mockube.apimachinery.labels.requirement import Operator, Requirement, SelectorError, require
 from mockube.apimachinery.labels.selector import (
     EVERYTHING,
     NOTHING,
+    Operator,
+    Requirement,
     Selector,
+    SelectorError,
     from_label_selector,
     from_set,
+    require,
     selector_text,
 )
 

@@ -8,8 +8,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.labels.requirement import Operator, Requirement, SelectorError, check_key, require
-from mockube.apimachinery.labels.selector import EVERYTHING, Selector
+from mockube.apimachinery.labels.selector import (
+    EVERYTHING,
+    Operator,
+    Requirement,
+    Selector,
+    SelectorError,
+    check_key,
+    require,
+)
 from mockube.apimachinery.paths import ROOT
 
 _IDENTIFIER: Final = "identifier"

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.paths import shown_step
-from mockube.apimachinery.schema import either, scalars
+from mockube.apimachinery.schema import either
 from mockube.apimachinery.schema.document import Literal, Members
 from mockube.apimachinery.schema.model import Field, Shape, Type
-from mockube.apimachinery.schema.scalars import WrongKind
+from mockube.apimachinery.schema.normal import WrongKind, scalar_reader
 
 MAX_STRICT_ERRORS: Final = 100
 
@@ -185,7 +185,7 @@ class _Walk:
 
     def _scalar(self, of: Type, value: Any, location: _Location) -> None:
         try:
-            scalars.reader(of)(value.number() if isinstance(value, Literal) else value)
+            scalar_reader(of)(value.number() if isinstance(value, Literal) else value)
         except WrongKind:
             complaint: _Complaint = _TypeError(_describe(value, of), _READS_ITSELF.get(of.shape, of.go))
         except ValueError as error:

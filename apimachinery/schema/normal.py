@@ -6,13 +6,15 @@ Why a tree was refused, and which fields went, is for `faults.py` to find out: h
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from mockube.apimachinery import quantity, timestamps
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.pieces import sorted_items
-from mockube.apimachinery.schema import either, scalars
+from mockube.apimachinery.schema import base64text, either
 from mockube.apimachinery.schema.model import Field, Shape, Type
-from mockube.apimachinery.schema.scalars import WrongKind
 
 Pruned: TypeAlias = list[str]
 """Takes the name of each field that was not known, so that one can see whether there were any."""
@@ -22,10 +24,30 @@ Read: TypeAlias = Callable[[Any, Any, Pruned], Any]
 are in this form already, and not read again.
 """
 
+_ReadScalar: TypeAlias = Callable[[Any], Any]
+"""What Go would write of a value that is not null and has no structure."""
+
 _EMPTY: Final[Mapping[str, Any]] = {}
 
 _TAKEN_AS_IT_IS: Final = {Shape.STRING: str, Shape.BOOLEAN: bool}
 """Values of these need no reading if they are of that class."""
+
+
+_INT32: Final = 2**31
+_INT64: Final = 2**63
+
+_WHOLE_FLOATS: Final = 2.0**53
+"""A smaller float without a fraction is exactly one integer."""
+
+_LONGEST_TIME: Final = 40
+"""The maximum length of a time that is cached: longer ones are rare."""
+
+_NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""What Go holds where no time was stored, and writes as null."""
+
+
+class WrongKind(Exception):
+    """The value is of another kind of JSON than the type, or a number out of its range."""
 
 
 class _Row(NamedTuple):
@@ -56,7 +78,7 @@ class Normaliser:
         compile_nested = self._either if either.is_either(of) else self._nested.get(of.shape)
         if compile_nested is not None:
             return compile_nested(of)
-        read = scalars.reader(of)
+        read = scalar_reader(of)
         return lambda value, _before, _pruned: read(value)
 
     def _struct(self, struct: Type) -> Read:
@@ -191,7 +213,7 @@ def _read_struct(
     return read_struct
 
 
-# What Go writes where nothing was given, and what it leaves out: decided once for each field, without a look at values.
+# --- absent values: what Go writes for them, and what it leaves out, decided once for each field
 
 
 class _Omitted(Enum):
@@ -248,3 +270,107 @@ def fresh_copy(written: Any) -> Any:
     if written.__class__ is not dict:
         return written
     return {name: fresh_copy(value) for name, value in written.items()}
+
+
+# --- scalars: a reader takes a value that is not null, and raises `WrongKind`, or a ValueError with Go's message
+
+
+def _string(value: Any) -> str:
+    if value.__class__ is str:
+        return value
+    raise WrongKind
+
+
+def _boolean(value: Any) -> bool:
+    if value.__class__ is bool:
+        return value
+    raise WrongKind
+
+
+def _int32(value: Any) -> int:
+    if value.__class__ is int and -_INT32 <= value < _INT32:
+        return value
+    raise WrongKind
+
+
+def _int64(value: Any) -> int:
+    if value.__class__ is int and -_INT64 <= value < _INT64:
+        return value
+    raise WrongKind
+
+
+def _byte(value: Any) -> int:
+    if value.__class__ is int and 0 <= value < 256:
+        return value
+    raise WrongKind
+
+
+def _number(value: Any) -> float | int:
+    """Go writes a float without a point if there is nothing behind it."""
+    if value.__class__ is not int and value.__class__ is not float:
+        raise WrongKind
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < _WHOLE_FLOATS else number
+
+
+def _int_or_string(value: Any) -> int | str:
+    return value if value.__class__ is str else _int32(value)
+
+
+@memoize(16384, max_length=32)
+def _canonical_quantity(text: str) -> str:
+    return str(quantity.parse(text.strip(quantity.SPACE)))
+
+
+def _quantity(value: Any) -> str:
+    return _canonical_quantity(value) if value.__class__ is str else str(quantity.from_json(value))
+
+
+def _bytes(value: Any) -> str:
+    """Base64, or a list of what the bytes are as numbers, which Go reads, too."""
+    if value.__class__ is list:
+        return base64text.encode(bytes(0 if item is None else _byte(item) for item in value))
+    return base64text.canonical(_string(value))
+
+
+@memoize(4096, max_length=_LONGEST_TIME)
+def _canonical_time(text: str) -> str | None:
+    time = timestamps.parse_time(text)
+    return timestamps.format_time(time) if time != _NO_TIME else None
+
+
+@memoize(4096, max_length=_LONGEST_TIME)
+def _canonical_micro_time(text: str) -> str | None:
+    time = timestamps.parse_micro_time(text)
+    return timestamps.format_micro_time(time) if time != _NO_TIME else None
+
+
+def _time(value: Any) -> str | None:
+    return _canonical_time(_string(value))
+
+
+def _micro_time(value: Any) -> str | None:
+    return _canonical_micro_time(_string(value))
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+_READERS: Final[Mapping[Shape, _ReadScalar]] = {
+    Shape.STRING: _string,
+    Shape.BOOLEAN: _boolean,
+    Shape.NUMBER: _number,
+    Shape.QUANTITY: _quantity,
+    Shape.INT_OR_STRING: _int_or_string,
+    Shape.BYTES: _bytes,
+    Shape.TIME: _time,
+    Shape.MICRO_TIME: _micro_time,
+    Shape.ANY: _any,
+}
+_INTEGERS: Final[Mapping[str, _ReadScalar]] = {"int32": _int32, "int64": _int64, "uint8": _byte}
+
+
+def scalar_reader(of: Type) -> _ReadScalar:
+    """Return the function that reads values of a type without structure."""
+    return _INTEGERS[of.go] if of.shape is Shape.INTEGER else _READERS[of.shape]

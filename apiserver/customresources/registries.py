@@ -12,10 +12,9 @@ from mockube.apimachinery import gotext, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.schema import document, faults
-from mockube.apimachinery.schema.decode import DecodedObject, Decoder
+from mockube.apimachinery.schema.decode import DecodedObject, Decoder, has_duplicates
 from mockube.apimachinery.schema.model import Schemas, Type
 from mockube.apimachinery.schema.normal import Normaliser
-from mockube.apimachinery.schema.scan import has_duplicates
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.custom import Custom

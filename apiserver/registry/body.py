@@ -13,10 +13,9 @@ from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import document, faults, unstructured
-from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
+from mockube.apimachinery.schema.decode import DecodedObject, DecodeError, has_duplicates
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.numbers import convert_numbers
-from mockube.apimachinery.schema.scan import has_duplicates
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call

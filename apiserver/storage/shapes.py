@@ -13,10 +13,9 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 import orjson
 
-from mockube.apimachinery.schema import scalars
 from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
-from mockube.apimachinery.schema.normal import OMITTED, absent_value
+from mockube.apimachinery.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.storage.values import Unreadable, read_value
@@ -53,14 +52,14 @@ _INTEGERS: Final[dict[str, Any]] = {
     "uint8": Annotated[int, msgspec.Meta(ge=0, lt=2**8)],
 }
 _NULLABLE: Final = frozenset({Shape.LIST, Shape.MAP, Shape.BYTES, Shape.TIME, Shape.MICRO_TIME})
-_read_quantity = scalars.reader(Type(shape=Shape.QUANTITY))
+_read_quantity = scalar_reader(Type(shape=Shape.QUANTITY))
 
 
 def _read_scalar(_: type, value: Any) -> Any:
     """Called by msgspec for a type that it does not know: a quantity, which is never null here."""
     try:
         _read_quantity(value)
-    except scalars.WrongKind as error:
+    except WrongKind as error:
         raise ValueError("no quantity") from error
     return _READ
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import status
 from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.pieces import sorted_in_pieces
-from mockube.apimachinery.schema.scan import has_duplicates, is_too_deep
+from mockube.apimachinery.schema.decode import has_duplicates, is_too_deep
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire import go_json

@@ -4,14 +4,23 @@ A type is an object with members, a list, or a primitive, and so is its atom. A 
 atom, which depends on the value: objects merge member by member, lists are replaced.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.apply.elements import FIELD, KEY, Element, of_keys, of_value, quote_text
+from mockube.apimachinery.patch.apply.elements import (
+    FIELD,
+    INDEX,
+    KEY,
+    Element,
+    format_element,
+    of_keys,
+    of_value,
+    quote_text,
+)
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024
@@ -185,3 +194,20 @@ def child_atom(atom: Atom | None, element: Element) -> Atom | None:
     if isinstance(atom, MapAtom | Untyped) and element.startswith(FIELD):
         return atom.member(element.removeprefix(FIELD))
     return atom.items if isinstance(atom, ListAtom) else None
+
+
+def atomic_paths(atom: Atom, value: Any, path: str = "") -> Iterator[str]:
+    """The paths of what is atomic; what is under the keys of a map, rather than in fields, is not looked at."""
+    if isinstance(value, dict) and isinstance(atom, MapAtom | Untyped):
+        if atom.atomic:
+            yield path
+        for name, item in value.items():
+            member = atom.member(name) if atom.declares(name) else None
+            if member is not None:
+                yield from atomic_paths(member, item, path + format_element(FIELD + name))
+    elif isinstance(value, list) and isinstance(atom, ListAtom | Untyped):
+        if isinstance(atom, Untyped) or atom.atomic:
+            yield path
+        items = RAW if isinstance(atom, Untyped) else atom.items
+        for index, item in enumerate(value):
+            yield from atomic_paths(items, item, path + format_element(f"{INDEX}{index}"))

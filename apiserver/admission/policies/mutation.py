@@ -13,8 +13,7 @@ from mockube.apimachinery.admission_expressions import (
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.patch import json_patch
-from mockube.apimachinery.patch.apply.atomics import atomic_paths
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of, atomic_paths
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, TestFailed

@@ -6,8 +6,7 @@ from typing import Any, Final
 from mockube.apimachinery import errors, gotext, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.intstr import IntOrString
-from mockube.apimachinery.labels.requirement import SelectorError
-from mockube.apimachinery.labels.selector import Selector, from_label_selector
+from mockube.apimachinery.labels.selector import Selector, SelectorError, from_label_selector
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.labels.requirement import SelectorError
-from mockube.apimachinery.labels.selector import from_label_selector
+from mockube.apimachinery.labels.selector import SelectorError, from_label_selector
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.workloads import (

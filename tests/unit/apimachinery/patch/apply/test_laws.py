@@ -6,8 +6,8 @@ from mockube.apimachinery.patch.apply import Conflicts, fieldsv1
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import difference, union
+from mockube.apimachinery.patch.apply.managers import NEVER_OWNED
 from mockube.apimachinery.patch.apply.merge import merge
-from mockube.apimachinery.patch.apply.ownership import NEVER_OWNED
 from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove
 from tests.support.server.fields import field_paths
 from tests.support.server.managed_things import EMPTY, applied, managers, thing, updated
