@@ -6,10 +6,13 @@ from typing import Final
 from msgspec import Struct, field
 
 MASTERS: Final = "system:masters"
-"""The group of users who may do everything."""
+"""The group of users that are allowed everything."""
+
+AUTHENTICATED: Final = "system:authenticated"
+"""The group of all users but the anonymous one."""
 
 SERVICE_ACCOUNT: Final = "system:serviceaccount:"
-"""How the name of a user begins that is a service account; its namespace and its name follow."""
+"""The prefix of a service account's user name; the account's namespace and name follow."""
 
 
 class User(Struct, frozen=True, kw_only=True):
@@ -21,13 +24,24 @@ class User(Struct, frozen=True, kw_only=True):
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+ANONYMOUS: Final = User(name="system:anonymous", groups=("system:unauthenticated",))
+"""The user of a request without credentials."""
+
+
+def with_authenticated(user: User) -> User:
+    """Return the user with the group system:authenticated, unless the user is unauthenticated."""
+    if user.name == ANONYMOUS.name or {AUTHENTICATED, *ANONYMOUS.groups} & set(user.groups):
+        return user
+    return User(name=user.name, uid=user.uid, groups=(*user.groups, AUTHENTICATED), extra=user.extra)
+
+
 NODE: Final = "system:node:"
-"""How the name of a user begins that is a node; the node's name follows."""
+"""The prefix of a node's user name; the node's name follows."""
 NODES: Final = "system:nodes"
 
 
 def node_name(user: User) -> str | None:
-    """Return the node that a user is; None if it is none, and "" if it is one without a name."""
+    """Return the name of the node that a user is; None if the user is no node, "" if the node's name is missing."""
     if not user.name.startswith(NODE) or NODES not in user.groups:
         return None
     return user.name.removeprefix(NODE)
@@ -41,4 +55,4 @@ class Impersonated(Struct, frozen=True, kw_only=True):
 
 
 NOBODY: Final = User(name="")
-"""Who sent a request that could not be authenticated."""
+"""The user of a request before it is authenticated."""

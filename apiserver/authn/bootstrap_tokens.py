@@ -11,10 +11,9 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import KnownToken
+from mockube.apiserver.authn.credentials import KnownToken
 from mockube.apiserver.authn.serviceaccount.accounts import Find
-from mockube.apiserver.authn.token_file import AUTHENTICATED
-from mockube.apiserver.user import User
+from mockube.apiserver.user import AUTHENTICATED, User
 
 _TOKEN: Final = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")
 _GROUP: Final = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]")

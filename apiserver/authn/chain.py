@@ -9,23 +9,27 @@ from msgspec import Struct, field
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens, TokenReader
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
-from mockube.apiserver.authn.certificates import ClientCertificates
-from mockube.apiserver.authn.credentials import CredentialCounts, PresentedCredentials
+from mockube.apiserver.authn.credentials import (
+    BearerTokens,
+    ClientCertificates,
+    CredentialCounts,
+    PresentedCredentials,
+    TokenReader,
+)
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
+from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSettings
 from mockube.apiserver.outgoing import Reviewer, Send
 from mockube.apiserver.pki.issue import make_key
-from mockube.apiserver.user import User
+from mockube.apiserver.user import ANONYMOUS, User
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, Observer
 
-ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
 OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
 """The paths that upstream's role system:public-info-viewer allows to get."""
 

@@ -1,18 +1,37 @@
-"""The credentials of a request, before they are authenticated."""
+"""The credentials of a request, and the authenticators of bearer tokens and of client certificates.
+
+Bearer tokens of all types are authenticated by `BearerTokens`: it calls one reader after another, and caches the result
+for a short time. Users are cached under the digest of a token, never under the token itself, so that response times
+reveal nothing about valid tokens.
+"""
 
 import base64
+import hashlib
+import logging
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apimachinery import status
-from mockube.apiserver.user import User
+from mockube.apimachinery import gotext, status
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.user import AUTHENTICATED, User
 
+LOG = logging.getLogger(__name__)
+
+TOKEN_CACHE_SECONDS = 10.0
+"""The time for which a valid token is cached, as upstream."""
+TOKEN_CACHE_SIZE = 4096
 SUBPROTOCOL_PREFIX: Final = "base64url.bearer.authorization.k8s.io."
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+LEGACY_TOKENS, STALE_TOKENS, VALID_TOKENS = "legacy_tokens", "stale_tokens", "valid_tokens"
+MANUAL_TOKENS, AUTOMATIC_TOKENS = "legacy_manual_token_uses", "legacy_auto_token_uses"
+INVALIDATED_TOKENS = "invalid_legacy_auto_token_uses"
+_INVALID = "invalid bearer token"
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
@@ -52,7 +71,7 @@ class PresentedCredentials(Struct, frozen=True):
     """When the certificate expires, in seconds since 1970."""
     certificate_id: str = ""
     """The SHA-256 digest of the certificate, in hexadecimal digits."""
-    socket_token: str = ""
+    websocket_token: str = ""
     """The bearer token among the subprotocols of a WebSocket."""
     is_client: bool = True
     """Whether the certificate is of the clients' authority."""
@@ -73,8 +92,8 @@ class PresentedCredentials(Struct, frozen=True):
 def token_of_subprotocols(protocols: Sequence[str]) -> tuple[str, Sequence[str]]:
     """Return the bearer token among the subprotocols of a WebSocket, and the other subprotocols.
 
-    A browser cannot send an Authorization header with a WebSocket. As upstream, a token needs another subprotocol beside
-    it, which is what the server names in its answer. Raise Unauthorized for what is no token.
+    A browser cannot send an Authorization header with a WebSocket. As upstream, a token needs another subprotocol
+    beside it, which the server selects in its response. Raise Unauthorized if the token cannot be decoded.
     """
     tokens = [protocol for protocol in protocols if protocol.startswith(SUBPROTOCOL_PREFIX)]
     others = [protocol for protocol in protocols if not protocol.startswith(SUBPROTOCOL_PREFIX)]
@@ -92,28 +111,155 @@ def token_of_subprotocols(protocols: Sequence[str]) -> tuple[str, Sequence[str]]
     return token, others
 
 
-LEGACY_TOKENS, STALE_TOKENS, VALID_TOKENS = "legacy_tokens", "stale_tokens", "valid_tokens"
-MANUAL_TOKENS, AUTOMATIC_TOKENS = "legacy_manual_token_uses", "legacy_auto_token_uses"
-INVALIDATED_TOKENS = "invalid_legacy_auto_token_uses"
-
-
 def _ignore(_seconds: float) -> None:
     pass
 
 
 class CredentialCounts:
-    """Counts of credentials, for metrics."""
+    """Numbers of credentials, for metrics; durations go to the two functions."""
 
     def __init__(self) -> None:
         self.tokens: Counter[str] = Counter()
-        """Checks of service account tokens, by the words above."""
+        """Checks of service account tokens, by the names LEGACY_TOKENS and so on."""
         self.fetches: Counter[str] = Counter()
         """Checks of tokens, by `ok` and `error`."""
         self.cache_hits = 0
         """Tokens whose cached check was used."""
-        self.looking = 0
+        self.active_fetches = 0
         """Tokens that are being checked now."""
-        self.observe_look: Callable[[float], None] = _ignore
+        self.observe_fetch: Callable[[float], None] = _ignore
         """Called with the duration of a check in seconds."""
         self.observe_certificate: Callable[[float], None] = _ignore
         """Called with the remaining lifetime of a request's certificate in seconds."""
+
+
+class ClientCertificates:
+    """Authenticates client certificates: the common name is the user, each organization a group.
+
+    The TLS handshake refuses certificates of unknown authorities, but not those of front proxies.
+
+    A connection can outlive its certificate, so the expiry is checked at each request.
+    """
+
+    def __init__(self, clock: Clock, counts: CredentialCounts | None = None) -> None:
+        self._clock = clock
+        self._counts = counts or CredentialCounts()
+
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
+        if not presented.certificate:
+            return None
+        remaining = presented.certificate_end - self._clock.now().timestamp()
+        self._counts.observe_certificate(remaining)
+        if not presented.is_client or remaining < 0:
+            raise status.Unauthorized("Unauthorized")
+        return user_of(presented.certificate, presented.certificate_id)
+
+
+@lru_cache(maxsize=1024)
+def user_of(subject: DistinguishedName, digest: str = "") -> User | None:
+    """Return the user of a subject; None if it has no common name."""
+    attributes = [attribute for group in subject for attribute in group]
+    names = [value for name, value in attributes if name == "commonName"]
+    groups = tuple(value for name, value in attributes if name == "organizationName")
+    if not names or not names[-1]:
+        return None
+    extra = {CREDENTIAL_ID: (f"X509SHA256={digest}",)} if digest else {}
+    return User(name=names[-1], groups=(*groups, AUTHENTICATED), extra=extra)
+
+
+class BadToken(Exception):
+    """The token is of the reader's type, and it is not valid."""
+
+
+class KnownToken(Struct, frozen=True):
+    """The user of a token, and those of the requested audiences for which it is valid."""
+
+    user: User
+    audiences: Sequence[str]
+    notes: TokenNotes | None = None
+
+
+class TokenReader(Protocol):
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+        """Return the user of a token; None if it is not of this reader's type; raise BadToken if it is not valid."""
+
+
+class BearerTokens:
+    """Authenticates bearer tokens. `audiences` are the server's own, one of which a token must have."""
+
+    def __init__(
+        self,
+        readers: Sequence[TokenReader],
+        *,
+        audiences: Sequence[str],
+        clock: Clock,
+        counts: CredentialCounts | None = None,
+    ) -> None:
+        self._counts = counts or CredentialCounts()
+        self._readers = readers
+        self._audiences = tuple(audiences)
+        self._clock = clock
+        self._cache: dict[tuple[bytes, tuple[str, ...]], tuple[float, KnownToken]] = {}
+
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
+        token = presented.bearer or presented.websocket_token
+        if not token:
+            return None
+        try:
+            review = await self.review(token)
+        except BadToken as error:
+            LOG.error('"Unable to authenticate the request" err=%s', gotext.quote(str(error)))  # noqa: TRY400 - upstream's
+            raise status.Unauthorized("Unauthorized") from error
+        if review.notes is not None:
+            presented.notes.append(review.notes)
+        return review.user
+
+    async def review(self, token: str, audiences: Sequence[str] = ()) -> KnownToken:
+        """Return the user of a token, or raise BadToken with all reasons."""
+        target_audiences = tuple(audiences) or self._audiences
+        key, now = (token_digest(token), target_audiences), self._clock.monotonic()
+        until, review = self._cache.get(key, (0.0, None))
+        if review is None or until <= now:
+            review = await self._fetch(token, target_audiences, now)
+            self._cache_token(key, now + TOKEN_CACHE_SECONDS, review)
+        else:
+            self._counts.cache_hits += 1
+        return review
+
+    async def _fetch(self, token: str, audiences: Sequence[str], began: float) -> KnownToken:
+        counts, result = self._counts, "error"
+        counts.active_fetches += 1
+        try:
+            review = await self._read(token, audiences)
+            result = "ok"
+        except BadToken as error:
+            result = "ok" if str(error) == _INVALID else "error"
+            raise
+        finally:
+            counts.active_fetches -= 1
+            counts.fetches[result] += 1
+            counts.observe_fetch(self._clock.monotonic() - began)
+        return review
+
+    async def _read(self, token: str, audiences: Sequence[str]) -> KnownToken:
+        problems = [_INVALID]
+        for reader in self._readers:
+            try:
+                review = await reader.read(token, audiences)
+            except BadToken as error:
+                problems.append(str(error))
+                continue
+            if review is not None:
+                return review
+        raise BadToken(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+
+    def _cache_token(self, key: tuple[bytes, tuple[str, ...]], until: float, review: KnownToken) -> None:
+        """The oldest entry is dropped when there are too many."""
+        self._cache.pop(key, None)
+        if len(self._cache) >= TOKEN_CACHE_SIZE:
+            del self._cache[next(iter(self._cache))]
+        self._cache[key] = until, review
+
+
+def token_digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

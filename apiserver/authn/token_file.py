@@ -2,20 +2,28 @@
 
 import csv
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mockube.apiserver.user import User
+from mockube.apiserver.authn.credentials import KnownToken, token_digest
+from mockube.apiserver.user import AUTHENTICATED, User
 
 LOG = logging.getLogger(__name__)
-AUTHENTICATED = "system:authenticated"
 
 
-def with_authenticated(user: User) -> User:
-    """Return the user with the group system:authenticated, unless the user is unauthenticated."""
-    if user.name == "system:anonymous" or {AUTHENTICATED, "system:unauthenticated"} & set(user.groups):
-        return user
-    return User(name=user.name, uid=user.uid, groups=(*user.groups, AUTHENTICATED), extra=user.extra)
+class StaticTokens:
+    """Tokens of a file, which are valid for the audiences of the server."""
+
+    def __init__(self, users: Mapping[str, User], audiences: Sequence[str] = ()) -> None:
+        self._users = {token_digest(token): user for token, user in users.items()}
+        self._audiences = audiences
+
+    async def read(self, token: str, audiences: Sequence[str]) -> KnownToken | None:
+        user = self._users.get(token_digest(token))
+        if user is None or not self._audiences:
+            return None if user is None else KnownToken(user, audiences)
+        shared_audiences = [audience for audience in audiences if audience in self._audiences]
+        return KnownToken(user, shared_audiences) if shared_audiences else None
 
 
 class BadTokenFile(ValueError):

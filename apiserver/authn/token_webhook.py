@@ -9,10 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.bearer import BadToken, KnownToken
-from mockube.apiserver.authn.token_file import with_authenticated
+from mockube.apiserver.authn.credentials import BadToken, KnownToken
 from mockube.apiserver.outgoing import Endpoint, Reviewer, ReviewFailed
-from mockube.apiserver.user import User
+from mockube.apiserver.user import User, with_authenticated
 
 LOG: Final = logging.getLogger(__name__)
 MAX_ANSWERS: Final = 4096

@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.records import ConfigurationError, Record, decode
 from mockube.apiserver.authz.chain import NO_OPINION, Attributes, Decision, DecisionAndReason, Rule, Rules
-from mockube.apiserver.user import User
+from mockube.apiserver.user import AUTHENTICATED, User
 
-_AUTHENTICATED: Final = "system:authenticated"
 _READ: Final = frozenset({"get", "list", "watch"})
 _ALLOWED: Final = (Decision.ALLOW, "")
 _NO_POLICY_MATCHED: Final = (NO_OPINION[0], "No policy matched.")
@@ -114,7 +113,7 @@ def _policy(line: str) -> PolicySpec:
 def _for_all(spec: PolicySpec) -> PolicySpec:
     """`*` matches all authenticated users."""
     fields = {name: getattr(spec, name) for name in spec.__struct_fields__}
-    return PolicySpec(**fields | {"user": "", "group": _AUTHENTICATED})
+    return PolicySpec(**fields | {"user": "", "group": AUTHENTICATED})
 
 
 def _parse_unversioned(tree: Mapping[str, Any]) -> PolicySpec:
@@ -123,7 +122,7 @@ def _parse_unversioned(tree: Mapping[str, Any]) -> PolicySpec:
     is_for_all = "*" in (spec.user, spec.group) or not (spec.user or spec.group)
     return PolicySpec(
         user="" if is_for_all else spec.user,
-        group=_AUTHENTICATED if is_for_all else spec.group,
+        group=AUTHENTICATED if is_for_all else spec.group,
         readonly=spec.readonly,
         api_group="*",
         resource=spec.resource or "*",

@@ -46,21 +46,21 @@ class Counts(Protocol):
     tokens: Counter[str]
     fetches: Counter[str]
     cache_hits: int
-    looking: int
-    observe_look: Callable[[float], None]
+    active_fetches: int
+    observe_fetch: Callable[[float], None]
     observe_certificate: Callable[[float], None]
 
 
 class CredentialMetrics(Collector):
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
-        self._looks = Durations(_CACHE_BUCKETS)
+        self._fetches = Durations(_CACHE_BUCKETS)
         self._certificates = Durations(_CERTIFICATE_BUCKETS)
-        counts.observe_look = self._observe_look
+        counts.observe_fetch = self._observe_fetch
         counts.observe_certificate = self._certificates.observe
 
-    def _observe_look(self, seconds: float) -> None:
-        self._looks.observe(int(seconds * 1000) / 1000)  # upstream counts whole milliseconds
+    def _observe_fetch(self, seconds: float) -> None:
+        self._fetches.observe(int(seconds * 1000) / 1000)  # upstream counts whole milliseconds
 
     def collect(self) -> Iterable[Metric]:
         credential_counts = self._counts
@@ -68,8 +68,8 @@ class CredentialMetrics(Collector):
             yield CounterMetricFamily(f"serviceaccount_{name}", text, value=credential_counts.tokens[name])
         hits = Durations(_CACHE_BUCKETS)
         hits.quick = credential_counts.cache_hits
-        looks = {"hit": hits, "miss": self._looks}
-        counts = {status: durations.number for status, durations in looks.items()}
+        requests = {"hit": hits, "miss": self._fetches}
+        counts = {status: durations.number for status, durations in requests.items()}
         yield _counter(f"{_CACHE}_request_total", "Requests to the token cache.", "status", counts)
         yield _counter(
             f"{_CACHE}_fetch_total", "Tokens that were not in the cache.", "status", credential_counts.fetches
@@ -77,15 +77,15 @@ class CredentialMetrics(Collector):
         active = GaugeMetricFamily(
             f"{_CACHE}_active_fetch_count", "Tokens that are being checked.", labels=["status"]
         )
-        if counts["miss"] or credential_counts.looking:
+        if counts["miss"] or credential_counts.active_fetches:
             for status in ("blocked", "in_flight"):
-                active.add_metric([status], credential_counts.looking)
+                active.add_metric([status], credential_counts.active_fetches)
         yield active
         yield _histogram(
             f"{_CACHE}_request_duration_seconds",
             "How long requests to the token cache took.",
             "status",
-            looks,
+            requests,
         )
         yield HistogramMetricFamily(
             "apiserver_client_certificate_expiration_seconds",

@@ -9,7 +9,6 @@ from multidict import CIMultiDict, MultiMapping
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, Unauthorized
-from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.credentials import PresentedCredentials, TokenNotes, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again, forbidden
@@ -19,6 +18,7 @@ from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
 from mockube.apiserver.request.response import Response, error_response, internal_error, refusal
 from mockube.apiserver.request.warnings import warning_headers
+from mockube.apiserver.user import ANONYMOUS
 
 LOG: Final = logging.getLogger(__name__)
 _IMPERSONATE: Final = "impersonate-"

@@ -18,13 +18,11 @@ from mockube.apimachinery import errors, names, status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.status import Forbidden
-from mockube.apiserver.authn.chain import ANONYMOUS
 from mockube.apiserver.authn.serviceaccount.claims import groups as account_groups
 from mockube.apiserver.authn.serviceaccount.claims import split_username
-from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision, DecisionAndReason, forbidden
 from mockube.apiserver.metrics.access import ALLOWED, DENIED, Attempt, ImpersonationMetrics
-from mockube.apiserver.user import MASTERS, Impersonated, User
+from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, MASTERS, Impersonated, User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"
 EXTRA = "impersonate-extra-"

@@ -19,7 +19,6 @@ from mockube.apimachinery.packs.definitions import PACKS
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.app import ApiServer
-from mockube.apiserver.authn.token_file import AUTHENTICATED
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.settings import Admission, Serving
@@ -28,7 +27,7 @@ from mockube.apiserver.pki.folder import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather
-from mockube.apiserver.user import User
+from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
 from mockube.embedded.matching import CONTROLLERS

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.bearer import KNOWN_SECONDS
+from mockube.apiserver.authn.credentials import TOKEN_CACHE_SECONDS
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.accounts import TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import load
@@ -382,5 +382,5 @@ async def test_secret_token_authenticates_and_its_use_is_recorded():
         (kept,) = answer.body["items"]
         assert "kubernetes.io/legacy-token-last-used" in kept["metadata"]["labels"]
         await client.delete(f"{SECRETS}/kept")
-        clock.advance(KNOWN_SECONDS + 1)
+        clock.advance(TOKEN_CACHE_SECONDS + 1)
         assert (await review(client, text))["error"] == "[invalid bearer token, Token has been invalidated]"

@@ -14,7 +14,7 @@ from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apimachinery.records import ConfigurationError, decode
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.apiserver.authn.bearer import BadToken, KnownToken
+from mockube.apiserver.authn.credentials import BadToken, KnownToken
 from mockube.apiserver.authn.oidc import claims
 from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, JWTAuthenticator
 from mockube.apiserver.authn.oidc.expressions import Mapper
@@ -22,9 +22,8 @@ from mockube.apiserver.authn.oidc.id_token import ALGORITHMS, Undecodable, Verif
 from mockube.apiserver.authn.oidc.key_set import FileKeySet
 from mockube.apiserver.authn.oidc.provider import RETRY_SECONDS, ClaimResolver, NotInitialized, Provider
 from mockube.apiserver.authn.oidc.validation import validate
-from mockube.apiserver.authn.token_file import with_authenticated
 from mockube.apiserver.outgoing import Send, Tls
-from mockube.apiserver.user import User
+from mockube.apiserver.user import User, with_authenticated
 
 LOG: Final = logging.getLogger(__name__)
 POLL_SECONDS: Final = 1.0

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apiserver.authn.bearer import BadToken
-from mockube.apiserver.authn.certificates import CREDENTIAL_ID
+from mockube.apiserver.authn.credentials import CREDENTIAL_ID, BadToken
 from mockube.apiserver.authn.oidc import expressions
 from mockube.apiserver.authn.oidc.configuration import (
     JWTAuthenticator,

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.credentials import BadToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, is_signed
 from mockube.apiserver.outgoing import Answer, CallFailed, Outgoing, Send, Tls
 

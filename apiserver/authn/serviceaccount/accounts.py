@@ -12,8 +12,14 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import BadToken, KnownToken
-from mockube.apiserver.authn.credentials import LEGACY_TOKENS, STALE_TOKENS, VALID_TOKENS, TokenNotes
+from mockube.apiserver.authn.credentials import (
+    LEGACY_TOKENS,
+    STALE_TOKENS,
+    VALID_TOKENS,
+    BadToken,
+    KnownToken,
+    TokenNotes,
+)
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import (
     LEEWAY_SECONDS,

@@ -8,12 +8,11 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext, names
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import BadToken
+from mockube.apiserver.authn.credentials import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.jwt import Claims
 from mockube.apiserver.authn.serviceaccount.keys import Keys
-from mockube.apiserver.authn.token_file import AUTHENTICATED
-from mockube.apiserver.user import SERVICE_ACCOUNT, User
+from mockube.apiserver.user import AUTHENTICATED, SERVICE_ACCOUNT, User
 
 LEEWAY_SECONDS = 60.0
 """The allowed clock skew between two servers."""

@@ -12,12 +12,13 @@ from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import BadToken, KnownToken
 from mockube.apiserver.authn.credentials import (
     AUTOMATIC_TOKENS,
     INVALIDATED_TOKENS,
     LEGACY_TOKENS,
     MANUAL_TOKENS,
+    BadToken,
+    KnownToken,
     TokenNotes,
 )
 from mockube.apiserver.authn.serviceaccount.accounts import Find

@@ -3,7 +3,7 @@
 from mockube.apimachinery import status
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.bearer import BadToken, BearerTokens
+from mockube.apiserver.authn.credentials import BadToken, BearerTokens
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.reviews import question

@@ -6,17 +6,18 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
-from mockube.apiserver.authn.bearer import BearerTokens, StaticTokens
-from mockube.apiserver.authn.certificates import ClientCertificates
-from mockube.apiserver.authn.chain import ANONYMOUS, Anonymous, Authentication
+from mockube.apiserver.authn.chain import Anonymous, Authentication
 from mockube.apiserver.authn.credentials import (
     SUBPROTOCOL_PREFIX,
+    BearerTokens,
+    ClientCertificates,
     CredentialCounts,
     PresentedCredentials,
     token_of_subprotocols,
 )
+from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.metrics.access import CredentialMetrics
-from mockube.apiserver.user import User
+from mockube.apiserver.user import ANONYMOUS, User
 
 BOB = User(name="bob")
 SUBJECT = ((("organizationName", "dev"),), (("organizationName", "ops"),), (("commonName", "alice"),))

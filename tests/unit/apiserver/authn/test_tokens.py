@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.bearer import BadToken, BearerTokens, StaticTokens
-from mockube.apiserver.authn.token_file import BadTokenFile, parse
+from mockube.apiserver.authn.credentials import BadToken, BearerTokens
+from mockube.apiserver.authn.token_file import BadTokenFile, StaticTokens, parse
 from mockube.apiserver.user import User
 
 

@@ -4,15 +4,15 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
-from mockube.apiserver.authn.bearer import (
-    KNOWN_SECONDS,
-    MAX_KNOWN,
+from mockube.apiserver.authn.credentials import (
+    TOKEN_CACHE_SECONDS,
+    TOKEN_CACHE_SIZE,
     BadToken,
     BearerTokens,
     KnownToken,
-    StaticTokens,
+    PresentedCredentials,
 )
-from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.user import User
 
 ALICE, BOB = User(name="alice"), User(name="bob")
@@ -89,7 +89,7 @@ async def test_accepted_token_is_cached_for_a_time():
         await tokens.review("a1")
     assert reader.asked == 1
     reader.bad = True
-    clock.advance(KNOWN_SECONDS)
+    clock.advance(TOKEN_CACHE_SECONDS)
     with pytest.raises(BadToken):
         await tokens.review("a1")
 
@@ -104,9 +104,9 @@ async def test_token_cache_is_keyed_by_audience():
 async def test_token_cache_is_bounded():
     reader = Reader("a", ALICE)
     tokens = bearer(reader)
-    for number in range(MAX_KNOWN + 1):
+    for number in range(TOKEN_CACHE_SIZE + 1):
         await tokens.review(f"a{number}")
-    await tokens.review(f"a{MAX_KNOWN}")
-    assert reader.asked == MAX_KNOWN + 1
+    await tokens.review(f"a{TOKEN_CACHE_SIZE}")
+    assert reader.asked == TOKEN_CACHE_SIZE + 1
     await tokens.review("a0")
-    assert reader.asked == MAX_KNOWN + 2
+    assert reader.asked == TOKEN_CACHE_SIZE + 2
