@@ -3,7 +3,7 @@
 import gc
 
 if __name__ == "__main__":
-    gc.disable()  # what is imported stays: to look for garbage in it took a tenth of the start
+    gc.disable()  # imported objects stay: to look for garbage among them takes a tenth of the start
 
 import asyncio
 import logging
@@ -23,9 +23,8 @@ from mockube.apiserver.authn.token_file import BadTokenFile
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.config.tls import insecure_suites
 from mockube.apiserver.kubeconfig import BadKubeconfig, NotOurs
-from mockube.apiserver.notify import notify_ready
 from mockube.apiserver.pki.folder import BadFolder
-from mockube.apiserver.serve import serve
+from mockube.apiserver.serve import notify_ready, serve
 from mockube.apiserver.supervision import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
@@ -33,7 +32,7 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.001
-"""For how long a thread that computes keeps the event loop waiting each time: large bodies are worked on in one."""
+"""The longest wait of the event loop for a thread that computes, such as one that decodes a large body."""
 
 _WRONG_FILES = (
     BadArchive,
@@ -63,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         LOG.warning("Use of insecure cipher '%s' detected.", suite)
 
     def ready() -> None:
-        # What is there by now stays as long as the process.
+        # Objects that exist by now stay until the process ends.
         old_objects.begin()
         old_objects.age_often(asyncio.get_running_loop())
         sys.setswitchinterval(SWITCH_SECONDS)

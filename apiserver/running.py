@@ -35,7 +35,7 @@ from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.feature_gates import is_on
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.authorities import Authorities
-from mockube.apiserver.http.listen import Listener, listening
+from mockube.apiserver.http.server import Listener, listening
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.resource_config import read_overrides
 from mockube.apiserver.request.filter import Middleware

@@ -1,11 +1,11 @@
-"""A server as a process of its own: it runs until a signal, and logs its address."""
+"""Run a server as a process: until a signal stops it, with its address in the log."""
 
 import asyncio
 import logging
 import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 
@@ -14,15 +14,16 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apiserver.config import exposure
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.config.settings import Serving
-from mockube.apiserver.http.listen import Listener, bind
+from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import Credentials, gather
 
 LOG = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
-ELSEWHERE = ("192.0.2.1", 9)
-"""An address of no machine: only to learn by which of its own addresses this one would go there."""
+READY = b"READY=1"
+_REMOTE_ADDRESS = ("192.0.2.1", 9)
+"""An address of no machine: the route to it has this machine's own address as its source."""
 
 
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
@@ -58,15 +59,26 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     LOG.info("Stopped")
 
 
+def notify_ready(environment: Mapping[str, str]) -> None:
+    """Notify systemd that the process is ready (sd_notify), as kube-apiserver does, if NOTIFY_SOCKET is set.
+
+    An address that begins with @ is an abstract socket.
+    """
+    address = environment.get("NOTIFY_SOCKET", "")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(READY, address.replace("@", "\0", 1) if address.startswith("@") else address)
+
+
 def _allow_many_files() -> None:
-    """Every connection is a file: take as many as the system allows, as programs in Go do by themselves."""
+    """Raise the limit of open files to its maximum, as programs in Go do: each connection is a file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _on_stop_signal() -> asyncio.Event:
-    """Set by the first signal to stop; the second one ends the process as if there were no handler."""
+    """Return an event that the first signal sets; the second signal ends the process as usual."""
     stopping = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
 
@@ -81,7 +93,7 @@ def _on_stop_signal() -> asyncio.Event:
 
 
 def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:
-    """The port for HTTPS first."""
+    """Return the listeners, that of HTTPS first."""
     listeners = [Listener(socket=bind(serving.bind_address, serving.secure_port), tls=credentials.tls)]
     if serving.http_port is not None:
         listeners.append(Listener(socket=bind(LOOPBACK, serving.http_port)))
@@ -89,20 +101,20 @@ def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:
 
 
 def _advertised_address(serving: Serving) -> str:
-    """Where others find this machine: never at an address that means their own; "" if nothing is known."""
+    """Return the address of this machine for others, never a loopback address; "" if it is unknown."""
     bound = ip_address(serving.bind_address)
     if serving.advertise_address:
         address = ip_address(serving.advertise_address)
         if not (address.is_loopback or address.is_link_local or address.is_unspecified):
             return serving.advertise_address
-        # As upstream, which goes on: envtest gives the address of the machine itself.
+        # As upstream, this is no fatal error: envtest passes 127.0.0.1.
         LOG.error("Endpoints cannot contain --advertise-address=%s: the service kubernetes has none", address)
         return ""
     if not (bound.is_unspecified or bound.is_loopback):
         return serving.bind_address
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(ELSEWHERE)
+            probe.connect(_REMOTE_ADDRESS)
         except OSError as error:
             LOG.warning("This machine has no usable address: set --advertise-address: %s", error)
             return ""
@@ -111,7 +123,7 @@ def _advertised_address(serving: Serving) -> str:
 
 
 def _announce(serving: Serving, listeners: list[Listener], credentials: Credentials) -> str:
-    """Return the URL of the server."""
+    """Write the kubeconfigs, log the addresses, and return the URL of the server."""
     bound = ip_address(serving.bind_address)
     host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - it is compared, not bound
     url = f"https://{f'[{host}]' if bound.version == 6 else host}:{listeners[0].port}"

@@ -25,7 +25,7 @@ from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.pki import folder
 from mockube.apiserver.pki.issue import Pair, names_of
 from mockube.apiserver.pki.serving import CertificateFiles, Handshake, ServingCertificates
-from mockube.apiserver.user import User
+from mockube.apiserver.user import AUTHENTICATED, User
 
 TOKEN_BYTES = 32
 FOLDER = "pki"
@@ -136,7 +136,7 @@ def _proxy(serving: Serving, pki_folder: folder.Folder) -> dict[str, Any]:
 
 def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
     settings = config.authentication
-    admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, tokens.AUTHENTICATED))
+    admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, AUTHENTICATED))
     token_file, authentication_config = settings.token_auth_file, settings.authentication_config
     signing = settings.service_account_signing_key_file or generated
     others = settings.service_account_key_file

@@ -53,7 +53,7 @@ from mockube.apiserver.admission.webhooks.plugins import (
     ValidatingAdmissionWebhook,
 )
 from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, await_again
-from mockube.apiserver.metrics.admission import (
+from mockube.apiserver.metrics.access import (
     ADMIT,
     QUICK,
     VALIDATE,

@@ -1,21 +1,21 @@
-"""The client of a request that came over a socket: the one place where aiohttp's messages become requests of the handler.
+"""The client of a request that came over a socket: aiohttp's messages become requests, and responses become bytes.
 
-Objects of aiohttp's own are made for streams alone. A response that is there in full is written by `response`. The header
-Expect is answered as Go does: 100 when the body is read, else 417.
+Objects of aiohttp's own are made for streams alone; complete responses are written by `response`. The header Expect is
+handled as Go does: status 100 when the body is read, otherwise 417.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apimachinery import status
 from mockube.apiserver.authn.credentials import ClientCertificate
+from mockube.apiserver.http.backend_connection import LIMIT
 from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages
-from mockube.apiserver.http.tunnel import Tunnel, take_over
 from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
 
@@ -26,8 +26,30 @@ if TYPE_CHECKING:
     from mockube.apiserver.http.connection import Connection
 
 
+class Tunnel:
+    """The bytes from and to a client whose connection has left HTTP after an upgrade."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+
+class _TunnelProtocol(asyncio.StreamReaderProtocol):
+    """Replaces the protocol of a connection, and notifies that protocol of the connection's end."""
+
+    def __init__(
+        self, connection: "Connection", reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(reader, loop=loop)
+        self._connection = connection
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._connection.connection_lost(exc)
+
+
 class SocketClient:
-    """Knows one request, and whether its response was written."""
+    """The `Client` of one request: its body, and the way its response is written."""
 
     __slots__ = (
         "_connection",
@@ -45,7 +67,7 @@ class SocketClient:
         self.payload = payload
         self.head = ""
         self.keeps_open = not message.should_close
-        """Whether the connection may serve another request."""
+        """Whether the connection can serve another request after this one."""
         self._connection = connection
         self._http: web.BaseRequest | None = None
         self._sink: Chunks | Messages | None = None
@@ -99,14 +121,14 @@ class SocketClient:
         return await read(self.message, self.payload, self._connection.send, limit)
 
     async def content(self) -> AsyncIterator[bytes]:
-        """The body as it comes, of any length."""
+        """Yield the body as it is received, whatever its length."""
         if waits_for_continue(self.message, self.payload):
             self._connection.send(CONTINUE)
         async for data in self.payload.iter_any():
             yield data
 
     def take_over(self) -> Tunnel:
-        """Take the connection: its bytes are the caller's from now on, and it ends with the request."""
+        """Return the bytes of the connection as a tunnel. The connection is closed after the request."""
         self._is_written, self.keeps_open = True, False
         return take_over(self._connection, self._connection.take_early())
 
@@ -134,7 +156,7 @@ class SocketClient:
         sink = self._sink
         if sink is not None and sink.response.prepared:
             if not sink.has_ended:
-                self.abort()  # a stream that ends too early must not look whole
+                self.abort()  # an incomplete stream must not look complete
             self.keeps_open = self.keeps_open and bool(sink.response.keep_alive)
         elif not self._is_written:
             await self.write(response)
@@ -144,7 +166,7 @@ class SocketClient:
         return dict(line.split(": ", 1) for line in self.head.split("\r\n")[:-1])
 
     def _request(self) -> web.BaseRequest:
-        """Return the request as streams of aiohttp need it."""
+        """Return the request of aiohttp that its streams need."""
         if self._http is None:
             connection, loop, task = self._connection, asyncio.get_running_loop(), asyncio.current_task()
             assert task is not None
@@ -161,10 +183,25 @@ class _Writer(StreamWriter):
         await super().write_headers(status_line, headers)
 
 
+def take_over(connection: "Connection", early: bytes) -> Tunnel:
+    """Replace the HTTP protocol of a connection by a tunnel; `early` is what was read beyond the request."""
+    loop, transport = asyncio.get_running_loop(), connection.transport
+    if transport is None or transport.is_closing():
+        raise ConnectionResetError("the client has disconnected")
+    reader = asyncio.StreamReader(limit=LIMIT, loop=loop)
+    protocol: Any = _TunnelProtocol(connection, reader, loop)
+    transport.set_protocol(protocol)
+    protocol.connection_made(transport)
+    if early:
+        reader.feed_data(early)
+    transport.resume_reading()
+    return Tunnel(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+
+
 async def read(
     message: RawRequestMessage, payload: "StreamReader", send: Callable[[bytes], None], limit: int
 ) -> bytes:
-    """Return the body of a message, unless it is too long; `send` writes to the client."""
+    """Return the body of a message, or raise an ApiError if it is longer than `limit`; `send` writes to the client."""
     if payload.is_eof():
         return _take_received(payload, limit)
     if int(message.headers.get(hdrs.CONTENT_LENGTH, 0)) > limit:
@@ -178,16 +215,16 @@ async def read(
             if len(data) > limit:
                 raise _too_large(limit)
     except (web.RequestPayloadError, ConnectionError) as error:
-        raise _ends_too_early(error) from error
+        raise _incomplete_body(error) from error
     return bytes(data)
 
 
 def _take_received(payload: "StreamReader", limit: int) -> bytes:
-    """A body that was read completely with the head, as small ones are."""
+    """Return a body that was received completely with the head, as small ones are."""
     try:
         data = payload.read_nowait()
     except (web.RequestPayloadError, ConnectionError) as error:
-        raise _ends_too_early(error) from error
+        raise _incomplete_body(error) from error
     if len(data) > limit:
         raise _too_large(limit)
     return data
@@ -197,7 +234,7 @@ def _too_large(limit: int) -> status.ApiError:
     return status.request_entity_too_large(f"limit is {limit}")
 
 
-def _ends_too_early(error: Exception) -> status.BadRequest:
+def _incomplete_body(error: Exception) -> status.BadRequest:
     return status.BadRequest(f"the body ends too early: {error}")
 
 
@@ -209,7 +246,7 @@ def is_continue(expected: str) -> bool:
 
 
 def waits_for_continue(message: RawRequestMessage, payload: "StreamReader") -> bool:
-    """Whether a client sends its body when it is allowed to."""
+    """Return whether a client waits for status 100 before it sends its body."""
     expected = message.headers.get(hdrs.EXPECT)
     if not expected or message.version < HttpVersion11 or not is_continue(expected):
         return False

@@ -19,10 +19,9 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
-from mockube.apiserver.http import refusals
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.authorities import Identity, verified_chain
-from mockube.apiserver.http.response import Refusal
+from mockube.apiserver.http.response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
 
 if TYPE_CHECKING:
     from aiohttp.http import RawRequestMessage
@@ -192,7 +191,7 @@ class Connection(web.RequestHandler):
     async def _serve(self, message: "RawRequestMessage | _ErrInfo", payload: "StreamReader") -> bool:
         if isinstance(message, _ErrInfo):
             client = SocketClient(self, ERROR, payload)
-            response: Response = self.refuse(self._refusal or refusals.BAD_REQUEST)
+            response: Response = self.refuse(self._refusal or BAD_REQUEST)
         else:
             client = SocketClient(self, message, payload)
             response = await self.server.serve(client)
@@ -285,7 +284,7 @@ class Connection(web.RequestHandler):
     def refuse(self, refusal: str) -> Refusal:
         """Return the response with this status line, after which nothing more is read."""
         self._refusal = refusal
-        return Refusal(refusal, refusals.text(refusal))
+        return Refusal(refusal)
 
     def _feed(self, data: bytes) -> None:
         _parse(self, data)
@@ -295,7 +294,7 @@ class Connection(web.RequestHandler):
             self._payload = None if payload is EMPTY_PAYLOAD else payload
             self.head_since = None
             if isinstance(message, _ErrInfo) and not self._refusal:
-                self._refusal = refusals.of_head(data)
+                self._refusal = refusal_of_head(data)
 
     def _feed_body(self, payload: "StreamReader", data: bytes) -> None:
         before = payload.total_bytes
@@ -303,7 +302,7 @@ class Connection(web.RequestHandler):
         excess = self._excess + len(data) - PER_BYTE * (payload.total_bytes - before)
         self._excess = excess = 0 if excess < 0 or payload.is_eof() or self._reading_paused else excess
         if excess > NO_DATA:
-            self._refusal = refusals.BAD_REQUEST
+            self._refusal = BAD_REQUEST
             payload.set_exception(web.RequestPayloadError("chunked encoding contains too much non-data"))
 
     def _hold(self, data: bytes) -> None:
@@ -326,7 +325,7 @@ class Connection(web.RequestHandler):
         elif size > HEAD_BYTES or (size > SMALL_HEAD and not self.server.has_room_for_heads()):
             self.release_head()
             super().data_received(_NO_REQUEST)
-            self._refusal = refusals.TOO_LARGE
+            self._refusal = TOO_LARGE
         elif len(self._head) >= self._fed:
             if self.head_since is None:
                 self.head_since = self.server.clock.monotonic()

@@ -7,9 +7,8 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from mockube.apimachinery import status
-from mockube.apiserver.http.adapter import SocketClient
+from mockube.apiserver.http.adapter import SocketClient, Tunnel
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
-from mockube.apiserver.http.tunnel import Tunnel
 from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import Response
 

@@ -1,11 +1,16 @@
-"""A response that is there in full, as bytes of HTTP: its head with its body, or a large body piece by piece.
+"""A response as bytes of HTTP, and the requests that are refused before they reach the handler.
 
-aiohttp's own response makes a dictionary of headers anew for each one, and hands a body to TLS whole: some megabytes
-are then copied three times, each time into memory that the system has to give page by page, which takes longer than
-to encrypt and send them. Here a head is lines that were put together before, and pieces are small enough that their
-copies stay where they are.
+aiohttp's own response makes a dictionary of headers for each response, and passes a body to TLS as a whole: some
+megabytes are then copied three times, each time into memory that the kernel has to provide page by page, which takes
+longer than to encrypt and send them. Here the usual lines of a head are cached, and pieces of a body are so small that
+their copies reuse memory.
+
+A request that is refused before authentication gets the text of Go's net/http. aiohttp's parser refuses most of them
+with its own messages: `refusal_of_head` finds Go's from the bytes of the head. The parser accepts some requests that Go
+refuses: `refusal_of_request` finds these.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
@@ -16,19 +21,30 @@ from aiohttp import hdrs
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.http import HttpVersion, HttpVersion10, HttpVersion11, RawRequestMessage, StreamWriter
 
-from mockube.apiserver.request.compression import compress
-from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response
-from mockube.apiserver.request.warnings import warning_headers
+from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response, compress, warning_headers
 
+BAD_REQUEST: Final = "400 Bad Request"
+TOO_LARGE: Final = "431 Request Header Fields Too Large"
+NOT_IMPLEMENTED: Final = "501 Not Implemented"
+_MALFORMED_HOST: Final = f"{BAD_REQUEST}: malformed Host header"
+_NO_CONNECT: Final = "405 Method Not Allowed"
+_VERSION: Final = "505 HTTP Version Not Supported: unsupported protocol version"
 _COMPRESSED: Final = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransfer-Encoding: chunked\r\n"
+_REQUEST_LINE: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [^ ]+ HTTP/(\d)\.(\d)", re.DOTALL)
+_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z -]*")
+"""The name of a header as Go reads it at first; a name with a blank is refused later, with another text."""
+_HOST: Final = re.compile(r"[0-9A-Za-z!$%&'()*+,\-.:;=\[\]_~]*")
+_VERSIONS: Final = (HttpVersion11, HttpVersion10)
+_WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 
 class Refusal(Response):
-    """Return a response with Go's status line and text, to a client that sends no HTTP or a request that is too large."""
+    """A response with Go's status line and text, after which the connection is closed."""
 
     __slots__ = ("status_line",)
 
-    def __init__(self, status_line: str, body: str) -> None:
+    def __init__(self, status_line: str) -> None:
+        body = "Unsupported transfer encoding" if status_line == NOT_IMPLEMENTED else status_line
         super().__init__(int(status_line[:3]), [body.encode()], "text/plain; charset=utf-8")
         self.status_line = b"HTTP/1.1 %b" % status_line.encode()
 
@@ -115,3 +131,69 @@ def _cut(data: bytes) -> Iterator[bytes]:
         return
     for start in range(0, len(data), PIECE):
         yield data[start : start + PIECE]
+
+
+def refusal_of_head(data: bytes) -> str:
+    """Return the status line for a head that the parser has refused."""
+    head, end, _ = data.partition(b"\r\n\r\n")
+    first, *lines = head.split(b"\r\n")
+    line = _REQUEST_LINE.fullmatch(first)
+    if not end or line is None:
+        return BAD_REQUEST
+    fields = [line.partition(b":") for line in lines]
+    if not all(colon and _NAME.fullmatch(name) for name, colon, _ in fields):
+        return BAD_REQUEST
+    values: dict[bytes, list[bytes]] = {}
+    for name, _, value in fields:
+        values.setdefault(name.lower(), []).append(value.strip())
+    return _refusal_of_fields(values, (int(line[1]), int(line[2])), is_connect=first.startswith(b"CONNECT "))
+
+
+def _refusal_of_fields(
+    values: dict[bytes, list[bytes]], version: tuple[int, int], *, is_connect: bool
+) -> str:
+    hosts, is_old = values.get(b"host", ()), version < (1, 1)
+    if len(hosts) > 1:
+        return BAD_REQUEST
+    if not is_old and not _is_chunked_or_absent(values.get(b"transfer-encoding", ())):
+        return NOT_IMPLEMENTED
+    if not all(length.isdigit() for length in values.get(b"content-length", ())):
+        return BAD_REQUEST
+    if version[0] != 1:
+        return _VERSION
+    if not hosts and not is_old and not is_connect:
+        return f"{BAD_REQUEST}: missing required Host header"
+    if hosts and not _is_host(hosts[0].decode("latin-1")):
+        return _MALFORMED_HOST
+    return f"{BAD_REQUEST}: invalid header name" if any(b" " in name for name in values) else BAD_REQUEST
+
+
+def refusal_of_request(message: RawRequestMessage) -> str:
+    """Return the status line for a request that the parser accepts and Go refuses; "" for all others."""
+    version, headers, target = message.version, message.headers, message.path
+    if version not in _VERSIONS:
+        return _VERSION if headers else BAD_REQUEST  # a request of HTTP/0.9 is a single line
+    if hdrs.TRANSFER_ENCODING in headers and version == HttpVersion11:
+        encodings = [
+            value.strip().encode("latin-1", "replace") for value in headers.getall(hdrs.TRANSFER_ENCODING)
+        ]
+        if not _is_chunked_or_absent(encodings):
+            return NOT_IMPLEMENTED
+    if not _is_host(headers.get(hdrs.HOST, "")):
+        return _MALFORMED_HOST
+    if "%" in target and _WRONG_ESCAPE.search(target.partition("?")[0]):
+        return BAD_REQUEST
+    return _NO_CONNECT if message.method == hdrs.METH_CONNECT else ""
+
+
+def _is_chunked_or_absent(encodings: Sequence[bytes]) -> bool:
+    return not encodings or (len(encodings) == 1 and encodings[0].lower() == b"chunked")
+
+
+def _is_host(host: str) -> bool:
+    """Whether a Host header has nothing but characters of hosts and ports."""
+    return (_is_usual_host if len(host) <= _USUAL_LENGTH else _HOST.fullmatch)(host) is not None
+
+
+_USUAL_LENGTH: Final = 255
+_is_usual_host = lru_cache(maxsize=256)(_HOST.fullmatch)

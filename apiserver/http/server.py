@@ -1,75 +1,75 @@
-"""aiohttp's server, which besides bounds what its connections cost, and can be drained.
+"""The HTTP server: listening sockets, limits of what its connections cost, and graceful shutdown.
 
-When aiohttp itself closes connections it drops what is still being sent to it, so they are not closed before all
-requests that have begun are answered.
+When aiohttp's server closes its connections, it drops responses that are still being written. So they are closed only
+after all requests that have begun are answered.
 """
 
 import asyncio
+import errno
 import logging
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
+from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock, RealClock, Timer
-from mockube.apiserver.http import refusals
 from mockube.apiserver.http.adapter import SocketClient, expectation_failed, is_continue
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, Connection
+from mockube.apiserver.http.response import refusal_of_request
+from mockube.apiserver.pki.serving import ServingCertificates
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.response import Response
 
 LOG = logging.getLogger(__name__)
 
+BACKLOG = 1024
+MAX_CONNECTIONS: Final = 4000
+"""Unauthenticated connections: more than the clients that start together on one machine, fewer than what fills its memory."""
 HEAD_SECONDS: Final = 32.0
-"""How long a client may take to send a head, the first one from its connection on; as upstream, like the next."""
+"""How long a client may take to send a head, counted for the first one from the connection on; as upstream."""
 IDLE_SECONDS: Final = 90.0
 """How long a connection may wait for its next request."""
 STALLED_SECONDS: Final = 30.0
 """How long a client may read nothing of its response."""
 SWEEP_SECONDS: Final = 4.0
-"""How often that is checked."""
+"""The interval of the checks of HEAD_SECONDS and STALLED_SECONDS."""
+SHUTDOWN_SECONDS = 0.02
+"""How long a shutdown waits after its deadline for responses and for open connections."""
+RECOVERY_SECONDS = 0.1
+"""The pause of accepting connections when the system has no socket left."""
 READ_BUFFER: Final = 64 * 1024
 """Bytes of a body that are read ahead; twice as many at most."""
 ALL_HEADS_BYTES: Final = 64 << 20
-"""That the long heads of all connections may take together."""
+"""The limit of the long heads of all connections together."""
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-def _is_no_fault_of_a_client(record: logging.LogRecord) -> bool:
-    """Drops aiohttp's error logs of requests that are no HTTP: any client could fill the log with them."""
-    error = record.exc_info[1] if record.exc_info else None
-    if not isinstance(error, HttpProcessingError | web.RequestPayloadError):
-        return True
-    LOG.debug("a malformed HTTP request was refused: %s", error)
-    return False
+class Listener(Struct, frozen=True, kw_only=True):
+    """One socket, bound; with TLS, or in the clear."""
+
+    socket: socket.socket
+    tls: ServingCertificates | None = None
+
+    @property
+    def port(self) -> int:
+        port: int = self.socket.getsockname()[1]
+        return port
 
 
-LOG.addFilter(_is_no_fault_of_a_client)
-
-
-@contextmanager
-def silent_losses() -> Iterator[None]:
-    """Drop asyncio's warnings about writes to a closed TLS connection: one for each piece of a response."""
-
-    def is_no_loss(record: logging.LogRecord) -> bool:
-        return record.msg != "SSL connection is closed"
-
-    logger = logging.getLogger("asyncio")
-    logger.addFilter(is_no_loss)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_no_loss)
-
-
-async def _never_called(_request: web.BaseRequest) -> web.StreamResponse:
-    raise AssertionError("connections serve their requests themselves")
+def bind(address: str, port: int) -> socket.socket:
+    """Bind a port without accepting connections. Port 0 is any free one."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.create_server((address, port), family=family, backlog=BACKLOG)
 
 
 class Server(web.Server):
-    """`clock` is that of sockets and clients; only tests step it."""
+    """aiohttp's server, with limits of what its connections cost. `clock` is that of sockets; only tests step it."""
 
     def __init__(
         self, handle: Handle, *, clock: Clock | None = None, authorities: Authorities | None = None
@@ -87,9 +87,9 @@ class Server(web.Server):
         )
         self.clock = clock or RealClock()
         self.authorities = authorities
-        """Of certificates, where there is more than that of clients."""
+        """The CAs of client certificates, if there are others than the clients' CA."""
         self.head_bytes = 0
-        """That long heads take which have no end yet."""
+        """Bytes of long heads that are not complete yet."""
         self.unauthenticated = UnauthenticatedConnections()
         self._handle = handle
         self._answering = 0
@@ -98,7 +98,7 @@ class Server(web.Server):
         self._open: dict[Connection, asyncio.Transport] = {}
         self._empty = asyncio.Event()
         self._stalled: dict[Connection, tuple[int, int, float]] = {}
-        """Of connections that cannot be written to: drains and bytes left when that was last noticed, and since when."""
+        """By connection whose client does not read: its drains, the bytes in its buffer, and the time of the last progress."""
         self._sweeping: Timer | None = None
 
     def __call__(self) -> Connection:
@@ -120,7 +120,7 @@ class Server(web.Server):
             self._sweeping = self.clock.call_later(SWEEP_SECONDS, self._sweep)
 
     def add_unauthenticated(self, connection: Connection) -> None:
-        """Count a connection among the unauthenticated ones that wait: no request of it is being served."""
+        """Count a connection as unauthenticated, while none of its requests is being served."""
         transport = connection.transport
         if transport is not None:
             self.unauthenticated.add(connection, connection.address, transport.close)
@@ -138,7 +138,7 @@ class Server(web.Server):
             handler.on_lost()
 
     def _sweep(self) -> None:
-        """Close connections that keep the server waiting: for the end of a head, or until the client reads."""
+        """Close connections whose clients do not complete a head or do not read."""
         now = self.clock.monotonic()
         for connection, transport in [*self._open.items()]:
             since = connection.head_since
@@ -161,7 +161,7 @@ class Server(web.Server):
             transport.abort()
 
     async def drain(self, clock: Clock, seconds: float) -> None:
-        """Close each connection with its next response; wait for all responses up to a limit."""
+        """Close each connection after its next response, and wait up to `seconds` for all responses."""
         self._draining = True
         if not self._answering:
             return
@@ -169,8 +169,8 @@ class Server(web.Server):
         await self._idle.wait()
         timer.cancel()
 
-    async def part(self, clock: Clock, seconds: float) -> None:
-        """Wait until every connection is closed; those that their clients keep open for so long are cut.
+    async def abort_open(self, clock: Clock, seconds: float) -> None:
+        """Wait up to `seconds` until all connections are closed, and abort those that are still open.
 
         With TLS both sides have to send close_notify, which a busy or idle client does not.
         """
@@ -192,7 +192,7 @@ class Server(web.Server):
         self._answering += 1
         message = client.message
         expects = message.headers.get(hdrs.EXPECT)
-        refusal = refusals.of_request(message)
+        refusal = refusal_of_request(message)
         try:
             if refusal:
                 return client.refuse(refusal)
@@ -202,7 +202,7 @@ class Server(web.Server):
             return await self._handle(client.request())
         finally:
             if expects and not client.payload.is_eof():
-                client.keeps_open = False  # whether the body still comes is for the client to decide
+                client.keeps_open = False  # the client may send the body nevertheless, or not
             self._answering -= 1
             if self._draining:
                 client.keeps_open = False
@@ -210,15 +210,42 @@ class Server(web.Server):
                     self._idle.set()
 
 
-MAX_CONNECTIONS: Final = 4000
-"""More than the clients that start together on one machine, fewer than what fills its memory."""
+@asynccontextmanager
+async def listening(
+    server: Server,
+    listeners: Sequence[Listener],
+    *,
+    clock: Clock,
+    drain_seconds: float,
+    before_drain: Callable[[], None],
+) -> AsyncIterator[None]:
+    """Serve until the context ends; then accept no more connections, and wait until all requests are answered.
+
+    `before_drain` ends streams, which would never end otherwise.
+    """
+    async with asyncio.TaskGroup() as group:
+        accepting = [group.create_task(Acceptor(server, listener, clock).run()) for listener in listeners]
+        with silent_losses():
+            try:
+                yield
+            finally:
+                for task in accepting:
+                    task.cancel()
+                await asyncio.wait(accepting)
+                for listener in listeners:
+                    listener.socket.close()
+                before_drain()
+                await server.drain(clock, drain_seconds)
+                server.pre_shutdown()
+                await server.shutdown(SHUTDOWN_SECONDS)
+                await server.abort_open(clock, SHUTDOWN_SECONDS)
 
 
 class UnauthenticatedConnections:
-    """Those of which no request has been authenticated and none is being served.
+    """Connections without an authenticated request, while none of their requests is being served.
 
-    Each costs a socket, a TLS session and what is sent of a head, and anybody who can reach the port can open one. When
-    there are too many, the oldest one of the address that has most of them is closed.
+    Each costs a socket, a TLS session and the part of a head that was sent, and everybody who can reach the port can open
+    one. When there are too many, the oldest connection of the address with most of them is closed.
     """
 
     def __init__(self, maximum: int = MAX_CONNECTIONS) -> None:
@@ -246,10 +273,98 @@ class UnauthenticatedConnections:
                 del self._addresses[address]
 
     def evict(self) -> None:
-        """Close the oldest connection of the address that has most, if there is any."""
+        """Close the oldest connection of the address that has most connections, if there is any."""
         if not self._addresses:
             return
         of_address = max(self._addresses.values(), key=len)
         connection, close = next(iter(of_address.items()))
         self.discard(connection)
         close()
+
+
+class Acceptor:
+    """Accepts the connections of one listener. During its TLS handshake a connection counts as unauthenticated."""
+
+    def __init__(self, server: Server, listener: Listener, clock: Clock) -> None:
+        self._server = server
+        self._listener = listener
+        self._clock = clock
+        self._opening: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        loop, listening_socket = asyncio.get_running_loop(), self._listener.socket
+        listening_socket.setblocking(False)  # noqa: FBT003 - the standard library's
+        try:
+            while True:
+                try:
+                    accepted, address = await loop.sock_accept(listening_socket)
+                except OSError as error:
+                    await self._recover(error)
+                    continue
+                self._open(accepted, str(address[0]))
+        finally:
+            for task in self._opening:
+                task.cancel()
+
+    async def _recover(self, error: OSError) -> None:
+        """If the system has no socket left, close an unauthenticated connection and pause."""
+        if error.errno not in _EXHAUSTED:
+            return  # the client has disconnected
+        LOG.warning("no connection can be accepted: %s", error)
+        self._server.unauthenticated.evict()
+        await self._clock.sleep(RECOVERY_SECONDS)
+
+    def _open(self, accepted: socket.socket, address: str) -> None:
+        task = asyncio.create_task(self._handshake(accepted), name="a TLS handshake")
+        self._opening.add(task)
+        self._server.unauthenticated.add(task, address, task.cancel)
+        task.add_done_callback(partial(self._on_opened, accepted))
+
+    def _on_opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
+        self._opening.discard(task)
+        self._server.unauthenticated.discard(task)
+        if task.cancelled():  # if the task had not begun, nothing else closes the socket
+            accepted.close()
+
+    async def _handshake(self, accepted: socket.socket) -> None:
+        tls = self._listener.tls
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._server,
+                accepted,
+                ssl=None if tls is None else tls.context,
+                ssl_handshake_timeout=None if tls is None else HEAD_SECONDS,
+            )
+        except (OSError, TimeoutError) as error:
+            LOG.debug("a TLS handshake failed: %s", error)
+
+
+def _is_not_malformed_request(record: logging.LogRecord) -> bool:
+    """Drop aiohttp's error logs of malformed requests, with which any client could fill the log."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, HttpProcessingError | web.RequestPayloadError):
+        return True
+    LOG.debug("a malformed HTTP request was refused: %s", error)
+    return False
+
+
+LOG.addFilter(_is_not_malformed_request)
+
+
+@contextmanager
+def silent_losses() -> Iterator[None]:
+    """Drop asyncio's warnings about writes to a closed TLS connection: one for each piece of a response."""
+
+    def is_not_loss(record: logging.LogRecord) -> bool:
+        return record.msg != "SSL connection is closed"
+
+    logger = logging.getLogger("asyncio")
+    logger.addFilter(is_not_loss)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_not_loss)
+
+
+async def _never_called(_request: web.BaseRequest) -> web.StreamResponse:
+    raise AssertionError("connections serve their requests themselves")

@@ -8,8 +8,7 @@ import orjson
 from aiohttp import hdrs, web
 
 from mockube.apimachinery import status
-from mockube.apiserver.request.response import PIECE, Response
-from mockube.apiserver.request.warnings import fit_warnings
+from mockube.apiserver.request.response import PIECE, Response, fit_warnings
 
 MAX_MESSAGE = 4096
 """Of a client, which has nothing to send."""

@@ -1,17 +1,19 @@
-"""Credentials, authentication, impersonation and authorization: upstream's metrics under upstream's names.
+"""Credentials, authentication, impersonation, authorization and admission: upstream's metrics under upstream's names.
 
-They are on the path of every request, so observing is a few additions; the metric families are built at each
+They are on the path of every request, so observing one is a few additions; the metric families are built at each
 scrape.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 
+import prometheus_client
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from mockube.apiserver.metrics.admission import Durations
+from mockube.apimachinery.exposition import cumulative_buckets
 
 _TOKENS: Final = {
     "legacy_tokens": "Cumulative legacy service account tokens used",
@@ -35,13 +37,47 @@ _NAMED: Final = frozenset(
 )
 SUCCESS, FAILURE, ERROR = "success", "failure", "error"
 ALLOWED, DENIED, UNDECIDED = "allowed", "denied", "no-opinion"
+ADMIT, VALIDATE = "admit", "validate"
+_ADMISSION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+QUICK: Final = _ADMISSION_BUCKETS[0]
+_EXPRESSION_BUCKETS: Final = (0.0000005, 0.001, 0.01, 0.1, 1.0)
+_OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget"
 
 Decisions = Callable[[], Mapping[tuple[str, str], tuple[int, int]]]
-"""By type and name of an authorizer, how often it allowed and denied."""
+"""By type and name of an authorizer, the numbers of requests that it allowed and denied."""
+
+
+class Durations:
+    """A histogram of durations. The path of every write adds to `quick` and `total` directly."""
+
+    __slots__ = ("_buckets", "quick", "slow", "total")
+
+    def __init__(self, buckets: Sequence[float] = _ADMISSION_BUCKETS) -> None:
+        self._buckets = buckets
+        self.quick = 0
+        """The number of durations in the first bucket."""
+        self.slow = [0] * len(buckets)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        if seconds <= self._buckets[0]:
+            self.quick += 1
+        else:
+            self.slow[bisect_left(self._buckets, seconds) - 1] += 1
+        self.total += seconds
+
+    @property
+    def number(self) -> int:
+        """The number of all durations."""
+        return self.quick + sum(self.slow)
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Return the number of durations up to each bucket's bound."""
+        return cumulative_buckets(self._buckets, (self.quick, *self.slow))
 
 
 class Counts(Protocol):
-    """What is counted where credentials are read."""
+    """The numbers that authenticators count."""
 
     tokens: Counter[str]
     fetches: Counter[str]
@@ -105,7 +141,7 @@ class ImpersonationMetrics(Collector):
         self._checks: dict[Attempt, Durations] = {}
 
     def note(self, attempt: Attempt, seconds: float, checks: Iterable[tuple[Attempt, float]]) -> None:
-        """Observe an attempt, and the authorization checks that it made."""
+        """Observe an attempt, and its authorization checks."""
         self._attempts.setdefault(attempt, Durations(_ATTEMPT_BUCKETS)).observe(seconds)
         for check, check_seconds in checks:
             self._checks.setdefault(check, Durations(_ATTEMPT_BUCKETS)).observe(check_seconds)
@@ -190,3 +226,66 @@ def _histogram(name: str, text: str, label: str, durations_by_label: Mapping[str
         if durations.number:
             family.add_metric([value], durations.cumulative(), durations.total)
     return family
+
+
+class AdmissionMetrics(Collector):
+    """The durations of both steps of admission, and of each plugin in them."""
+
+    def __init__(self) -> None:
+        self._durations: dict[tuple[str, ...], Durations] = {}
+
+    def durations(self, step: str, operation: str, plugin: str = "") -> tuple[Durations, Durations]:
+        """Return the durations of what a plugin, or a whole step if there is none, allowed and rejected."""
+        passed, rejected = (
+            self._durations.setdefault((plugin, step, operation, rejected), Durations())
+            for rejected in ("false", "true")
+        )
+        return passed, rejected
+
+    def collect(self) -> Iterable[Metric]:
+        steps = HistogramMetricFamily(
+            "apiserver_admission_step_admission_duration_seconds",
+            "Admission sub-step latency histogram in seconds, by operation and step.",
+            labels=["type", "operation", "rejected"],
+        )
+        controllers = HistogramMetricFamily(
+            "apiserver_admission_controller_admission_duration_seconds",
+            "Admission controller latency histogram in seconds, by name, operation and step.",
+            labels=["name", "type", "operation", "rejected"],
+        )
+        for (plugin, *rest), durations in self._durations.items():
+            if durations.number:
+                family, labels = (controllers, [plugin, *rest]) if plugin else (steps, rest)
+                family.add_metric(labels, durations.cumulative(), durations.total)
+        return steps, controllers
+
+
+class PolicyMetrics(Collector):
+    """The decisions of policies, by policy and binding."""
+
+    def __init__(self, sort: str, labels: tuple[str, ...] = ()) -> None:
+        prefix = f"apiserver_{sort}_admission_policy"
+        names = ("policy", "policy_binding", "error_type", *labels)
+        text = "Admission policy checks, by policy, binding and kind of error."
+        self._checks = prometheus_client.Counter(f"{prefix}_check", text, names, registry=None)
+        self._durations = prometheus_client.Histogram(
+            f"{prefix}_check_duration_seconds", text, names, buckets=_EXPRESSION_BUCKETS, registry=None
+        )
+
+    def observe(self, policy: str, binding: str, error_type: str, seconds: float, *labels: str) -> None:
+        values = (policy, binding, error_type, *labels)
+        self._checks.labels(*values).inc()
+        self._durations.labels(*values).observe(seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        yield from self._checks.collect()
+        yield from self._durations.collect()
+
+
+def error_type(message: str | None) -> str:
+    """Return the label of the result of a policy's expression; a denial counts as an invalid expression, as upstream."""
+    if message is None:
+        return "no_error"
+    if message.startswith("compilation"):
+        return "compile_error"
+    return "out_of_budget" if message.startswith(_OUT_OF_BUDGET) else "invalid_error"

@@ -16,8 +16,13 @@ from mockube.apiserver.metrics.access import ALLOWED, DENIED, ERROR, FAILURE, UN
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request
-from mockube.apiserver.request.response import Response, error_response, internal_error, refusal
-from mockube.apiserver.request.warnings import warning_headers
+from mockube.apiserver.request.response import (
+    Response,
+    error_response,
+    internal_error,
+    refusal,
+    warning_headers,
+)
 from mockube.apiserver.user import ANONYMOUS
 
 LOG: Final = logging.getLogger(__name__)

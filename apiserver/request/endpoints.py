@@ -19,14 +19,19 @@ from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.verbs import OwnVerbs, find_verb
-from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.connect import Connecting, Proxy
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
 from mockube.apiserver.request.rendering import Renderer, is_encoded
 from mockube.apiserver.request.request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
-from mockube.apiserver.request.response import Response, error_response, json_body, text_response
+from mockube.apiserver.request.response import (
+    MIN_COMPRESSED_SIZE,
+    Response,
+    error_response,
+    json_body,
+    text_response,
+)
 from mockube.apiserver.request.routes import (
     NOT_ACCEPTABLE,
     NoSuchPath,
@@ -211,7 +216,7 @@ def _response(
     if output.format is Format.JSON:
         parts = json_body(parts, pretty=output.pretty or request.wants_pretty)
     response = Response(code, parts, output.format.value, warnings=call.warnings)
-    response.compressed = response.size > MIN_SIZE and takes_gzip(request)
+    response.compressed = response.size > MIN_COMPRESSED_SIZE and request.takes_gzip
     return response
 
 

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.metrics.access import AccessMetrics
     from mockube.apiserver.request.audit import AuditIds, Observer
-    from mockube.apiserver.request.flow_schemas import Flows
     from mockube.apiserver.request.hosts import Hosts
-    from mockube.apiserver.request.limits import Deadlines, InFlight
+    from mockube.apiserver.request.limits import Deadlines, Flows, InFlight
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request: a filter with all that follow it, or the endpoint."""

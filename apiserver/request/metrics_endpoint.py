@@ -10,7 +10,6 @@ from prometheus_client.samples import Sample
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.exposition import metrics_text
-from mockube.apiserver.request.compression import takes_gzip
 from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response
@@ -44,7 +43,7 @@ def metrics_page(
         write = metrics_text if content_type.startswith("text/") else _messages
         body = await asyncio.to_thread(write, [*await measure(), *collect()])
         response = Response(200, [body], content_type, headers={**NOT_CACHED, **started})
-        response.compressed = takes_gzip(request)
+        response.compressed = request.takes_gzip
         return response
 
     return page

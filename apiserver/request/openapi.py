@@ -13,7 +13,6 @@ from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents
-from mockube.apiserver.request.compression import takes_gzip
 from mockube.apiserver.request.content import Content, serve_content, shown_time
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
@@ -66,7 +65,7 @@ def _v2(documents: Documents, worker: Worker, modified: datetime) -> Page:
         body, digest = await worker.run(LARGE, partial(documents.v2, protobuf=protobuf))
         content_type = gnostic.MEDIA_TYPE if protobuf else JSON
         content = Content(body=body, content_type=content_type, modified=modified, etag=f'"{digest}"')
-        compressed = takes_gzip(request) and not request.header("Range")
+        compressed = request.takes_gzip and not request.header("Range")
         headers = {**NOT_CACHED, "Vary": "Accept" if compressed else both}
         response = serve_content(request, content, headers)
         response.compressed = compressed and response.status == HTTPStatus.OK

@@ -11,10 +11,9 @@ from mockube.apimachinery.version import version_document
 from mockube.apiserver.aggregation.merging import NO_OTHERS, OtherGroups
 from mockube.apiserver.discovery import aggregated, legacy
 from mockube.apiserver.kinds.kind import Group
-from mockube.apiserver.request.compression import MIN_SIZE, takes_gzip
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
-from mockube.apiserver.request.response import Response, json_body
+from mockube.apiserver.request.response import MIN_COMPRESSED_SIZE, Response, json_body
 from mockube.apiserver.request.routes import NOT_ACCEPTABLE, get_only
 from mockube.apiserver.wire.frames import write
 from mockube.apiserver.wire.negotiation import (
@@ -164,7 +163,7 @@ def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> P
             return Response(304, headers=headers)
         kind = f"{output.format};g=apidiscovery.k8s.io;v={output.version};as=APIGroupDiscoveryList"
         response = Response(200, bodies.of(request, output), kind, headers=headers)
-        response.compressed = response.size > MIN_SIZE and takes_gzip(request)
+        response.compressed = response.size > MIN_COMPRESSED_SIZE and request.takes_gzip
         return response
 
     return page

@@ -1,7 +1,7 @@
-"""A request, free of transport, and the transport's client.
+"""A request, independent of the transport, and the `Client` that the transport provides.
 
-Headers are decoded as UTF-8, with replacements as in Go; a transport gives surrogates for such bytes, which neither
-JSON nor a log can encode.
+Headers are decoded as UTF-8, with replacements as in Go; a transport returns surrogates for invalid bytes, which
+neither JSON nor a log can encode.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from mockube.apiserver.request_info import RequestInfo
 from mockube.apiserver.user import NOBODY, Impersonated, User
 
 ACCEPT: Final = "Accept"
-ACCEPT_ENCODING: Final = "Accept-Encoding"
 AUTHORIZATION: Final = "Authorization"
 CONTENT_LENGTH: Final = "Content-Length"
 CONTENT_TYPE: Final = "Content-Type"
 TRANSFER_ENCODING: Final = "Transfer-Encoding"
+_ACCEPT_ENCODING: Final = "Accept-Encoding"
 _USER_AGENT: Final = "User-Agent"
 _OF_MANY: Final = frozenset({"list", "watch", "deletecollection"})
 _NONE: Final = ("",)
@@ -34,7 +34,7 @@ _FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 
 
 Frame = Callable[[bytes], str | bytes]
-"""Makes a part of a body a message of a WebSocket: text, or other bytes."""
+"""Returns the message of a WebSocket for a part of a body: text or bytes."""
 
 
 class Sink(Protocol):
@@ -47,14 +47,14 @@ class Sink(Protocol):
     async def end(self) -> None: ...
 
     def release(self) -> None:
-        """Leave nothing behind, however it came to the end."""
+        """Release the resources of the stream, complete or not."""
 
 
 class Client(Protocol):
-    """The other end of a request: its address, its certificate, the body, and the way back."""
+    """The client of a request: its address and certificate, the body, and where the response is written."""
 
     head: str
-    """Lines of the response's head besides the headers of the response itself, each with its end."""
+    """Header lines of the response besides `Response.headers`, each with its line end."""
 
     @property
     def uri(self) -> str:
@@ -62,7 +62,7 @@ class Client(Protocol):
 
     @property
     def address(self) -> str:
-        """Of its machine; "" if there is none."""
+        """The IP address of the client; "" if there is none."""
 
     @property
     def certificate(self) -> ClientCertificate: ...
@@ -72,28 +72,28 @@ class Client(Protocol):
 
     @property
     def is_cut(self) -> bool:
-        """Whether it was given up, for it did not read."""
+        """Whether the server closed the connection because the client did not read."""
 
     def set_authenticated(self) -> None:
         """Note that a request of this connection has been authenticated as a user."""
 
     def on_lost(self, callback: Callable[[], None] | None, /) -> None:
-        """Call this when the connection is lost; None if it no longer matters."""
+        """Set the function to call when the connection is lost; None for no function."""
 
     def abort(self) -> None:
         """Cut the connection."""
 
     async def read(self, limit: int, /) -> bytes:
-        """Return the body, unless it is longer."""
+        """Return the body; raise an ApiError if it is longer than `limit`."""
 
     async def write(self, response: Response, /) -> None:
         """Write a response that the handler returns afterwards; ConnectionError if the client has disconnected."""
 
     def stream(self, response: Response, /) -> Sink:
-        """Return where the body of a response is written."""
+        """Return a sink for the body of a response."""
 
     def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None], /) -> Sink:
-        """Return where parts become messages of a WebSocket; `on_closed` is called when the client closes it."""
+        """Return a sink that sends parts as messages of a WebSocket; `on_closed` is called when the client closes it."""
 
 
 class Request:
@@ -143,7 +143,7 @@ class Request:
         self.info = NO_INFO
         self.query: Mapping[str, Sequence[str]] = NO_QUERY
         self.resource: Resource | None = None
-        """None for a path that is no resource's."""
+        """None for a path that is not of a resource."""
         self.authenticated = NOBODY
         """The user whose credentials were sent."""
         self.user: User = NOBODY
@@ -154,9 +154,9 @@ class Request:
         self.annotations: dict[str, str] = {}
         """Annotations of its audit event."""
         self.is_in_flight = False
-        """Whether it takes a place among the requests in flight, until its response is written."""
+        """Whether it counts as in flight, until its response is written."""
         self.body = b""
-        """The body of a request for a resource, once it is read: for the audit log."""
+        """The body of a request for a resource after it was read, for the audit log."""
         self.is_aborted = False
         """Whether the connection was cut while its response was written."""
 
@@ -173,7 +173,7 @@ class Request:
         )
 
     def attributes(self) -> Attributes:
-        """Return what an authorizer decides on."""
+        """Return the attributes of the request for authorizers."""
         info = self.info
         name, field_selector, label_selector = info.name, "", ""
         if self.query and info.verb in _OF_MANY:
@@ -212,6 +212,11 @@ class Request:
         """Whether JSON is indented: by ?pretty, and otherwise for curl, wget and browsers."""
         value = self.query.get("pretty", ("",))[0]
         return BOOLEANS.get(value, False) if value else self.user_agent.startswith(_FOR_PEOPLE)
+
+    @property
+    def takes_gzip(self) -> bool:
+        """Whether the client accepts gzip; weights are ignored, as upstream ignores them."""
+        return any(token.strip() == "gzip" for token in self.header(_ACCEPT_ENCODING).split(","))
 
     @property
     def is_dry_run(self) -> bool:

@@ -1,8 +1,14 @@
-"""A response, free of transport, and errors as responses: the only module with status codes."""
+"""A response, independent of the transport: errors as responses, warnings as headers, compression.
 
+This is the only module with status codes of errors.
+"""
+
+import asyncio
 import html
 import logging
-from collections.abc import Mapping, Sequence
+import re
+import zlib
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -22,11 +28,23 @@ LOG = logging.getLogger(__name__)
 JSON: Final = "application/json"
 PIECE: Final = 256 * 1024
 """Bytes, or a little more, that are written at a time."""
+MIN_COMPRESSED_SIZE: Final = 128 * 1024
+"""Bytes; a smaller response is not compressed."""
+ALL_WARNINGS_SIZE: Final = 4096
+"""Characters of all warnings together. If there are more, each is cut, and those beyond the limit are dropped."""
+WARNING_SIZE: Final = 256
+"""Characters of a warning that is cut."""
 NOT_CACHED: Final[Mapping[str, str]] = {"Cache-Control": "no-cache, private"}
+_NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}
+_TEXT: Final = "text/plain; charset=utf-8"
+_NOT_ACCEPTABLE: Final = OutputFormat(format=Format.JSON, pretty=True)
+"""The format of an error for a client that accepts no known format."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Characters that a header cannot have: a warning with one of them is dropped."""
 
 
 class Response:
-    """A status, headers, and a body in as many parts as it likes; a body that is streamed has none.
+    """A status, headers, and the parts of a body; the body of a stream has no parts here.
 
     `retry_after` is the Retry-After header in seconds, if it is not 0.
     """
@@ -60,9 +78,9 @@ class Response:
         self.warnings = warnings
         self.retry_after = retry_after
         self.compressed = False
-        """While it is written, piece by piece, so that no compressed copy of all is in memory."""
+        """Whether the body is compressed while it is written, piece by piece, so that no compressed copy is in memory."""
         self.refusal = b""
-        """The Status that the request was refused with, if it was, as JSON."""
+        """The Status of an error as JSON; b"" for other responses."""
         self.size = sum(map(len, parts))
 
     @property
@@ -71,20 +89,20 @@ class Response:
 
     @property
     def is_large(self) -> bool:
-        """Whether writing it may have to wait for the client."""
+        """Whether writing may have to wait for the client."""
         return self.size > PIECE
 
 
 def error_response(error: Exception, request: "Request", warnings: Sequence[str] = ()) -> Response:
-    """Return an error as its Status object, in the format that the client takes.
+    """Return an error as a Status object, in the format that the client accepts.
 
-    An unexpected one is logged, and described in general words only.
+    An unexpected error is logged, and its response has no details.
     """
     api_error = _to_api_error(error)
     seconds = api_error.details.retry_after_seconds if api_error.details else 0
     tree = api_error.status()
     text = orjson.dumps(tree)
-    output = negotiate(request.header("Accept"), Endpoint.PLAIN) or _UNKNOWN
+    output = negotiate(request.header("Accept"), Endpoint.PLAIN) or _NOT_ACCEPTABLE
     is_json = output.format is Format.JSON
     pretty = output.pretty or request.wants_pretty
     body = json_body([text], pretty=pretty) if is_json else [write(tree, output.format)]
@@ -94,14 +112,14 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
 
 
 def refusal(error: ApiError, request: "Request") -> Response:
-    """Return the error of a filter, with a header that forbids browsers to guess its type."""
+    """Return the error of a filter, with a header that forbids browsers to guess the content type."""
     response = error_response(error, request)
     response.headers = _NOT_SNIFFED
     return response
 
 
 def internal_error(request: "Request", problem: str) -> Response:
-    """Return a failure of a filter, as text that a browser shows as it is."""
+    """Return a failure of a filter, as text that is safe to display."""
     message = f"Internal Server Error: {quote(request.client.uri)}: {problem}"
     return text_response(html.escape(message, quote=False) + "\n", 500)
 
@@ -128,7 +146,7 @@ def _to_api_error(error: Exception) -> ApiError:
 
 
 def too_many_requests() -> Response:
-    """Return a refusal that may be retried after a second; in plain text, so that it costs nothing."""
+    """Return a refusal that can be retried after a second; plain text is cheap."""
     return text_response("Too many requests, please try again later.\n", 429, retry_after=1)
 
 
@@ -136,7 +154,43 @@ def text_response(text: str, code: int = 200, *, retry_after: int = 0) -> Respon
     return Response(code, [text.encode()], _TEXT, headers=_NOT_SNIFFED, retry_after=retry_after)
 
 
-_UNKNOWN: Final = OutputFormat(format=Format.JSON, pretty=True)
-"""Of an error, for a client that takes no format that there is."""
-_TEXT: Final = "text/plain; charset=utf-8"
-_NOT_SNIFFED: Final = {**NOT_CACHED, "X-Content-Type-Options": "nosniff"}
+def warning_headers(warnings: Collection[str]) -> Sequence[bytes]:
+    """Return the header lines of warnings: each once, and limited in number and length."""
+    return (
+        [b"Warning: 299 - %b\r\n" % orjson.dumps(text) for text in fit_warnings(warnings)] if warnings else ()
+    )
+
+
+def fit_warnings(warnings: Collection[str]) -> Sequence[str]:
+    """Return all different warnings if they fit; otherwise cut each, and drop those beyond the limit."""
+    texts = [text for text in dict.fromkeys(warnings) if text and not _CONTROL.search(text)]
+    total = 0
+    for count, text in enumerate(texts, 1):
+        total += len(text)
+        if total > ALL_WARNINGS_SIZE:
+            return _cut(texts, count)
+    return texts
+
+
+def _cut(texts: Sequence[str], least: int) -> Sequence[str]:
+    cut_texts = [text[:WARNING_SIZE] for text in texts[:least]]
+    total = sum(map(len, cut_texts))
+    for text in texts[least:]:
+        if total >= ALL_WARNINGS_SIZE:
+            break
+        cut_texts.append(text[:WARNING_SIZE])
+        total += len(cut_texts[-1])
+    return cut_texts
+
+
+async def compress(pieces: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Compress with gzip at the fastest level, as upstream.
+
+    That takes some milliseconds a megabyte, so each piece is compressed in a thread; zlib releases the interpreter's lock.
+    """
+    compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for piece in pieces:
+        chunk = await asyncio.to_thread(compressor.compress, piece)
+        if chunk:
+            yield chunk
+    yield compressor.flush()

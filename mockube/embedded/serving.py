@@ -22,7 +22,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.settings import Admission, Serving
-from mockube.apiserver.http.listen import Listener, bind
+from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.folder import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running

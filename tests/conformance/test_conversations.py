@@ -16,7 +16,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.http.listen import Listener, bind
+from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import gather
 from mockube.embedded.background_loop import HostedRun

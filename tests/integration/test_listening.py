@@ -9,8 +9,15 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.http.listen import RECOVERY_SECONDS, Listener, bind, listening
-from mockube.apiserver.http.server import HEAD_SECONDS, IDLE_SECONDS, Server
+from mockube.apiserver.http.server import (
+    HEAD_SECONDS,
+    IDLE_SECONDS,
+    RECOVERY_SECONDS,
+    Listener,
+    Server,
+    bind,
+    listening,
+)
 from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.serving import ServingCertificates
 from mockube.apiserver.request.response import text_response

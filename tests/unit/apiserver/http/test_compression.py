@@ -6,12 +6,11 @@ import gzip
 import pytest
 
 from mockube.apiserver.http.server import Server
-from mockube.apiserver.request import compression
-from mockube.apiserver.request.response import PIECE, Response
+from mockube.apiserver.request.response import MIN_COMPRESSED_SIZE, PIECE, Response, compress
 from tests.support.server.http_server import served
 
 LARGE = b"0123456789" * PIECE
-LEAST = b"x" * (compression.MIN_SIZE + 1)
+LEAST = b"x" * (MIN_COMPRESSED_SIZE + 1)
 
 
 class Connection:
@@ -50,7 +49,7 @@ async def connection():
 
     async def handle(request):
         response = Response(200, bodies[request.path], warnings=["look"])
-        response.compressed = response.size > compression.MIN_SIZE and compression.takes_gzip(request)
+        response.compressed = response.size > MIN_COMPRESSED_SIZE and request.takes_gzip
         return response
 
     async with served(Server(handle)) as port:
@@ -94,7 +93,7 @@ async def test_pipelined_responses_keep_order_of_requests(connection):
 
 
 async def test_whole_body_is_compressed_in_pieces():
-    compressed = [piece async for piece in compression.compress([LARGE[:PIECE], LARGE[PIECE:]])]
+    compressed = [piece async for piece in compress([LARGE[:PIECE], LARGE[PIECE:]])]
     assert gzip.decompress(b"".join(compressed)) == LARGE
     assert len(compressed) > 1
 

@@ -11,10 +11,9 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.request.compression import compress
 from mockube.apiserver.request.handler import FILTERS, build_handler_chain
 from mockube.apiserver.request.limits import Budget
-from mockube.apiserver.request.response import PIECE, Response
+from mockube.apiserver.request.response import PIECE, Response, compress
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.store import MemoryStore
 from tests.support.server.handler_requests import FakeClient, request_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.request.warnings import EACH, TOTAL, fit_warnings, warning_headers
+from mockube.apiserver.request.response import ALL_WARNINGS_SIZE, WARNING_SIZE, fit_warnings, warning_headers
 
 
 def texts(count, length):
@@ -17,10 +17,10 @@ def texts(count, length):
         pytest.param(["", "a\x00", "a\u0085", "é"], ["é"], id="characters invalid in headers"),
         pytest.param(texts(4, 1024), texts(4, 1024), id="as much as fits"),
         pytest.param(
-            texts(5, 1024), [text[:EACH] for text in texts(5, 1024)], id="long warnings are truncated"
+            texts(5, 1024), [text[:WARNING_SIZE] for text in texts(5, 1024)], id="long warnings are truncated"
         ),
         pytest.param(texts(20_000, 100), texts(41, 100), id="warnings beyond the total size are omitted"),
-        pytest.param(["x" * 5000], ["x" * EACH], id="one that is too long"),
+        pytest.param(["x" * 5000], ["x" * WARNING_SIZE], id="one that is too long"),
     ],
 )
 def test_warnings_are_limited_and_truncated(given, expected):
@@ -28,7 +28,7 @@ def test_warnings_are_limited_and_truncated(given, expected):
 
 
 def test_total_size_of_truncated_warnings_is_limited():
-    assert len(fit_warnings(texts(100, 1000))) == TOTAL // EACH
+    assert len(fit_warnings(texts(100, 1000))) == ALL_WARNINGS_SIZE // WARNING_SIZE
 
 
 def test_warning_is_quoted():
