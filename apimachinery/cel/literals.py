@@ -88,12 +88,13 @@ def uint_literal(text: str) -> Uint:
 
 
 def _integer(text: str) -> int:
-    negative = text.startswith("-")
     digits = text.removeprefix("-")
-    if len(digits) > 40 and digits.lstrip("0x") and len(digits.removeprefix("0x").lstrip("0")) > 40:
+    base = 16 if digits.startswith("0x") else 10
+    significant = digits.removeprefix("0x").lstrip("0")
+    if len(significant) > 40:
         return UINT_MAX + 1  # far out of every range: int() takes long for so many digits
-    value = int(digits, 0) if digits.startswith("0x") else int(digits)
-    return -value if negative else value
+    value = int(significant or "0", base)
+    return -value if text.startswith("-") else value
 
 
 def double_literal(text: str) -> float:

@@ -16,6 +16,7 @@ VARIABLES = {
 }
 NO_LIST = "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
 NO_INTEGER = "cannot convert value to integer"
+ZEROS = "0" * 5000
 VALUES = [
     ("quantity('1k').isInteger()", True),
     ("quantity('1Gi').add(quantity('1Ki')).isInteger()", True),
@@ -45,6 +46,12 @@ VALUES = [
     ("l in {l: 1}", False),
     ("true || [l[9]].sort() == l", True),
     ("{l: 1}.map(k, k)", [[3, 1, 2]]),
+    pytest.param(f"{ZEROS}7", 7, id="decimal with leading zeros"),
+    pytest.param(f"-{ZEROS}7", -7, id="negative decimal with leading zeros"),
+    pytest.param(f"0x{ZEROS}a", 10, id="hexadecimal with leading zeros"),
+    pytest.param(f"-0x{ZEROS}a", -10, id="negative hexadecimal with leading zeros"),
+    pytest.param(f"{ZEROS}7u", 7, id="unsigned with leading zeros"),
+    pytest.param(ZEROS, 0, id="zero with leading zeros"),
 ]
 ERRORS = [
     ("quantity('1.5Gi').asInteger()", NO_INTEGER),
