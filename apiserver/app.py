@@ -48,7 +48,7 @@ from mockube.apiserver.metrics.audit import AuditMetrics
 from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics, storage_size
-from mockube.apiserver.openapi.documents import Documents, KnownDocuments
+from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
@@ -121,7 +121,7 @@ class ApiServer:
         self.bootstrap_roles = BootstrapRoles(self.backend, self.stored_row, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
-        self._documents = KnownDocuments()
+        self._documents = DocumentCache()
         self._document_worker = Worker()
         """Makes documents of all that is served, which no request for an object waits for."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)

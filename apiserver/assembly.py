@@ -82,9 +82,9 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
         Defaulter(schemas, clock=clock, kinds=kinds), kinds
     )
     if settings.minor != minors.NEWEST:
-        from mockube.apiserver.kinds.minors.go_values import show_values_of  # noqa: PLC0415 - most are of the newest
+        from mockube.apiserver.kinds.minors.go_values import format_values_of  # noqa: PLC0415 - most are of the newest
 
-        show_values_of(rules, settings.minor)
+        format_values_of(rules, settings.minor)
     watch_cache = WatchCache(
         kv, layout.root, clock=clock, read=Shapes(schemas, {v1beta1.HEAD: v1beta1.to_v1}).read
     )

@@ -17,7 +17,7 @@ from mockube.apiserver.http.service_proxy import Address, ServiceProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics import resource_metrics
-from mockube.apiserver.openapi.documents import Foreign
+from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.request.health import Page, Pages
@@ -90,11 +90,11 @@ class Aggregator:
             remotes=served, documents=documents, priorities=GROUP_PRIORITY, of_versions=VERSION_PRIORITY
         )
 
-    def foreign_documents(self) -> Iterator[Foreign]:
+    def foreign_documents(self) -> Iterator[ForeignDocuments]:
         for remote in self.remotes.served_remotes.values():
             documents = self.remotes.documents.get(remote.name)
             if documents is not None:
-                yield Foreign(remote.path, documents.index, documents.v2)
+                yield ForeignDocuments(remote.path, documents.index, documents.v2)
 
     def _forwarding(self, remote: Remote) -> Page:
         return lambda request: self.proxy.forward(remote, request)

@@ -1,4 +1,4 @@
-"""Whole documents: one for each group and version in OpenAPI 3 with an index of them, one for all in OpenAPI 2."""
+"""OpenAPI documents: in version 3 one for each group and version, with an index; in version 2 one for all."""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,36 +34,36 @@ _WELL_KNOWN: Final = ".well-known/openid-configuration"
 _KEYS: Final = "openid/v1/jwks"
 _JSON, _JWKS = "application/json", "application/jwk-set+json"
 _OF_EVERY_GROUP: Final = frozenset({f"{META}DeleteOptions", f"{META}WatchEvent"})
-"""Definitions that are known by a name in each group and version."""
+"""Definitions whose `x-kubernetes-group-version-kind` has an entry for each group and version."""
 _NOT_OF_CLIENTS: Final = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
-"""Groups that are not among the options of a custom resource: upstream takes those of client-go."""
-MOST_TEXTS: Final = 16
-"""Documents of custom kinds that are kept: a client reads those of a few groups, again and again."""
+"""Groups without such an entry in documents of custom resources, for which upstream uses client-go's scheme."""
+MAX_TEXTS: Final = 16
+"""The number of cached documents of custom kinds: a client reads those of a few groups repeatedly."""
 _VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
 
 
-class Foreign(NamedTuple):
-    """What another server documents of one group and version."""
+class ForeignDocuments(NamedTuple):
+    """The OpenAPI documents of another server for one group and version."""
 
     path: str
-    places: Mapping[str, Tree]
-    """Where its document of version 3 is."""
+    v3_paths: Mapping[str, Tree]
+    """Its entries in the index of version 3."""
     v2: bytes
 
 
 class Text(NamedTuple):
-    """A document, and the hash of it."""
+    """An encoded document and its hash."""
 
     body: bytes
     digest: str
 
 
-def add_foreign(document: Tree, other: Foreign) -> None:
+def add_foreign_paths(document: Tree, other: ForeignDocuments) -> None:
     """Add the paths of another server to a document of version 2, with the definitions that they may need.
 
-    As upstream: of two definitions of one name that differ, the one that comes later has a number behind its name.
+    As upstream, if two definitions with the same name differ, the later one gets a number at the end of its name.
     """
     try:
         foreign_spec = orjson.loads(other.v2)
@@ -93,10 +93,10 @@ def _text(body: bytes) -> Text:
     return Text(body, hashlib.sha512(body).hexdigest().upper())
 
 
-class KnownDocuments:
-    """What documents of version 3 were, for as long as they are the same: kept while custom kinds come and go.
+class DocumentCache:
+    """A cache of the documents of version 3, which outlives changes of custom kinds.
 
-    Of those of custom kinds the hashes are kept, and only the last texts: they are large, and seldom read.
+    Of documents of custom kinds it has all hashes, but only the last texts: they are large and rarely read.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class KnownDocuments:
             self._texts.pop(folder, None)
         text = self._texts.pop(folder, None) or make(folder)
         self._texts[folder] = text
-        if len(self._texts) > MOST_TEXTS:
+        if len(self._texts) > MAX_TEXTS:
             self._texts.pop(next(iter(self._texts)))
         self._hashes[folder] = customs, text.digest
         return text
@@ -127,8 +127,8 @@ class KnownDocuments:
         cached_customs = self._hashes.get(folder, ((), ""))[0]
         return len(cached_customs) == len(customs) and all(map(is_, cached_customs, customs))
 
-    def keep(self, folders: Collection[str]) -> None:
-        """Forget the documents of groups and versions that are served no more."""
+    def remove_others(self, folders: Collection[str]) -> None:
+        """Remove the documents of all other folders: their groups and versions are no longer served."""
         for folder in [*self._hashes]:
             if folder not in folders:
                 del self._hashes[folder]
@@ -143,11 +143,11 @@ class Documents:
         rows: Iterable[Resource],
         customs: Iterable[Custom] = (),
         strategies: Mapping[GroupResource, Strategy] = MappingProxyType({}),
-        others: Sequence[Foreign] = (),
+        others: Sequence[ForeignDocuments] = (),
         minor: str = minors.NEWEST,
-        document_cache: KnownDocuments | None = None,
+        document_cache: DocumentCache | None = None,
     ) -> None:
-        self._document_cache = document_cache or KnownDocuments()
+        self._document_cache = document_cache or DocumentCache()
         self._minor = minor
         self._info = {"title": "Kubernetes", "version": openapi_version(minor)}
         self._customs = tuple(customs)
@@ -169,11 +169,11 @@ class Documents:
 
     def v3(self, folder: str) -> Text:
         text = self._document_cache.text(folder, self._customs_of(folder), self._make_v3)
-        self._let_go()
+        self._release_definitions()
         return text
 
-    def _let_go(self) -> None:
-        """Keep no parsed definitions: they take many times the memory of their texts."""
+    def _release_definitions(self) -> None:
+        """Release the parsed definitions: they need many times the memory of the encoded documents."""
         for name in ("_writer", "_definitions"):
             vars(self).pop(name, None)
 
@@ -185,19 +185,19 @@ class Documents:
 
     def _make_index(self) -> Text:
         """Return the paths of the version 3 documents, with the hash of each."""
-        self._document_cache.keep(self._rows.keys())
+        self._document_cache.remove_others(self._rows.keys())
         paths = {
             folder: {"serverRelativeURL": f"/openapi/v3/{folder}?hash={self._digest(folder)}"}
             for folder in self.folders
         }
         for other in self._foreign_documents:
-            paths |= other.places
-        self._let_go()
+            paths |= other.v3_paths
+        self._release_definitions()
         return _text(orjson.dumps({"paths": dict(sorted(paths.items()))}))
 
     def _make_v2(self, *, protobuf: bool = False) -> Text:
         text = _text(gnostic.encode(self._v2) if protobuf else orjson.dumps(self._v2))
-        self._let_go()
+        self._release_definitions()
         return text
 
     @property
@@ -208,7 +208,7 @@ class Documents:
         shared = SharedParameters()
         document = self._own_v2(paths, shared)
         for other in self._foreign_documents:
-            add_foreign(document, other)
+            add_foreign_paths(document, other)
         return document
 
     def _own_v2(self, paths: Tree, shared: SharedParameters) -> Tree:

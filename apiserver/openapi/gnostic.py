@@ -1,7 +1,7 @@
-"""OpenAPI 2 in protobuf, as kubectl before 1.29 and older clients request it.
+"""OpenAPI 2 in protobuf, which kubectl before 1.29 and other older clients request.
 
-The messages are gnostic's. Each is a table of what stands at which number; a member that a table does not know and
-that begins with `x-` goes into the message's extensions, as YAML, of which JSON is a part.
+The messages are gnostic's. A table has the field number and the encoder of each member of a message. Other members whose
+names begin with `x-` are its extensions, which are encoded as YAML, of which JSON is a subset.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ Write: TypeAlias = Callable[[int, Any], bytes]
 Table: TypeAlias = Mapping[str, tuple[int, Write]]
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-"""Clients send it with an @, which no media type may have: the answer has a dot, as upstream's."""
+"""The media type of responses. Clients send an @ in place of the last dot but one, which is invalid in a media type."""
 
 
 def encode(document: ReadOnlyTree) -> bytes:
@@ -88,7 +88,7 @@ def _parameter_item(parameter: ReadOnlyTree) -> bytes:
 
 
 def _parameter(parameter: ReadOnlyTree) -> bytes:
-    """A body, or what is in the path or in the query."""
+    """Encode a parameter in the body, in the path or in the query."""
     if parameter["in"] == "body":
         return _bytes(1, _message(_BODY, parameter))
     kind, table = _PARAMETERS[parameter["in"]]
@@ -133,7 +133,7 @@ def _schemas(number: int, named: ReadOnlyTree) -> bytes:
 
 
 def _one_schema(number: int, tree: ReadOnlyTree) -> bytes:
-    """A message whose first and only field is a schema: an item, a response's, a map's values."""
+    """Encode a message whose only field is a schema: of items, of a response, or of a map's values."""
     return _bytes(number, _bytes(1, _schema(tree)))
 
 

@@ -1,4 +1,4 @@
-"""The order in which upstream writes the members of documents: with it their bytes, and so their hashes, are upstream's."""
+"""The order of members in upstream's documents, so that the documents have upstream's bytes and hashes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -7,10 +7,10 @@ from mockube.apimachinery.tree import Tree
 
 METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch")
 _OPERATION: Final = ("tags", "description", "operationId", "parameters", "requestBody", "responses")
-"""Of an operation of version 3, before its extensions."""
-_PLACES: Final[Mapping[str, int]] = {
-    keyword: place
-    for place, keyword in enumerate(
+"""The members of an operation of version 3, before its extensions."""
+_POSITIONS: Final[Mapping[str, int]] = {
+    keyword: position
+    for position, keyword in enumerate(
         (
             *("id", "description", "type", "nullable", "format", "title", "default", "maximum"),
             *("exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern"),
@@ -20,7 +20,7 @@ _PLACES: Final[Mapping[str, int]] = {
         )
     )
 }
-"""Of the keywords of a schema."""
+"""The positions of the keywords of a schema."""
 _RULE: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
 
 
@@ -30,7 +30,7 @@ def ordered_schema(schema: Tree) -> Tree:
 
 
 def _keyword_order(keyword: str) -> tuple[int, str]:
-    return _PLACES.get(keyword, len(_PLACES)), keyword
+    return _POSITIONS.get(keyword, len(_POSITIONS)), keyword
 
 
 def ordered_operation(operation: Tree) -> Tree:
@@ -40,5 +40,5 @@ def ordered_operation(operation: Tree) -> Tree:
 
 
 def ordered_rules(rules: Iterable[Tree]) -> list[Tree]:
-    """Return rules of validation as version 3 has them."""
+    """Return validation rules with their members in the order of version 3."""
     return [{name: rule[name] for name in _RULE if name in rule} for rule in rules]

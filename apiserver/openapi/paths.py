@@ -1,6 +1,6 @@
-"""What may be done with each resource, as OpenAPI's paths and operations.
+"""The OpenAPI paths and operations of each resource.
 
-Operations are first written as version 3 has them; `paths_v2.py` turns them into those of version 2.
+They have the form of version 3, which `paths_v2.py` converts to version 2.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.openapi.order import METHODS, ordered_operation
 from mockube.apiserver.openapi.schemas import V3, Definitions
 
-KindOf: TypeAlias = Mapping[tuple[str, str, str], str]
-"""The definition of a group, version and kind."""
+NamesByKind: TypeAlias = Mapping[tuple[str, str, str], str]
+"""The name of the definition of each group, version and kind."""
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _CORE: Final = "io.k8s.api.core.v1."
 PRODUCES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _CUSTOM: Final = ("application/json", "application/yaml")
-"""In what custom objects are written."""
+"""The media types of custom objects."""
 _WATCHES: Final = (
     *PRODUCES,
     "application/json;stream=watch",
@@ -45,8 +45,8 @@ _WATCH_ITEM: Final = (
     "watch changes to an object of kind {}. deprecated: use the 'watch' parameter with a list operation instead, "
     "filtered to a single item with the 'fieldSelector' parameter."
 )
-_SPOKEN: Final = {"get": "read", "update": "replace"}
-"""Verbs that operations have other words for."""
+_OPERATION_VERBS: Final = {"get": "read", "update": "replace"}
+"""Verbs that have another name in operations."""
 _ACTIONS: Final = {"create": "post", "update": "put"}
 _METHODS: Final = {"list": "get", "create": "post", "update": "put", "deletecollection": "delete"}
 _OPTIONS: Final[Mapping[str, Sequence[str]]] = {
@@ -77,7 +77,7 @@ class _Endpoint(Struct, frozen=True):
 
     @property
     def gvk(self) -> tuple[str, str, str]:
-        """What is taken and answered here."""
+        """The group, version and kind of the bodies of requests and responses."""
         group, version = (self.sub and self.sub.group_version) or self.row.group_version
         return group, version, (self.sub and self.sub.kind) or self.row.kind
 
@@ -96,16 +96,16 @@ class _Endpoint(Struct, frozen=True):
 
 
 class Writer(Struct):
-    """Writes paths. A deletion of the resources in `returned` returns the object."""
+    """Builds paths. Deletions of the resources in `returned` return the object."""
 
     definitions: Definitions
-    kinds: KindOf
+    kinds: NamesByKind
     returned: frozenset[GroupResource] = frozenset()
 
     def paths(self, rows: Iterable[Resource]) -> Tree:
         paths: Tree = {}
         for row in rows:
-            for path, operations in self._of_resource(row):
+            for path, operations in self._resource_paths(row):
                 if operations:
                     paths[path] = _share_parameters(operations)
         return paths
@@ -118,23 +118,23 @@ class Writer(Struct):
         operation = {"tags": [tag], "description": description, "operationId": name}
         return {"get": operation | {"responses": _responses({"200": content})}}
 
-    def _of_resource(self, row: Resource) -> Iterator[tuple[str, Tree]]:
+    def _resource_paths(self, row: Resource) -> Iterator[tuple[str, Tree]]:
         root = _root(row)
         scope = "namespaces/{namespace}/" if row.namespaced else ""
         endpoint = _Endpoint(row, namespaced=row.namespaced)
         base = f"{root}{scope}{row.name}"
         if row.namespaced and "list" in row.verbs:
-            everywhere = _Endpoint(row)
-            name = f"list{everywhere.title}{row.kind}ForAllNamespaces"
-            yield f"{root}{row.name}", {"get": self._list(everywhere, name)}
+            all_namespaces = _Endpoint(row)
+            name = f"list{all_namespaces.title}{row.kind}ForAllNamespaces"
+            yield f"{root}{row.name}", {"get": self._list(all_namespaces, name)}
         yield base, self._operations(endpoint, ("list", "create", "deletecollection"), row.verbs)
         yield f"{base}/{{name}}", self._operations(endpoint, ("get", "update", "patch", "delete"), row.verbs)
         for sub in row.subresources:
-            yield from self._of_subresource(f"{base}/{{name}}", sub, row)
+            yield from self._subresource_paths(f"{base}/{{name}}", sub, row)
         if "watch" in row.verbs and not row.custom:
             yield from self._watches(endpoint, root, scope)
 
-    def _of_subresource(self, item: str, sub: Subresource, row: Resource) -> Iterator[tuple[str, Tree]]:
+    def _subresource_paths(self, item: str, sub: Subresource, row: Resource) -> Iterator[tuple[str, Tree]]:
         endpoint = _Endpoint(row, sub, row.namespaced)
         if sub.kind.endswith("Options"):
             methods = METHODS if sub.name == "proxy" else ("get", "post")
@@ -148,8 +148,8 @@ class Writer(Struct):
     def _watches(self, endpoint: _Endpoint, root: str, scope: str) -> Iterator[tuple[str, Tree]]:
         row = endpoint.row
         if row.namespaced:
-            everywhere = f"watch{endpoint.title}{row.kind}ListForAllNamespaces"
-            operation = self._watch(_Endpoint(row), "watchlist", everywhere, named=False)
+            all_namespaces = f"watch{endpoint.title}{row.kind}ListForAllNamespaces"
+            operation = self._watch(_Endpoint(row), "watchlist", all_namespaces, named=False)
             yield f"{root}watch/{row.name}", {"get": operation}
         base = f"{root}watch/{scope}{row.name}"
         list_watch = self._watch(
@@ -171,7 +171,7 @@ class Writer(Struct):
         watched = "watch" in row.verbs and not row.custom
         words = f"list {'or watch ' if watched else ''}objects of kind {row.kind}"
         types = _CUSTOM if row.custom else _WATCHES
-        content = self._of_kind((row.group, row.version, row.list_kind), types)
+        content = self._kind_content((row.group, row.version, row.list_kind), types)
         parameters = [*self._scope_parameters(endpoint, named=False), *self._query("list")]
         return self._operation(endpoint, "list", name, words, parameters, {"200": content})
 
@@ -195,7 +195,7 @@ class Writer(Struct):
             parameters += (
                 parameter for parameter in self._query("list") if parameter["name"] == "resourceVersion"
             )
-        content = self._of_kind(endpoint.gvk, endpoint.types)
+        content = self._kind_content(endpoint.gvk, endpoint.types)
         if sub and sub.name == "log":
             parameters += self._fields((f"{_CORE}PodLogOptions",))
             types = (
@@ -210,14 +210,14 @@ class Writer(Struct):
 
     def _write(self, endpoint: _Endpoint, *, verb: str, codes: Sequence[str]) -> Tree:
         sub, kind, is_new = endpoint.sub, endpoint.row.kind, verb == "create"
-        word = "partially update" if verb == "patch" else _SPOKEN.get(verb, verb)
+        word = "partially update" if verb == "patch" else _OPERATION_VERBS.get(verb, verb)
         words = f"{word} the specified {kind}"
         if sub:
             words = f"{word} {sub.name} of {'a' if is_new else 'the specified'} {kind}"
         elif is_new:
             words = f"create {_article(kind)}{kind}"
-        content = self._of_kind(endpoint.gvk, endpoint.types)
-        body = self._of_kind(endpoint.gvk, endpoint.body_types)
+        content = self._kind_content(endpoint.gvk, endpoint.types)
+        body = self._kind_content(endpoint.gvk, endpoint.body_types)
         if verb == "patch":
             body = self._content(f"{META}Patch", _PATCHES[:3] if endpoint.row.custom else _PATCHES)
             codes = codes[:1] if endpoint.row.custom else codes
@@ -225,7 +225,7 @@ class Writer(Struct):
         operation = self._operation(
             endpoint,
             _ACTIONS.get(verb, verb),
-            f"{_SPOKEN.get(verb, verb)}{endpoint.title}{endpoint.noun}",
+            f"{_OPERATION_VERBS.get(verb, verb)}{endpoint.title}{endpoint.noun}",
             words,
             [*self._scope_parameters(endpoint, named=named), *self._query(verb)],
             dict.fromkeys(codes, content),
@@ -236,7 +236,7 @@ class Writer(Struct):
         row = endpoint.row
         returns_object = row.group_resource in self.returned
         answer = self._content(f"{META}Status", endpoint.types)
-        content = self._of_kind(endpoint.gvk) if returns_object else answer
+        content = self._kind_content(endpoint.gvk) if returns_object else answer
         operation = self._operation(
             endpoint,
             "delete",
@@ -320,10 +320,10 @@ class Writer(Struct):
         for name in names:
             for key, schema in self.definitions.fields(name).items():
                 if key not in _TYPE_META and "type" in schema:
-                    kind = schema.get("items", schema)["type"]  # given several times, it is published as one
+                    kind = schema.get("items", schema)["type"]  # a list is published as a single value
                     yield _parameter(key, kind, schema.get("description", ""))
 
-    def _of_kind(self, gvk: tuple[str, str, str], types: Sequence[str] = PRODUCES) -> Tree:
+    def _kind_content(self, gvk: tuple[str, str, str], types: Sequence[str] = PRODUCES) -> Tree:
         name = self.kinds.get(gvk)
         return self._content(name, types) if name else {}
 
@@ -332,7 +332,7 @@ class Writer(Struct):
 
 
 def group_title(group: str) -> str:
-    """`rbac.authorization.k8s.io` is RbacAuthorization in the names of operations."""
+    """Return the name of a group in operation ids: RbacAuthorization for `rbac.authorization.k8s.io`."""
     return "".join(map(_title, group.removesuffix(".k8s.io").split("."))) if group else "Core"
 
 

@@ -1,4 +1,4 @@
-"""Paths and operations of version 3 in the form of version 2, with the parameters that many operations share defined once."""
+"""Conversion of paths and operations from version 3 to version 2, in which shared parameters are defined once."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ _WATCH: Final = (
 _ORDER: Final = ("text/plain", *_WATCH, "application/jwk-set+json", "*/*")
 _APPLY: Final = "application/apply-patch+yaml"
 _AGGREGATOR: Final = "apiregistration_v1"
-"""The operations of upstream's aggregator, which are in its own order."""
+"""The tag of upstream's aggregator, which does not sort the extensions of its operations."""
 
 
 class SharedParameters:
-    """The parameters that operations refer to, by their names."""
+    """The parameters to which operations refer, by name."""
 
     def __init__(self) -> None:
         self.named: dict[str, Tree] = {}
@@ -80,8 +80,10 @@ def _operation(operation: Tree, shared: SharedParameters) -> Tree:
         operation_v2["parameters"] = [shared.reference(parameter) for parameter in parameters]
     operation_v2["responses"] = {code: _response(response) for code, response in responses.items()}
     extensions = {key: value for key, value in operation.items() if key.startswith("x-")}
-    is_own = operation["tags"] == [_AGGREGATOR]
-    return operation_v2 | {key: value if is_own else sorted_keys(value) for key, value in extensions.items()}
+    is_of_aggregator = operation["tags"] == [_AGGREGATOR]
+    return operation_v2 | {
+        key: value if is_of_aggregator else sorted_keys(value) for key, value in extensions.items()
+    }
 
 
 def _consumed_types(operation: Tree, body: Tree, produces: Sequence[str]) -> Sequence[str]:
@@ -111,7 +113,7 @@ def _body(request: Tree) -> Tree:
 
 
 def _parameter(parameter: Tree) -> Tree:
-    """The order is that of Go's encoder."""
+    """Return the parameter, with its members in the order of Go's encoder."""
     schema = parameter["schema"]
     parameter_v2: Tree = {
         "uniqueItems": True,
@@ -129,7 +131,7 @@ def _rewrite_reference(schema: Tree) -> Tree:
 
 
 def _hash(text: bytes) -> str:
-    """FNV-1 in 64 bits of the text of Go's encoder, of which six bytes are a name."""
+    """Return six bytes of the 64-bit FNV-1 hash of the text in the form of Go's encoder."""
     return urlsafe_b64encode(fnv1(escape_html(text), 64).to_bytes(8, "big")[:6]).decode()
 
 

@@ -1,6 +1,6 @@
-"""The definitions of types in OpenAPI documents: upstream's, what is added to them, and those of custom resources.
+"""The definitions of types in OpenAPI documents: upstream's, and those of custom resources.
 
-`data/` has what upstream's definitions have beyond those of `kubernetes-validate`: enumerations, defaults, two
+`data/` has the parts of upstream's definitions that `kubernetes-validate` does not have: enumerations, defaults, two
 descriptions. `data/README.md` has its source.
 """
 
@@ -23,16 +23,16 @@ from mockube.apiserver.openapi.order import ordered_rules, ordered_schema
 Schema: TypeAlias = dict[str, Any]
 
 _ONE_SCHEMA: Final = ("items", "additionalProperties")
-"""Keywords under which another schema stands."""
+"""Keywords whose value is a schema."""
 
 
 class _Data(Struct):
-    """By the names of definitions, not looked into yet."""
+    """Encoded definitions by name."""
 
     additions: Mapping[str, Raw]
-    """What is added to the definitions of kubernetes-validate."""
+    """Additions to the definitions of kubernetes-validate."""
     definitions: Mapping[str, Raw]
-    """Definitions that it does not have."""
+    """Definitions that kubernetes-validate does not have."""
 
 
 def load(release: str) -> _Data:
@@ -46,9 +46,9 @@ def load(release: str) -> _Data:
 
 
 def extend_schema(schema: Schema, addition: Schema) -> Schema:
-    """The schema with the addition, which has its form; only a description is added to the end of the schema's own.
+    """Return the schema merged with an addition of the same form. A description is appended to that of the schema.
 
-    What the schema lacks nothing is added to: the definitions are of a minor's first release, and additions of its last.
+    Properties that the schema lacks are not added: definitions are of a minor's first release, additions of its last.
     """
     extended_schema = schema | addition
     for keyword in _ONE_SCHEMA:
@@ -78,7 +78,7 @@ _KIND: Final = (
     "endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: "
     f"{_CONVENTIONS}#types-kinds"
 )
-_HEAD: Final = {
+_TYPE_META_PROPERTIES: Final = {
     "apiVersion": {"type": "string", "description": _API_VERSION},
     "kind": {"type": "string", "description": _KIND},
 }
@@ -102,7 +102,7 @@ _EMBEDDED: Final = {
 
 
 def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
-    """Return the definitions of a custom kind and its list, as a version of OpenAPI has them."""
+    """Return the definitions of a custom kind and its list for a version of OpenAPI."""
     name, row = custom.definition_name, custom.row
     schema = custom.schema
     if prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields"):
@@ -114,7 +114,7 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
         if "properties" in published_schema or "type" in published_schema:
             published_schema["properties"] = {
                 **(published_schema.get("properties") or {}),
-                **_HEAD,
+                **_TYPE_META_PROPERTIES,
                 "metadata": _METADATA,
             }
     items = {
@@ -127,7 +127,7 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
         "type": "object",
         "required": ["items"],
         "properties": {
-            **_HEAD,
+            **_TYPE_META_PROPERTIES,
             "items": items,
             "metadata": {
                 "description": f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds",
@@ -142,19 +142,19 @@ def definitions_of(custom: Custom, prefix: str) -> Mapping[str, Schema]:
 
 
 def _map_parts(schema: Mapping[str, Any], change: Callable[[Mapping[str, Any]], Schema]) -> Schema:
-    """Return the schema with its parts changed."""
+    """Return the schema with its direct subschemas changed."""
     copy = dict(schema)
     for keyword in _ONE_SCHEMA:
         if isinstance(copy.get(keyword), dict):
             copy[keyword] = change(copy[keyword])
     if copy.get("properties"):
-        copy["properties"] = {name: change(below) for name, below in copy["properties"].items()}
+        copy["properties"] = {name: change(subschema) for name, subschema in copy["properties"].items()}
     return copy
 
 
 def _express_extensions(schema: Mapping[str, Any], prefix: str) -> Schema:
     """Return the schema with its extensions expressed in OpenAPI."""
-    embedded_schema = _map_parts(schema, lambda below: _express_extensions(below, prefix))
+    embedded_schema = _map_parts(schema, lambda subschema: _express_extensions(subschema, prefix))
     if schema.get("x-kubernetes-int-or-string") and prefix == V3:
         embedded_schema.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
     is_open = prefix == V2 and schema.get("x-kubernetes-preserve-unknown-fields")
@@ -169,7 +169,7 @@ def _express_extensions(schema: Mapping[str, Any], prefix: str) -> Schema:
 
 
 def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
-    """Return the schema without what clients of version 2 cannot read, as upstream leaves it out for kubectl."""
+    """Return the schema without parts that clients of version 2 cannot read, which upstream removes for kubectl."""
     supported_schema = {key: value for key, value in schema.items() if key not in _NOT_IN_V2}
     nullable, is_open = schema.get("nullable"), schema.get("x-kubernetes-preserve-unknown-fields")
     if nullable or is_open:
@@ -180,7 +180,9 @@ def _without_unsupported(schema: Mapping[str, Any]) -> Schema:
         supported_schema.pop("type", None)
     values = supported_schema.get("additionalProperties")
     nullables = {
-        name for name, below in (supported_schema.get("properties") or {}).items() if below.get("nullable")
+        name
+        for name, subschema in (supported_schema.get("properties") or {}).items()
+        if subschema.get("nullable")
     }
     if isinstance(values, dict) and values.get("nullable"):
         nullables.update(supported_schema.get("required", ()))
@@ -208,11 +210,11 @@ _NOT_IN_V2: Final = frozenset({"allOf", "anyOf", "not", "nullable", "oneOf"})
 _LOCAL: Final = "#/$defs/"
 _DROPPED: Final = frozenset({"$schema", "$id", "additionalProperties"})
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
-"""Their allowed values are the package's addition; upstream has them as plain strings."""
+"""Fields whose enumerations are of kubernetes-validate only: upstream has plain strings."""
 
 V2: Final = "#/definitions/"
 V3: Final = "#/components/schemas/"
-_EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
+_UNIONS: Final[Mapping[str, Mapping[str, Schema]]] = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
         V2: {"type": "string", "format": "int-or-string"},
         V3: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
@@ -222,7 +224,7 @@ _EITHER: Final[Mapping[str, Mapping[str, Schema]]] = {
         V3: {"oneOf": [{"type": "string"}, {"type": "number"}]},
     },
 }
-"""Types that may be either of two, which version 2 has no words for."""
+"""Types that are either of two types, which version 2 cannot express."""
 
 
 class Definitions:
@@ -235,7 +237,7 @@ class Definitions:
             for custom in customs
             for name in (custom.definition_name, f"{custom.definition_name}List")
         }
-        self._of_custom = cache(self._make_of_custom)
+        self._custom_definition = cache(self._make_custom_definition)
         data = load(release)
         published = openapi_definitions(release)
         self._texts = {**data.definitions, **published}
@@ -250,17 +252,17 @@ class Definitions:
     def __contains__(self, name: str) -> bool:
         return name in self._texts or name in self._customs
 
-    def _make_of_custom(self, name: str, prefix: str) -> Schema:
+    def _make_custom_definition(self, name: str, prefix: str) -> Schema:
         return definitions_of(self._customs[name], prefix)[name]
 
     def schema(self, name: str, prefix: str) -> Schema:
-        """A definition whose references begin with `prefix`, as the version of OpenAPI has it."""
+        """Return a definition for the version of OpenAPI whose references begin with `prefix`."""
         if name in self._customs:
-            return _schema(self._of_custom(name, prefix), prefix)
+            return _schema(self._custom_definition(name, prefix), prefix)
         return _definition(self._tree(name), prefix, name)
 
     def with_references(self, names: Iterable[str]) -> list[str]:
-        """These definitions and all that they refer to, in order of their names."""
+        """Return these definitions and all definitions to which they refer, sorted by name."""
         reachable_names: set[str] = set()
         remaining_names = [name for name in names if name in self]
         while remaining_names:
@@ -276,7 +278,7 @@ class Definitions:
         return dict(sorted(read["properties"].items()))
 
     def of_kinds(self) -> Mapping[tuple[str, str, str], str]:
-        """The definition of each group, version and kind."""
+        """Return the definition of each group, version and kind."""
         names_by_kind = dict(_built_in_kinds(self._release))
         for name, custom in self._customs.items():
             row = custom.row
@@ -293,7 +295,7 @@ class Definitions:
 
     def _read(self, name: str) -> Schema:
         if name in self._customs:
-            return self._of_custom(name, V3)
+            return self._custom_definition(name, V3)
         read: Schema = orjson.loads(bytes(self._texts[name]))
         added = self._additions.get(name)
         return extend_schema(read, orjson.loads(bytes(added))) if added else read
@@ -315,13 +317,13 @@ def _references(tree: Any) -> list[str]:
 
 def _definition(tree: Schema, prefix: str, name: str) -> Schema:
     """Return a definition in the form of an OpenAPI version."""
-    if name in _EITHER:
-        return {"description": tree["description"]} | _EITHER[name][prefix]
+    if name in _UNIONS:
+        return {"description": tree["description"]} | _UNIONS[name][prefix]
     return _schema(tree, prefix)
 
 
 def _schema(tree: Schema, prefix: str) -> Schema:
-    """The keywords are in the order of upstream's documents."""
+    """Return the schema for a version of OpenAPI, with the keywords in the order of upstream's documents."""
     openapi_schema: Schema = {}
     for key, value in tree.items():
         if key == "properties":
@@ -330,16 +332,16 @@ def _schema(tree: Schema, prefix: str) -> Schema:
                 for field in _TYPE_META:
                     openapi_schema[key][field].pop("enum", None)
         elif key not in _DROPPED:
-            openapi_schema |= _KEYWORDS.get(key, _as_it_is)(key, value, prefix)
+            openapi_schema |= _KEYWORDS.get(key, _sort_value)(key, value, prefix)
     if isinstance(tree.get("additionalProperties"), dict):
         openapi_schema["additionalProperties"] = _schema(tree["additionalProperties"], prefix)
     if prefix == V3 and "$ref" in openapi_schema and len(openapi_schema) > 1:
-        # Version 3.0 reads nothing that stands beside a reference.
+        # In version 3.0, keywords beside a reference are ignored.
         openapi_schema["allOf"] = [{"$ref": openapi_schema.pop("$ref")}]
     return ordered_schema(openapi_schema)
 
 
-def _as_it_is(key: str, value: Any, _prefix: str) -> Schema:
+def _sort_value(key: str, value: Any, _prefix: str) -> Schema:
     return {key: sorted_keys(value)}
 
 
@@ -348,9 +350,9 @@ def _rules(key: str, value: list[Schema], prefix: str) -> Schema:
 
 
 def _type(key: str, value: Any, _prefix: str) -> Schema:
-    """The package makes every optional field nullable; upstream does not."""
-    named = value if isinstance(value, str) else next(name for name in value if name != "null")
-    return {key: named}
+    """Return the type without null, which kubernetes-validate has for every optional field."""
+    type_name = value if isinstance(value, str) else next(name for name in value if name != "null")
+    return {key: type_name}
 
 
 def _reference(key: str, value: str, prefix: str) -> Schema:
@@ -366,7 +368,7 @@ def _enum(key: str, value: list[Any], _prefix: str) -> Schema:
 
 
 def _default(key: str, value: Any, prefix: str) -> Schema:
-    """Upstream keeps defaults out of version 2, whose clients would send them."""
+    """Return the default in version 3. Upstream omits it in version 2, whose clients would send it."""
     return {key: sorted_keys(value)} if prefix == V3 else {}
 
 

@@ -1,5 +1,5 @@
-"""Packs: kinds of other projects that come with mockube. A pack is a folder with what its project's webhooks do.
+"""Packs: kinds of other projects that come with mockube. A pack is a folder with its project's webhooks.
 
-A module belongs here if it knows packs, or kinds of one. What is done with every custom resource is in `customresources/`; the
-definitions of packs, which both processes read, are in `apimachinery/packs/`.
+A module belongs here if it handles packs, or describes the kinds of one. Code for all custom resources is in
+`customresources/`; the definitions of packs, which both processes read, are in `apimachinery/packs/`.
 """

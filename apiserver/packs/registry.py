@@ -45,7 +45,7 @@ def pack_kinds(packs: Iterable[str], schemas: Schemas) -> Iterator[Sequence[Cust
 
 @cache
 def definition_trees(pack: str) -> Sequence[Tree]:
-    """Return the CustomResourceDefinitions of a pack. They never change, so a process reads them once."""
+    """Return the CustomResourceDefinitions of a pack, which a process reads once."""
     return [load(text).tree for text in definitions(pack)]
 
 

@@ -1,4 +1,4 @@
-"""An admission webhook inside this server: it sets defaults of one custom resource and validates it, as its project's webhook does."""
+"""An in-process admission webhook, which sets the defaults of one custom resource and validates it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
@@ -35,16 +35,16 @@ class Webhook(Plugin):
         self.about = frozenset({(custom.row.group, custom.row.name, "")})
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        written = attributes.object
-        assert written is not None
-        if [*self._custom.check(written)]:
-            return  # the validation by schema refuses it with a better message
-        custom_object: Tree = {"spec": {}} | orjson.loads(orjson.dumps(written))
+        new_object = attributes.object
+        assert new_object is not None
+        if [*self._custom.check(new_object)]:
+            return  # the validation by schema returns a better message
+        custom_object: Tree = {"spec": {}} | orjson.loads(orjson.dumps(new_object))
         try:
             self._set_defaults(backend, custom_object, attributes.old)
         except DecodeError as error:
             raise _denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
-        written["spec"] = custom_object["spec"]
+        new_object["spec"] = custom_object["spec"]
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         assert attributes.object is not None
@@ -61,6 +61,6 @@ def _denial_error(name: str, problem: str, code: int) -> ApiError:
 
 
 def _join_messages(field_errors: Sequence[FieldError]) -> str:
-    """Join the messages as Go joins errors: each once."""
+    """Join the messages as Go joins errors, without duplicates."""
     messages = list(dict.fromkeys(map(str, field_errors)))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"

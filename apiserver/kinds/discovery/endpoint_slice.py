@@ -41,8 +41,8 @@ from mockube.apiserver.kinds.strategy import (
 )
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-_MOST_ENDPOINTS, _MOST_PORTS = 1000, 20000
-_MOST_ADDRESSES, _MOST_HINTS, _MOST_LABELS = 100, 8, 16
+_MAX_ENDPOINTS, _MAX_PORTS = 1000, 20000
+_MAX_ADDRESSES, _MAX_HINTS, _MAX_LABELS = 100, 8, 16
 
 _LABEL: Final = report(names.check_dns1123_label)
 _NODE_NAME: Final = report(names.check_dns1123_subdomain)
@@ -51,12 +51,12 @@ _NODE_NAME: Final = report(names.check_dns1123_subdomain)
 # --- addresses
 
 
-def _of_family(version: str, *, six: bool) -> Check:
+def _ip_check(version: str, *, ipv6: bool) -> Check:
     def check(address: str, path: Path) -> Iterator[FieldError]:
         if ip_errors := [*check_ip(address, path)]:
             yield from ip_errors
             return
-        if is_ipv6(address) != six:  # reported at the path of all addresses, without an index
+        if is_ipv6(address) != ipv6:  # reported at the path of all addresses, without an index
             yield errors.invalid(path.parent or path, address, f"must be an {version} address")
         yield from check_endpoint_ip(address, path)
 
@@ -74,22 +74,24 @@ def _check_domain_name(name: str, path: Path) -> Iterable[FieldError]:
     if len(labels) < 2:
         problem = "should be a domain with at least two segments separated by dots"
         return (errors.invalid(path, domain, problem),)
-    wrong = [(label, names.check_dns1123_label(label)) for label in labels]
-    return [errors.invalid(path, label, ",".join(problems)) for label, problems in wrong if problems][:1]
+    label_problems = [(label, names.check_dns1123_label(label)) for label in labels]
+    return [
+        errors.invalid(path, label, ",".join(problems)) for label, problems in label_problems if problems
+    ][:1]
 
 
 _ADDRESSES: Final[Mapping[str, Check]] = {
     "FQDN": _check_domain_name,
-    "IPv4": _of_family("IPv4", six=False),
-    "IPv6": _of_family("IPv6", six=True),
+    "IPv4": _ip_check("IPv4", ipv6=False),
+    "IPv6": _ip_check("IPv6", ipv6=True),
 }
 
 
-def _check_addresses(of_one: Check) -> Check:
+def _check_addresses(check_address: Check) -> Check:
     def check(addresses: Sequence[str], path: Path) -> Iterator[FieldError]:
-        if len(addresses) > _MOST_ADDRESSES:
-            yield errors.too_many(path, len(addresses), _MOST_ADDRESSES)
-        yield from each_item(of_one)(addresses, path)
+        if len(addresses) > _MAX_ADDRESSES:
+            yield errors.too_many(path, len(addresses), _MAX_ADDRESSES)
+        yield from each_item(check_address)(addresses, path)
 
     return require("addresses", check, detail="must contain at least 1 address")
 
@@ -99,8 +101,8 @@ def _check_addresses(of_one: Check) -> Check:
 
 def _hints(name: Check) -> Callable[[Sequence[ReadOnlyTree] | None, Path], Iterator[FieldError]]:
     def check(hints: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-        if len(hints or ()) > _MOST_HINTS:
-            yield errors.too_many(path, len(hints or ()), _MOST_HINTS)
+        if len(hints or ()) > _MAX_HINTS:
+            yield errors.too_many(path, len(hints or ()), _MAX_HINTS)
             return
         seen = set()
         for index, hint in enumerate(hints or ()):
@@ -114,8 +116,8 @@ def _hints(name: Check) -> Callable[[Sequence[ReadOnlyTree] | None, Path], Itera
 
 
 def _check_topology(labels: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    if len(labels) > _MOST_LABELS:
-        yield errors.too_many(path, len(labels), _MOST_LABELS)
+    if len(labels) > _MAX_LABELS:
+        yield errors.too_many(path, len(labels), _MAX_LABELS)
     yield from check_labels(labels, path)
 
 
@@ -127,8 +129,8 @@ _HINTS: Final = all_of(
 def _check_endpoints(slice_: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check the endpoints. Addresses of an unknown type are not checked."""
     endpoints, path = slice_.get("endpoints") or (), path.child("endpoints")
-    if len(endpoints) > _MOST_ENDPOINTS:
-        yield errors.too_many(path, len(endpoints), _MOST_ENDPOINTS)
+    if len(endpoints) > _MAX_ENDPOINTS:
+        yield errors.too_many(path, len(endpoints), _MAX_ENDPOINTS)
         return
     check = all_of(
         _check_addresses(_ADDRESSES.get(slice_.get("addressType", ""), all_of())),
@@ -144,8 +146,8 @@ def _check_endpoints(slice_: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _check_ports(ports: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    if len(ports or ()) > _MOST_PORTS:
-        yield errors.too_many(path, len(ports or ()), _MOST_PORTS)
+    if len(ports or ()) > _MAX_PORTS:
+        yield errors.too_many(path, len(ports or ()), _MAX_PORTS)
         return
     seen = set()
     for index, port in enumerate(ports or ()):
@@ -170,7 +172,7 @@ _AS_CREATED: Final = as_created(_CREATE)
 
 
 def _check_again(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Check a changed slice; endpoints that were taken before are as good as they were."""
+    """Check an update. Errors of unchanged endpoints are ignored."""
     field_errors = [*_AS_CREATED(new, old)]
     if not field_errors or not is_same(new.get("endpoints"), old.get("endpoints")):
         return field_errors
@@ -178,7 +180,7 @@ def _check_again(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _without_topology(slice_: Tree, _request: Request) -> None:
-    """Drop `deprecatedTopology`, which v1 reads but does not write."""
+    """Remove `deprecatedTopology`, which v1 accepts but does not store."""
     if endpoints := slice_.get("endpoints"):
         slice_["endpoints"] = [
             {field: value for field, value in endpoint.items() if field != "deprecatedTopology"}
@@ -189,15 +191,15 @@ def _without_topology(slice_: Tree, _request: Request) -> None:
 _write_lists = none_when_empty(("endpoints",), ("ports",))
 
 
-def _begin_slice(new: Tree, request: Request) -> None:
+def _prepare_create(new: Tree, request: Request) -> None:
     _write_lists(new)
     _without_topology(new, request)
 
 
-def _update_slice(new: Tree, old: Tree, request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, request: Request) -> None:
     _write_lists(new)
     if new.get("endpoints") != old.get("endpoints"):
-        # Upstream compares the slices before it drops the field.
+        # Upstream compares the slices before it removes the field.
         if any(endpoint.get("deprecatedTopology") for endpoint in new.get("endpoints") or ()):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         _without_topology(new, request)
@@ -210,7 +212,7 @@ _MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS: Final = frozenset(
     {"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}
 )
-"""They write addresses in canonical form."""
+"""The controllers of slices that cause no warnings: they write addresses in canonical form."""
 
 
 def _warn(slice_: ReadOnlyTree) -> Iterator[str]:
@@ -257,8 +259,8 @@ KIND: Final = Kind(
     strategy=Strategy(
         generation=(("addressType",), ("endpoints",), ("ports",), ("metadata", "labels")),
         first_generation=1,
-        prepare_create=_begin_slice,
-        prepare_update={MAIN: _update_slice},
+        prepare_create=_prepare_create,
+        prepare_update={MAIN: _prepare_update},
     ),
     validation=Validation(
         again=NO_CHECKS,

@@ -1,4 +1,4 @@
-"""Event of events.k8s.io: stored as the core group's Event, whose fields have other names."""
+"""Event of events.k8s.io. It is stored as the core group's Event, whose fields have other names."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -39,7 +39,7 @@ _CORE_NAMES: Final = {
 _EVENTS_NAMES: Final = {core: name for name, core in _CORE_NAMES.items()}
 
 _ALWAYS_IN_CORE: Final = {"reportingComponent": "", "reportingInstance": ""}
-"""Written even when empty, in the core group only."""
+"""Fields that are written even when empty, in the core group only."""
 
 
 def to_core(event: Tree) -> Tree:
@@ -60,11 +60,11 @@ def _select_fields(event: Tree, names: Tree) -> Tree:
 
 
 def _as_core(event: ReadOnlyTree) -> ReadOnlyTree:
-    """An event with the core group's names for its fields."""
+    """Return an event with the core group's field names."""
     return {_CORE_NAMES.get(name, name): value for name, value in event.items()}
 
 
-_TO_BE_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
+_MUST_BE_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
 
 
 _UNCHANGED: Final = (
@@ -73,7 +73,7 @@ _UNCHANGED: Final = (
 )  # fmt: skip
 
 
-_SPELT: Final = {"reportingComponent": "reportingController"}
+_PATH_NAMES: Final = {"reportingComponent": "reportingController"}
 
 
 _STRUCTS: Final = {
@@ -100,15 +100,15 @@ def _check_type(event: ReadOnlyTree) -> Iterable[FieldError]:
     return (errors.invalid(ROOT.child("type"), "", f"has invalid value: {type_}"),)
 
 
-def _create(sent: ReadOnlyTree) -> Iterator[FieldError]:
-    event = _as_core(sent)
+def _create(new_event: ReadOnlyTree) -> Iterator[FieldError]:
+    event = _as_core(new_event)
     yield from check_every_event(event, "reportingController")
     yield from objectmeta.check(event, SUBDOMAIN, namespaced=True)
     yield from _check_series(event)
     if event.get("eventTime") is None:
         yield errors.required(ROOT.child("eventTime"))
     yield from _check_type(event)
-    for name in _TO_BE_UNSET:
+    for name in _MUST_BE_UNSET:
         if any(event[name].values()) if isinstance(event.get(name), Mapping) else event.get(name):
             yield errors.invalid(ROOT.child(name), "", "needs to be unset")
 
@@ -120,7 +120,7 @@ _ZEROS: Final = {
     "eventTime": None,
     "related": None,
 }
-"""What upstream shows of a field that is not set, where that is no empty text."""
+"""The values of unset fields in upstream's errors, unless they are empty strings."""
 
 
 def _reported_value(name: str, value: Any) -> Any:
@@ -135,9 +135,9 @@ def _value(event: ReadOnlyTree, name: str) -> Any:
     return value if name == "related" else value or None
 
 
-def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
+def _update(new_event: ReadOnlyTree, old_event: ReadOnlyTree) -> Iterator[FieldError]:
     """Check that only the series of an event changes."""
-    new, old = _as_core(sent), _as_core(before)
+    new, old = _as_core(new_event), _as_core(old_event)
     yield from check_every_event(new, "reportingController")
     yield from objectmeta.check_change(new, old, SUBDOMAIN)
     if new.get("series") != old.get("series"):
@@ -145,7 +145,7 @@ def _update(sent: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     for name in _UNCHANGED:
         if _value(new, name) != _value(old, name):
             value = _reported_value(name, new.get(name))
-            yield errors.invalid(ROOT.child(_SPELT.get(name, name)), value, IMMUTABLE)
+            yield errors.invalid(ROOT.child(_PATH_NAMES.get(name, name)), value, IMMUTABLE)
 
 
 _FIELDS: Final = EventFields(

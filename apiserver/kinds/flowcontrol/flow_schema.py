@@ -1,4 +1,4 @@
-"""FlowSchema: which requests belong to one flow, and at which priority level they are served."""
+"""FlowSchema: the requests of a flow, and the priority level at which they are served."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -35,8 +35,8 @@ _ALL: Final = "*"
 # --- rules of requests
 
 
-def _alone_if_all(plural: str, inner: Check) -> Check:
-    """Allow `*` only as the single item."""
+def _wildcard_alone(plural: str, inner: Check) -> Check:
+    """Return the check that `*` is the only item, or that the items pass `inner`."""
 
     def check(values: Sequence[str], path: Path) -> Iterable[FieldError]:
         if _ALL not in values:
@@ -56,16 +56,16 @@ def _check_verbs(verbs: Sequence[str], path: Path) -> Iterable[FieldError]:
 
 
 def _check_url(url: str, path: Path) -> Iterable[FieldError]:
-    """Return the first fault only, as upstream does."""
+    """Return only the first error, as upstream does."""
     stars = url.count("*")
-    wrong = {
+    violations = {
         "must not be empty": not url,
         "must start with slash": not url.startswith("/"),
         "must not contain white-space": " " in url,
         "must not contain double slash": "//" in url,
         "wildcard can only do suffix matching": stars > 1 or (stars == 1 and not url.endswith("/*")),
     }
-    problems = [problem for problem, is_so in wrong.items() if is_so]
+    problems = [problem for problem, is_violated in violations.items() if is_violated]
     return [errors.invalid(path, url, problem) for problem in problems[:1]]
 
 
@@ -81,22 +81,22 @@ def _check_namespaces(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         return (errors.required(path, detail),)
-    return _alone_if_all("namespaces", each_item(_check_namespace))(namespaces, path)
+    return _wildcard_alone("namespaces", each_item(_check_namespace))(namespaces, path)
 
 
 _RULE_VERBS: Final = require(
-    "verbs", _alone_if_all("verbs", _check_verbs), detail="verbs must contain at least one value"
+    "verbs", _wildcard_alone("verbs", _check_verbs), detail="verbs must contain at least one value"
 )
 _RESOURCE_RULE: Final = all_of(
     _RULE_VERBS,
     require(
         "apiGroups",
-        _alone_if_all("api groups", all_of()),
+        _wildcard_alone("api groups", all_of()),
         detail="resource rules must supply at least one api group",
     ),
     require(
         "resources",
-        _alone_if_all("resources", all_of()),
+        _wildcard_alone("resources", all_of()),
         detail="resource rules must supply at least one resource",
     ),
     _check_namespaces,
@@ -105,7 +105,7 @@ _URL_RULE: Final = all_of(
     _RULE_VERBS,
     require(
         "nonResourceURLs",
-        _alone_if_all("non-resource URLs", each_item(_check_url)),
+        _wildcard_alone("non-resource URLs", each_item(_check_url)),
         detail="nonResourceURLs must contain at least one value",
     ),
 )
@@ -152,7 +152,7 @@ def _check_subject(subject: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 # --- FlowSchema
 
 
-def _check_some_rules(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+def _check_required_rules(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if rule.get("resourceRules") or rule.get("nonResourceRules"):
         return ()
     detail = "at least one of resourceRules and nonResourceRules has to be non-empty"
@@ -161,7 +161,7 @@ def _check_some_rules(rule: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 _RULE: Final = all_of(
     require("subjects", each_item(_check_subject), detail="subjects must contain at least one value"),
-    _check_some_rules,
+    _check_required_rules,
     field("resourceRules", each_item(_RESOURCE_RULE)),
     field("nonResourceRules", each_item(_URL_RULE)),
 )
@@ -173,7 +173,7 @@ _PRECEDENCE: Final = all_of(
 
 
 def _check_distinguisher(method: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Upstream's message contains the whole struct instead of the type."""
+    """Check the type. Upstream's message contains the whole struct instead of the type."""
     if method.get("type") in ("ByNamespace", "ByUser"):
         return ()
     value = internal("flowcontrol.FlowDistinguisherMethod", method)
@@ -216,7 +216,7 @@ def _cells(schema: Tree, now: datetime) -> list[Any]:
 
 
 def _precedence(schema: Tree) -> tuple[int, str]:
-    """Return the key of the order in which requests are matched."""
+    """Return the sort key: requests are matched in this order."""
     return number(schema, "spec", "matchingPrecedence"), meta.name(schema)
 
 

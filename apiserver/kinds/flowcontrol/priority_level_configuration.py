@@ -1,4 +1,4 @@
-"""PriorityLevelConfiguration: how many requests of a level are served at once, and how the others are queued."""
+"""PriorityLevelConfiguration: the number of requests of a level that are served at once, and the queues of others."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ _MAX_ENTROPY_BITS: Final = 60
 
 
 def _hand_problem(hand: int, queues: int) -> str:
-    """Return what is wrong with a hand size. Shuffle sharding needs more bits of the hash the larger both are."""
+    """Return the problem of a hand size, or an empty string. Larger hands and decks need more bits of the hash."""
     if hand <= 0:
         return "must be positive"
     if hand > queues:
@@ -74,10 +74,12 @@ _RESPONSES: Final[Mapping[str, Check]] = {
 }
 
 
-def _by_type(checks: Mapping[str, Check]) -> Check:
-    def check(of: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        kind = of.get("type", "")
-        return checks[kind](of, path) if kind in checks else require("type", one_of(*checks))(of, path)
+def _check_by_type(checks: Mapping[str, Check]) -> Check:
+    def check(struct: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+        kind = struct.get("type", "")
+        return (
+            checks[kind](struct, path) if kind in checks else require("type", one_of(*checks))(struct, path)
+        )
 
     return check
 
@@ -85,7 +87,7 @@ def _by_type(checks: Mapping[str, Check]) -> Check:
 _LENDABLE: Final = pointer("lendablePercent", _PERCENT)
 _LIMITED: Final = all_of(
     field("nominalConcurrencyShares", _SHARES, absent=0),
-    field("limitResponse", _by_type(_RESPONSES), absent={}),
+    field("limitResponse", _check_by_type(_RESPONSES), absent={}),
     _LENDABLE,
     pointer(
         "borrowingLimitPercent",
@@ -107,7 +109,7 @@ _LEVELS: Final[Mapping[str, Check]] = {
         pointer("limited", _LIMITED),
     ),
 }
-_LEVEL: Final = _by_type(_LEVELS)
+_LEVEL: Final = _check_by_type(_LEVELS)
 
 
 def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:

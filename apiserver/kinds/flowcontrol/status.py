@@ -17,7 +17,7 @@ EXEMPT: Final = "exempt"
 
 
 def _keep_metadata(new: Tree, old: Tree, _request: Request) -> None:
-    """Keep the metadata in writes of the status, except for managedFields."""
+    """Keep the old metadata in an update of the status, except for managedFields."""
     metadata = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
     if "managedFields" in new["metadata"]:
         metadata["managedFields"] = new["metadata"]["managedFields"]

@@ -1,4 +1,4 @@
-"""JSON schemas of custom resources: whether a value is valid, with the messages of kube-openapi.
+"""JSON schemas of custom resources: validation with kube-openapi's messages, pruning, and CEL rules.
 
-A module belongs here if it takes a schema and a value, and knows no resource.
+A module belongs here if it needs a schema and a value, but no resource.
 """

@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.jsonschema.schema import (
 
 
 class EmbeddedError(DecodeError):
-    """The head of an embedded object has fields of wrong types."""
+    """The apiVersion, kind or metadata of an embedded object has a wrong type."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -27,35 +27,39 @@ class EmbeddedError(DecodeError):
 
 
 ReadMetadata: TypeAlias = Callable[[Any, Path], Any]
-"""Reads an object's metadata by its type; raises `DecodeError` where a field has another type."""
+"""Decodes an object's metadata; raises `DecodeError` if a field has a wrong type."""
 
 Coerce: TypeAlias = Callable[[Any, Path, ReadMetadata], Any]
-"""A new value, which may share with the old one what is kept whole."""
+"""Returns a new value, which may share unchanged parts with the old one."""
 
 _VERSION_PARTS: Final = 2
-_STAND_IN: Final = {"name": "fakename"}
-"""An object within another may be without a name."""
+_DEFAULT_NAME: Final = {"name": "fakename"}
+"""The name of an embedded object, which may have none, in the check of its metadata."""
 
 
 def coercer(schema: Schema) -> Coerce | None:
     """Return the decoder of embedded objects; None if a schema has none."""
-    coercers = {name: inner for name, of in properties(schema).items() if (inner := coercer(of)) is not None}
-    rest, of_item = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
+    coercers = {
+        name: inner
+        for name, member_schema in properties(schema).items()
+        if (inner := coercer(member_schema)) is not None
+    }
+    for_others, for_items = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
     embedded = is_embedded(schema)
-    if not coercers and rest is None and of_item is None and not embedded:
+    if not coercers and for_others is None and for_items is None and not embedded:
         return None
 
     def coerce(value: Any, path: Path, read: ReadMetadata) -> Any:
-        if value.__class__ is list and of_item is not None:
-            return [of_item(item, path.index(index), read) for index, item in enumerate(value)]
+        if value.__class__ is list and for_items is not None:
+            return [for_items(item, path.index(index), read) for index, item in enumerate(value)]
         if value.__class__ is not dict:
             return value
-        changed = _head(value, path, read) if embedded else {}
+        changed = _decode_metadata(value, path, read) if embedded else {}
         for name in value.keys() & coercers.keys():
             changed[name] = coercers[name](value[name], path.child(name), read)
-        if rest is not None:
+        if for_others is not None:
             others = value.keys() - properties(schema).keys()
-            changed |= {name: rest(value[name], path.key(name), read) for name in others}
+            changed |= {name: for_others(value[name], path.key(name), read) for name in others}
         return value | changed
 
     return coerce
@@ -65,7 +69,7 @@ def _coercer_of(schema: Schema | None) -> Coerce | None:
     return None if schema is None or schema is ANYTHING else coercer(schema)
 
 
-def _head(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str, Any]:
+def _decode_metadata(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str, Any]:
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name, ""), str):
             raise EmbeddedError(errors.invalid(path.child(name), value[name], "must be a string"))
@@ -74,34 +78,36 @@ def _head(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str,
     try:
         return {"metadata": read(value["metadata"], path.child("metadata"))}
     except DecodeError as error:
-        wrong = errors.invalid(path.child("metadata"), value["metadata"], str(error))
-        raise EmbeddedError(wrong) from error
+        field_error = errors.invalid(path.child("metadata"), value["metadata"], str(error))
+        raise EmbeddedError(field_error) from error
 
 
 def embedded_checker(schema: Schema) -> Check | None:
     """Return the check of embedded objects; None if a schema has none."""
     checkers = {
-        name: inner for name, of in properties(schema).items() if (inner := embedded_checker(of)) is not None
+        name: inner
+        for name, member_schema in properties(schema).items()
+        if (inner := embedded_checker(member_schema)) is not None
     }
-    rest, of_item = _checker_of(values(schema)), _checker_of(schema.get("items"))
+    for_others, for_items = _checker_of(values(schema)), _checker_of(schema.get("items"))
     embedded = is_embedded(schema)
-    if not checkers and rest is None and of_item is None and not embedded:
+    if not checkers and for_others is None and for_items is None and not embedded:
         return None
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
         field_errors: list[FieldError] = []
-        if value.__class__ is list and of_item is not None:
+        if value.__class__ is list and for_items is not None:
             for index, item in enumerate(value):
-                field_errors += of_item(item, path.index(index))
+                field_errors += for_items(item, path.index(index))
         if value.__class__ is not dict:
             return field_errors
         if embedded:
-            field_errors += _check_head(value, path)
+            field_errors += _check_type_and_metadata(value, path)
         for name, item in value.items():
             if name in checkers:
                 field_errors += checkers[name](item, path.child(name))
-            elif rest is not None and name not in properties(schema):
-                field_errors += rest(item, path.key(name))
+            elif for_others is not None and name not in properties(schema):
+                field_errors += for_others(item, path.key(name))
         return field_errors
 
     return check
@@ -111,7 +117,7 @@ def _checker_of(schema: Schema | None) -> Check | None:
     return None if schema is None or schema is ANYTHING else embedded_checker(schema)
 
 
-def _check_head(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
+def _check_type_and_metadata(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
     for name in ("apiVersion", "kind"):
         if name not in value:
             yield errors.required(path.child(name), "")
@@ -123,7 +129,7 @@ def _check_head(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
             yield from (errors.invalid(path.child(name), text, problem) for problem in problems(text))
     metadata = value.get("metadata")
     if metadata is not None:
-        tree = {"metadata": _STAND_IN | {name: member for name, member in metadata.items() if member}}
+        tree = {"metadata": _DEFAULT_NAME | {name: member for name, member in metadata.items() if member}}
         namespaced = bool(metadata.get("namespace"))
         yield from objectmeta.check(
             tree, objectmeta.LEAST, namespaced=namespaced, path=path.child("metadata")

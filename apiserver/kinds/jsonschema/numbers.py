@@ -1,7 +1,7 @@
-"""The bounds that a schema sets to a number, by the rules and in the words of upstream's OpenAPI library.
+"""Checks of numbers by a schema, with the rules and messages of kube-openapi.
 
-Upstream reads a whole number that fits into 64 bits as int64, and every other number as float64. Which one a number is
-decides how it is compared and shown.
+Upstream decodes a whole number that fits into 64 bits as int64, and every other number as float64. The type of a number
+determines how it is compared and printed.
 """
 
 import math
@@ -14,18 +14,18 @@ from mockube.apimachinery.gonumbers import Number, as_read, int64, is_whole, to_
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check, all_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema, is_int_or_string
-from mockube.apiserver.kinds.jsonschema.values import shown_path, value_error
+from mockube.apiserver.kinds.jsonschema.values import path_text, value_error
 
 _BITS: Final = {"int32": 32, "int64": 64}
 _FLOAT32_LIMIT: Final = 2.0**128 - 2.0**103
-"""From here on a number is rounded to infinity when it is read as float32."""
+"""The smallest number that is rounded to infinity as float32."""
 _SAFE_INTEGER: Final = float(2**53 - 1)
 _EPSILON: Final = 1e-9
 _FLOATS: Final = frozenset({"float", "double"})
 
 
 def is_integer(value: Number) -> bool:
-    """Whether upstream takes the number for an integer; a relative error of 1e-9 is none above zero."""
+    """Return whether upstream treats the number as an integer: above zero, a relative error below 1e-9 is ignored."""
     if isinstance(value, int):
         return True
     if not abs(value) <= _SAFE_INTEGER:
@@ -53,7 +53,7 @@ class _Range:
     def errors(self, subject: str, value: Number, path: Path) -> Iterable[FieldError]:
         if self.contains(value):
             return ()
-        problem = f"{subject} value must be of type {self._name} in {shown_path(path)}"
+        problem = f"{subject} value must be of type {self._name} in {path_text(path)}"
         return (errors.invalid(ROOT, "", problem),)
 
 
@@ -74,9 +74,12 @@ def check_number(schema: Schema) -> Check:
 
 def _multiple(limits: _Range, factor: float) -> Check:
     def check(value: Number, path: Path) -> Iterable[FieldError]:
-        foreign = [*limits.errors("MultipleOf", factor, path)]
-        if foreign or isinstance(value, float):
-            return [*foreign, *_multiple_errors(value if not foreign else float(value), factor, path)]
+        range_errors = [*limits.errors("MultipleOf", factor, path)]
+        if range_errors or isinstance(value, float):
+            return [
+                *range_errors,
+                *_multiple_errors(value if not range_errors else float(value), factor, path),
+            ]
         return _multiple_errors(value, int64(factor), path)
 
     return check
@@ -85,7 +88,7 @@ def _multiple(limits: _Range, factor: float) -> Check:
 def _multiple_errors(value: Number, factor: Number, path: Path) -> Iterable[FieldError]:
     if factor <= 0:
         problem = (
-            f"factor MultipleOf declared for {shown_path(path)} must be positive: {gotext.format_v(factor)}"
+            f"factor MultipleOf declared for {path_text(path)} must be positive: {gotext.format_v(factor)}"
         )
         return (errors.invalid(path, factor, problem),)
     if _is_multiple(value, factor):
@@ -112,12 +115,12 @@ def _bound_check(
     )
 
     def check(value: Number, path: Path) -> Iterable[FieldError]:
-        foreign = [*limits.errors(f"{name} boundary", limit, path)]
-        compared: Number = limit if foreign or isinstance(value, float) else int64(limit)
-        number = float(value) if foreign else value
-        holds = number > compared if comparison == "greater" else number < compared
-        if holds or (number == compared and not exclusive):
-            return foreign
-        return [*foreign, value_error(path, number, problem.format(gotext.format_v(compared)))]
+        range_errors = [*limits.errors(f"{name} boundary", limit, path)]
+        bound: Number = limit if range_errors or isinstance(value, float) else int64(limit)
+        number = float(value) if range_errors else value
+        holds = number > bound if comparison == "greater" else number < bound
+        if holds or (number == bound and not exclusive):
+            return range_errors
+        return [*range_errors, value_error(path, number, problem.format(gotext.format_v(bound)))]
 
     return check

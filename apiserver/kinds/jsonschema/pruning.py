@@ -1,4 +1,4 @@
-"""Fields that a schema does not know are dropped from an object, and named; null is dropped where it may not be."""
+"""Pruning: fields that a schema does not specify are removed and reported, and null where it is not allowed."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.jsonschema.schema import (
 )
 
 Unknown: TypeAlias = list[str]
-"""Collects the path of each dropped field, relative to the pruned value."""
+"""The paths of removed fields, relative to the pruned value."""
 
 Prune: TypeAlias = Callable[[Any, Unknown], Any]
 """Returns the pruned value, which may share unchanged parts with the old one."""
@@ -25,16 +25,16 @@ def _keep(value: Any, _unknown: Unknown) -> Any:
 
 
 def pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
-    """Return the pruner by the value's own type, whatever the schema's type is: an object in place of a string is emptied."""
-    return _value(schema, frozenset(), drop_null=drop_null)
+    """Return the pruner. The value's type is decisive, not the schema's: an object in place of a string is emptied."""
+    return _value_pruner(schema, frozenset(), drop_null=drop_null)
 
 
 def root_pruner(schema: Schema, *, drop_null: bool = True) -> Prune:
-    """Return the pruner of a whole object, whose metadata, kind and apiVersion are handled elsewhere."""
-    return _value(schema, HEAD, drop_null=drop_null)
+    """Return the pruner of a whole object, which keeps metadata, kind and apiVersion."""
+    return _value_pruner(schema, HEAD, drop_null=drop_null)
 
 
-def _value(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) -> Prune:
+def _value_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_null: bool) -> Prune:
     prune_members = _members_pruner(schema, preserved_names, drop_null=drop_null)
     prune_elements = _elements_pruner(schema, drop_null=drop_null)
     if prune_members is _keep and prune_elements is _keep:
@@ -55,13 +55,13 @@ def _members_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_nul
     )
     unpruned_names = HEAD if is_embedded(schema) else preserved_names
     pruners |= dict.fromkeys(unpruned_names, _keep)
-    rest = values(schema)
-    if rest is ANYTHING and not never_null and all(inner is _keep for inner in pruners.values()):
+    others = values(schema)
+    if others is ANYTHING and not never_null and all(inner is _keep for inner in pruners.values()):
         return _keep
-    rest_never_null = drop_null and rest is not None and rest is not ANYTHING and _is_never_null(rest)
-    of_rest = None if rest is None else pruner(rest, drop_null=drop_null)
-    return _members(
-        pruners, of_rest, lambda name: name in never_null or (rest_never_null and name not in pruners)
+    others_never_null = drop_null and others is not None and others is not ANYTHING and _is_never_null(others)
+    prune_other = None if others is None else pruner(others, drop_null=drop_null)
+    return _prune_members(
+        pruners, prune_other, lambda name: name in never_null or (others_never_null and name not in pruners)
     )
 
 
@@ -69,8 +69,10 @@ def _elements_pruner(schema: Schema, *, drop_null: bool) -> Prune:
     """Return the pruner of a list's elements. Elements of a preserved list are preserved, except within the fields of their own schema."""
     inner = schema.get("items")
     if inner is None:
-        return _keep if schema.get(PRESERVE) else _array(_remove_members)
-    return _array(pruner({PRESERVE: True} | inner if schema.get(PRESERVE) else inner, drop_null=drop_null))
+        return _keep if schema.get(PRESERVE) else _prune_array(_remove_members)
+    return _prune_array(
+        pruner({PRESERVE: True} | inner if schema.get(PRESERVE) else inner, drop_null=drop_null)
+    )
 
 
 def _remove_members(value: Any, unknown: Unknown) -> Any:
@@ -78,19 +80,21 @@ def _remove_members(value: Any, unknown: Unknown) -> Any:
     if value.__class__ is dict:
         unknown += value
         return {}
-    return _array(_remove_members)(value, unknown) if value.__class__ is list else value
+    return _prune_array(_remove_members)(value, unknown) if value.__class__ is list else value
 
 
 def _is_never_null(schema: Schema) -> bool:
-    """Null means the default, if there is one."""
+    """Return whether null is removed. With a default it stays, because the default replaces it."""
     return not schema.get("nullable") and schema.get("default") is None
 
 
-def _members(pruners: Mapping[str, Prune], rest: Prune | None, is_never_null: Callable[[str], bool]) -> Prune:
+def _prune_members(
+    pruners: Mapping[str, Prune], others: Prune | None, is_never_null: Callable[[str], bool]
+) -> Prune:
     def prune(value: Any, unknown: Unknown) -> Any:
         pruned: dict[str, Any] = {}
         for name, item in value.items():
-            inner = pruners.get(name, rest)
+            inner = pruners.get(name, others)
             if inner is None:
                 unknown.append(name)
                 continue
@@ -98,26 +102,28 @@ def _members(pruners: Mapping[str, Prune], rest: Prune | None, is_never_null: Ca
                 if not is_never_null(name):
                     pruned[name] = item
                 continue
-            before = len(unknown)
+            previous_count = len(unknown)
             pruned[name] = inner(item, unknown)
-            if len(unknown) > before:
-                unknown[before:] = [_join_path(name, path) for path in unknown[before:]]
+            if len(unknown) > previous_count:
+                unknown[previous_count:] = [_join_path(name, path) for path in unknown[previous_count:]]
         return pruned
 
     return prune
 
 
-def _array(inner: Prune) -> Prune:
+def _prune_array(inner: Prune) -> Prune:
     if inner is _keep:
         return _keep
 
     def prune(value: Any, unknown: Unknown) -> Any:
         pruned = []
         for index, item in enumerate(value):
-            before = len(unknown)
+            previous_count = len(unknown)
             pruned.append(inner(item, unknown))
-            if len(unknown) > before:
-                unknown[before:] = [_join_path(f"[{index}]", path) for path in unknown[before:]]
+            if len(unknown) > previous_count:
+                unknown[previous_count:] = [
+                    _join_path(f"[{index}]", path) for path in unknown[previous_count:]
+                ]
         return pruned
 
     return prune

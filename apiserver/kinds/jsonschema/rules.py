@@ -102,7 +102,7 @@ def _compile_rule(
 
 
 def max_cardinality(declared: DeclaredType) -> int:
-    """Return how often a value of the type can occur in a request at most."""
+    """Return the maximum number of values of the type in a request."""
     return MAX_REQUEST_BYTES // (declared.min_size + 1)
 
 

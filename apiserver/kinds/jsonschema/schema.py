@@ -9,7 +9,7 @@ Schema: TypeAlias = Mapping[str, Any]
 
 ANYTHING: Schema = {PRESERVE: True}
 HEAD = frozenset({"apiVersion", "kind", "metadata"})
-"""The fields that every object has, even without a schema of them."""
+"""The fields that every object has, even if its schema does not have them."""
 
 RULES = "x-kubernetes-validations"
 LIST_TYPE, MAP_KEYS, MAP_TYPE = (
@@ -36,7 +36,7 @@ def values(schema: Schema) -> Schema | None:
 
 
 def walk(schema: Schema) -> Iterator[Schema]:
-    """A schema and all that are in it as parts of the value: fields, members, elements."""
+    """Yield a schema and its subschemas of fields, members and elements."""
     yield schema
     inner = [*properties(schema).values(), schema.get("additionalProperties"), schema.get("items")]
     for part in inner:
@@ -45,12 +45,12 @@ def walk(schema: Schema) -> Iterator[Schema]:
 
 
 def has_rules(schema: Schema) -> bool:
-    """Whether there are rules in CEL anywhere in it."""
+    """Return whether a schema or one of its subschemas has CEL rules."""
     return any(part.get(RULES) for part in walk(schema))
 
 
 def patterns(schema: Schema) -> Iterator[str]:
-    """All patterns in it, also in what must hold besides or instead."""
+    """Yield all patterns in a schema, including those in allOf, anyOf, oneOf and not."""
     pending = [schema]
     while pending:
         current = pending.pop()
@@ -71,14 +71,14 @@ def is_int_or_string(schema: Schema) -> bool:
 
 
 def types(schema: Schema) -> tuple[str, ...]:
-    """The types that a value may have; none if it may have any."""
+    """Return the types that a value may have; an empty tuple if any is allowed."""
     if is_int_or_string(schema):
         return "integer", "string"
     return (schema["type"],) if schema.get("type") else ()
 
 
 def is_embedded(schema: Schema) -> bool:
-    """Whether it is of a whole object within another."""
+    """Return whether the schema is that of an embedded object."""
     return bool(schema.get(EMBEDDED))
 
 

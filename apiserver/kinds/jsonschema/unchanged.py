@@ -1,7 +1,7 @@
-"""Whether an update leaves a value as it was, so that what is wrong with it may stay wrong, by upstream's comparison.
+"""Ratcheting: errors of a value that an update does not change are ignored, by upstream's comparison.
 
-Elements of a list of the type map are found by their keys, whatever their order. A member that the schema does not
-declare cannot be compared: an object that has one counts as changed.
+Elements of a list of type map are matched by their keys, in any order. A member that the schema does not declare cannot
+be compared: an object with such a member has changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,16 @@ def _has_same_members(schema: Schema, value: Mapping[str, Any], old: Mapping[str
 
 def _has_same_elements(schema: Schema, value: Sequence[Any], old: Sequence[Any]) -> bool:
     keys, part = map_keys(schema), schema.get("items") or {}
-    before = elements_by_keys(old, keys)
+    old_elements = elements_by_keys(old, keys)
     return len(value) == len(old) and all(
-        (old_element := before.get(keys_of(element, keys))) is not None
+        (old_element := old_elements.get(keys_of(element, keys))) is not None
         and is_unchanged(part, element, old_element)
         for element in value
     )
 
 
 def map_keys(schema: Schema) -> Sequence[str]:
-    """The members that identify the elements of a list, if it is of the type map."""
+    """Return the members that identify the elements of a list of type map."""
     return tuple(schema.get(MAP_KEYS) or ()) if schema.get(LIST_TYPE) == "map" else ()
 
 

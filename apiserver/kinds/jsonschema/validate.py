@@ -1,6 +1,6 @@
-"""What is wrong with a value by its schema, in the words of upstream's OpenAPI library.
+"""Validation of a value by its schema, with kube-openapi's messages.
 
-Paths are written as that library writes them: members of a map behind a dot, as fields are.
+In its paths, members of a map follow a dot, like fields.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.jsonschema.values import (
     check_object,
     check_string,
     enum_check,
-    shown_path,
+    path_text,
 )
 
 _KINDS: Final = {
@@ -40,9 +40,9 @@ _KINDS: Final = {
     float: "number",
     type(None): "null",
 }
-MOST_ERRORS: Final = 20_000
-"""The errors of one value's parts after which the rest is not checked: a few bytes may lack many fields."""
-_FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
+MAX_ERRORS: Final = 20_000
+"""The number of errors after which a value's other parts are not checked: a few bytes may lack many fields."""
+_TYPE_CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "object": lambda value: value.__class__ is dict,
     "array": lambda value: value.__class__ is list,
     "string": lambda value: value.__class__ is str,
@@ -55,35 +55,35 @@ _NUMBER_FORMATS: Final[Mapping[str, Sequence[str]]] = {
     "number": ("float", "double"),
 }
 _GO_FORMATS: Final = {"integer": "int64", "number": "float64"}
-"""What upstream calls the format of a number that was read from JSON."""
+"""The format of a number from JSON in upstream's messages."""
 
 
 class Checker(Protocol):
-    """Checks a value and all that is in it; with `old`, not what an update leaves as it was.
+    """Checks a value and its parts. With `old`, errors of unchanged parts are ignored.
 
-    Old members are found by their names, and old elements by the keys of a list of the type map.
+    Old members are found by their names, and old elements by the keys of a list of type map.
     """
 
     def __call__(self, value: Any, path: Path, old: Any = ...) -> Sequence[FieldError]: ...
 
 
 _Counted: TypeAlias = tuple[Iterable[FieldError], int]
-"""Errors, and upstream's count of what holds: by it an alternative of a schema is closer to a value than another."""
+"""Errors, and upstream's count of passed checks, which determines the alternative that is closest to a value."""
 _Combination: TypeAlias = Callable[[Any, Path], _Counted]
 _Counter: TypeAlias = Callable[[Any, Path, Any], tuple[list[FieldError], int]]
 _Walked: TypeAlias = tuple[list[FieldError], bool, int]
-"""The errors of members or elements, whether one of them is known to differ from its old value, and the count."""
+"""The errors of members or elements, whether one is known to differ from its old value, and the count."""
 _Walk: TypeAlias = Callable[[Any, Path, Any], _Walked]
 
 _NONE: Final = object()
-"""The old value of what is new, or is not compared."""
-_OF_ANY: Final = 4
-_OF_CLASS: Final = {str: 1, bool: 0, int: 2, float: 2, list: 2, dict: 1, type(None): 0}
-"""How much upstream counts for a value of a class, whatever is wrong with it."""
+"""The old value if there is none, or if it is not compared."""
+_COUNT_OF_ANY: Final = 4
+_COUNTS_BY_CLASS: Final = {str: 1, bool: 0, int: 2, float: 2, list: 2, dict: 1, type(None): 0}
+"""The passed checks that upstream always counts: for any value, and for a value of a class."""
 
 
 def checker(schema: Schema) -> Checker:
-    """Each error is found once, though alternatives may have it in common."""
+    """Return the checker of a schema. It reports an error that several alternatives have only once."""
     counter = _counter(schema)
 
     def check(value: Any, path: Path, old: Any = _NONE) -> list[FieldError]:
@@ -99,7 +99,7 @@ def checker(schema: Schema) -> Checker:
 
 def _counter(schema: Schema) -> _Counter:
     type_check = _type_check(schema) if types(schema) or _format(schema) else _no_errors
-    combinations = [make(schema[name]) for name, make in _COMBINED.items() if schema.get(name)]
+    combinations = [make(schema[name]) for name, make in _COMBINATIONS.items() if schema.get(name)]
     enum = [enum_check(schema["enum"])] if schema.get("enum") else []
     by_class: dict[type, tuple[Sequence[Check], _Walk | None, Sequence[Check]]] = {
         str: ((check_string(schema), *_format_check(schema), *enum), None, ()),
@@ -111,7 +111,9 @@ def _counter(schema: Schema) -> _Counter:
         type(None): (enum, None, ()),
     }
     null_check = _null_check(schema)
-    counts = {of: _OF_ANY + count + (type_check is not _no_errors) for of, count in _OF_CLASS.items()}
+    counts = {
+        of: _COUNT_OF_ANY + count + (type_check is not _no_errors) for of, count in _COUNTS_BY_CLASS.items()
+    }
     counts[str] += rule(schema.get("format", "")) is not None
 
     def check(value: Any, path: Path, old: Any) -> tuple[list[FieldError], int]:
@@ -125,8 +127,8 @@ def _counter(schema: Schema) -> _Counter:
                 inner, more = combination(value, path)
                 field_errors += inner
                 count += more
-        before, walk, after = by_class[value.__class__]
-        for value_check in before:
+        checks_before, walk, checks_after = by_class[value.__class__]
+        for value_check in checks_before:
             field_errors += value_check(value, path)
         changed = old is _NONE
         if walk is not None:
@@ -134,7 +136,7 @@ def _counter(schema: Schema) -> _Counter:
             field_errors += inner
             count += more
             changed = changed or differs
-        for value_check in after:
+        for value_check in checks_after:
             field_errors += value_check(value, path)
         return (
             [] if field_errors and not changed and is_unchanged(schema, value, old) else field_errors
@@ -147,18 +149,18 @@ def _no_errors(_value: Any, _path: Path) -> Iterable[FieldError]:
     return ()
 
 
-# --- what it is
+# --- types and formats
 
 
 def is_known_format(kind: str, form: str) -> bool:
-    """Whether the API server holds values of a type to a format; "" is any type."""
+    """Return whether the API server checks a format of a type; "" is any type."""
     if kind in ("", "string"):
         return rule(form) is not None
     return form in _NUMBER_FORMATS.get(kind, ())
 
 
 def _format(schema: Schema) -> str:
-    """The format, if upstream has it for the type."""
+    """Return the format if upstream has it for the type, else an empty string."""
     form, allowed = schema.get("format", ""), types(schema)
     if not form or (len(allowed) == 1 and allowed[0] != "string"):
         return form if form in _NUMBER_FORMATS.get("".join(allowed), ()) else ""
@@ -167,12 +169,15 @@ def _format(schema: Schema) -> str:
 
 def _type_check(schema: Schema) -> Check:
     allowed, form = types(schema), _format(schema)
-    fits, expected = [_FITS[name] for name in allowed if name in _FITS], ",".join(allowed)
-    # Upstream leaves strings and lists to the format, even if the format checks strings only.
-    left_to_format = (str, list) if form and not _NUMBER_FORMATS.keys() & {*allowed} else ()
+    type_checks, expected = (
+        [_TYPE_CHECKS[name] for name in allowed if name in _TYPE_CHECKS],
+        ",".join(allowed),
+    )
+    # With a format, upstream does not check that a value is a string or list, even if the format is for strings only.
+    unchecked_classes = (str, list) if form and not _NUMBER_FORMATS.keys() & {*allowed} else ()
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
-        if any(fit(value) for fit in fits) or value.__class__ in left_to_format:
+        if any(check_type(value) for check_type in type_checks) or value.__class__ in unchecked_classes:
             return ()
         kind = _kind(value)
         if form and value.__class__ not in (str, list):
@@ -203,11 +208,11 @@ def _format_check(schema: Schema) -> list[Check]:
 
 
 def _wrong_type(path: Path, expected: str, actual_type: str) -> FieldError:
-    problem = f"{shown_path(path)} in body must be of type {expected}: {gotext.quote(actual_type)}"
+    problem = f"{path_text(path)} in body must be of type {expected}: {gotext.quote(actual_type)}"
     return errors.type_invalid(path, actual_type, problem)
 
 
-# --- what is in it
+# --- elements and members
 
 
 def _elements(schema: Schema) -> _Walk | None:
@@ -223,11 +228,11 @@ def _elements(schema: Schema) -> _Walk | None:
         by_keys = elements_by_keys(old, keys) if keys and old.__class__ is list else {}
         for index, item in enumerate(value):
             old_item = by_keys.get(keys_of(item, keys), _NONE) if by_keys else _NONE
-            errors_of_item, more = inner(item, path.index(index), old_item)
-            field_errors += errors_of_item
+            item_errors, more = inner(item, path.index(index), old_item)
+            field_errors += item_errors
             count += more
-            changed = changed or bool(errors_of_item and old_item is not _NONE)
-            if len(field_errors) > MOST_ERRORS:
+            changed = changed or bool(item_errors and old_item is not _NONE)
+            if len(field_errors) > MAX_ERRORS:
                 break
         return field_errors, changed, count
 
@@ -237,53 +242,53 @@ def _elements(schema: Schema) -> _Walk | None:
 def _members(schema: Schema) -> _Walk:
     counters = {name: _counter(inner) for name, inner in sorted(properties(schema).items())}
     others = values(schema)
-    rest = None if others is None or others is ANYTHING else _counter(others)
+    other_counter = None if others is None or others is ANYTHING else _counter(others)
     defaulted = {name for name, inner in properties(schema).items() if inner.get("default") is not None}
     required = [name for name in schema.get("required") or () if name not in defaulted]
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
         field_errors: list[FieldError] = []
         changed, count = False, 0
-        before = old if old.__class__ is dict else {}
-        if rest is not None:
+        old_members = old if old.__class__ is dict else {}
+        if other_counter is not None:
             for name in sorted(value.keys() - counters.keys()):
-                old_item = before.get(name, _NONE)
-                errors_of_item, more = rest(value[name], path.child(name), old_item)
-                field_errors += errors_of_item
+                old_item = old_members.get(name, _NONE)
+                item_errors, more = other_counter(value[name], path.child(name), old_item)
+                field_errors += item_errors
                 count += more
-                changed = changed or bool(errors_of_item and old_item is not _NONE)
-                if len(field_errors) > MOST_ERRORS:
+                changed = changed or bool(item_errors and old_item is not _NONE)
+                if len(field_errors) > MAX_ERRORS:
                     return field_errors, changed, count
         for name in sorted(value.keys() & counters.keys()):
-            old_item = before.get(name, _NONE)
-            errors_of_item, more = counters[name](value[name], path.child(name), old_item)
-            field_errors += errors_of_item
+            old_item = old_members.get(name, _NONE)
+            item_errors, more = counters[name](value[name], path.child(name), old_item)
+            field_errors += item_errors
             count += more
-            changed = changed or bool(errors_of_item and old_item is not _NONE)
-            if len(field_errors) > MOST_ERRORS:
+            changed = changed or bool(item_errors and old_item is not _NONE)
+            if len(field_errors) > MAX_ERRORS:
                 return field_errors, changed, count
         absent = (name for name in required if name not in value)
-        field_errors += [errors.required(path.child(name)) for name in islice(absent, MOST_ERRORS)]
+        field_errors += [errors.required(path.child(name)) for name in islice(absent, MAX_ERRORS)]
         return field_errors, changed, count
 
     return check
 
 
-# --- schemas of which some must hold
+# --- alternatives
 
 
 def _all_of(schemas: list[Schema]) -> _Combination:
     each = [_counter(schema) for schema in schemas]
 
     def check(value: Any, path: Path) -> _Counted:
-        tried = [counter(value, path, _NONE) for counter in each]
-        failed = [branch_errors for branch_errors, _ in tried if branch_errors]
-        count = sum(more for _, more in tried)
-        if not failed:
+        results = [counter(value, path, _NONE) for counter in each]
+        failures = [branch_errors for branch_errors, _ in results if branch_errors]
+        count = sum(more for _, more in results)
+        if not failures:
             return (), count
-        none = ". None validated" if len(failed) == len(each) else ""
+        none = ". None validated" if len(failures) == len(each) else ""
         problem = _body_error(path, f"must validate all the schemas (allOf){none}")
-        return [*(error for branch_errors in failed for error in branch_errors), problem], count
+        return [*(error for branch_errors in failures for error in branch_errors), problem], count
 
     return check
 
@@ -292,13 +297,13 @@ def _any_of(schemas: list[Schema]) -> _Combination:
     each = [_counter(schema) for schema in schemas]
 
     def check(value: Any, path: Path) -> _Counted:
-        failed = []
+        failures = []
         for counter in each:
             branch_errors, count = counter(value, path, _NONE)
             if not branch_errors:
                 return (), count
-            failed.append((branch_errors, count))
-        closest, count = _closest(failed)
+            failures.append((branch_errors, count))
+        closest, count = _closest(failures)
         return [_body_error(path, "must validate at least one schema (anyOf)"), *closest], count
 
     return check
@@ -308,21 +313,21 @@ def _one_of(schemas: list[Schema]) -> _Combination:
     each = [_counter(schema) for schema in schemas]
 
     def check(value: Any, path: Path) -> _Counted:
-        tried = [counter(value, path, _NONE) for counter in each]
-        counts = [count for branch_errors, count in tried if not branch_errors]
+        results = [counter(value, path, _NONE) for counter in each]
+        counts = [count for branch_errors, count in results if not branch_errors]
         if len(counts) == 1:
             return (), counts[0]
         if counts:
             return (_body_error(path, f"{_ONE_OF}. Found {len(counts)} valid alternatives"),), 0
-        closest, count = _closest(tried)
+        closest, count = _closest(results)
         return [_body_error(path, f"{_ONE_OF}. Found none valid"), *closest], count
 
     return check
 
 
-def _closest(failed: list[tuple[list[FieldError], int]]) -> tuple[list[FieldError], int]:
-    """The alternative of which most holds; of equals the first."""
-    return max(failed, key=lambda branch: branch[1])
+def _closest(failures: list[tuple[list[FieldError], int]]) -> tuple[list[FieldError], int]:
+    """Return the errors and the count of the alternative with the highest count, or the first of several."""
+    return max(failures, key=lambda branch: branch[1])
 
 
 _ONE_OF: Final = "must validate one and only one schema (oneOf)"
@@ -339,11 +344,11 @@ def _not(schema: Schema) -> _Combination:
 
 
 def _body_error(path: Path, problem: str) -> FieldError:
-    """Upstream names the field in the message alone."""
-    return errors.invalid(ROOT, "", f"{gotext.quote(shown_path(path))} {problem}")
+    """Return an error that has the field only in its message, as upstream."""
+    return errors.invalid(ROOT, "", f"{gotext.quote(path_text(path))} {problem}")
 
 
-_COMBINED: Final[Mapping[str, Callable[[Any], _Combination]]] = {
+_COMBINATIONS: Final[Mapping[str, Callable[[Any], _Combination]]] = {
     "anyOf": _any_of,
     "oneOf": _one_of,
     "allOf": _all_of,

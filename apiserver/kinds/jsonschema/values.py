@@ -1,4 +1,4 @@
-"""Bounds that a schema sets to a value itself: lengths, numbers of items, enumerations; with kube-openapi's messages."""
+"""Checks of lengths, patterns, numbers of items and enumerations by a schema, with kube-openapi's messages."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -16,13 +16,13 @@ from mockube.apiserver.kinds.common.checks import Check, all_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema
 
 
-def shown_path(path: Path) -> str:
-    """The path as the library's messages have it."""
+def path_text(path: Path) -> str:
+    """Return the path as in kube-openapi's messages."""
     return "" if path is ROOT else str(path)
 
 
 def value_error(path: Path, value: Any, problem: str) -> FieldError:
-    return errors.invalid(path, value, f"{shown_path(path)} in body {problem}")
+    return errors.invalid(path, value, f"{path_text(path)} in body {problem}")
 
 
 # --- texts
@@ -77,11 +77,13 @@ def _pattern(pattern: str) -> Check:
 
 
 def check_array(schema: Schema) -> Check:
-    return all_of(*_minimum_length(schema, "minItems", "items"), *_most(schema, "maxItems"))
+    return all_of(*_minimum_length(schema, "minItems", "items"), *_maximum_length(schema, "maxItems"))
 
 
 def check_object(schema: Schema) -> Check:
-    return all_of(*_minimum_length(schema, "minProperties", "properties"), *_most(schema, "maxProperties"))
+    return all_of(
+        *_minimum_length(schema, "minProperties", "properties"), *_maximum_length(schema, "maxProperties")
+    )
 
 
 def _minimum_length(schema: Schema, name: str, unit: str) -> list[Check]:
@@ -97,7 +99,7 @@ def _minimum_length(schema: Schema, name: str, unit: str) -> list[Check]:
     return [check]
 
 
-def _most(schema: Schema, name: str) -> list[Check]:
+def _maximum_length(schema: Schema, name: str) -> list[Check]:
     limit = schema.get(name)
     if limit is None:
         return []
@@ -110,7 +112,7 @@ def _most(schema: Schema, name: str) -> list[Check]:
 
 class _AllowedValues:
     """The values of an `enum`. Upstream converts a value to the type of an allowed one in Go before it compares them:
-    a fraction loses what is behind the point, and a whole number becomes the character with this number.
+    a fraction is truncated, and a whole number becomes the character with this code point.
     """
 
     def __init__(self, values: Iterable[Any]) -> None:

@@ -1,4 +1,4 @@
 """NodeMetrics and PodMetrics: the resource usage of nodes and pods, as metrics-server reports it.
 
-A module belongs here if it says how the kinds of metrics.k8s.io are named and printed.
+A module belongs here if it describes the kinds of the metrics groups.
 """

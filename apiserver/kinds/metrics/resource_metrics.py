@@ -1,4 +1,4 @@
-"""The kinds of metrics.k8s.io, which are worked out at each request and never stored."""
+"""The kinds of metrics.k8s.io, which are computed for each request and not stored."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -61,6 +61,6 @@ POD_METRICS: Final = Kind(
 GROUP: Final = Group(name=GROUP_NAME, versions=(VERSION,), kinds=(NODE_METRICS, POD_METRICS))
 CUSTOM: Final = Group(name="custom.metrics.k8s.io", versions=("v1beta2", "v1beta1"))
 EXTERNAL: Final = Group(name="external.metrics.k8s.io", versions=("v1beta1",))
-"""Their resources are named after metrics."""
+"""The resources of the last two groups are metrics."""
 GROUPS: Final = (GROUP, CUSTOM, EXTERNAL)
-"""Served only where pods are simulated: elsewhere metrics-server and adapters serve them."""
+"""The groups that are served only if pods are simulated. Otherwise, metrics-server and adapters serve them."""

@@ -1,4 +1,4 @@
-"""The columns of kinds that older minors show in another order, or others."""
+"""The columns of kinds that differ in older minors."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ SECRETS: Final = "Secrets"
 class _Order(NamedTuple):
     until: str
     columns: tuple[str, ...] = ()
-    """The names of a row's first columns; empty: the order is unchanged."""
+    """The names of all columns; empty if the order is unchanged."""
     left_out: tuple[str, ...] = ()
 
 
@@ -32,7 +32,7 @@ _ORDERS: Final[Mapping[GroupKind, _Order]] = {
 
 
 def older_printer(kind: Kind, minor: str) -> Printer | None:
-    """The columns of a kind in a minor."""
+    """Return the printer of a kind in a minor."""
     own, order = kind.printer, _ORDERS.get(kind.resource.group_kind)
     if own is None or order is None or minors.is_before(order.until, minor):
         return own

@@ -1,6 +1,6 @@
-"""Fields behind gates that were off in older minors, and on by now: what is written of them is dropped.
+"""Fields behind feature gates that were off in older minors and are on by now: they are dropped from writes.
 
-Fields that a minor does not know at all are absent from its types.
+Fields that a minor does not have at all are absent from its types.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.strategy import DisabledFields, Gate
 
 Drop: TypeAlias = Callable[[Tree], None]
-"""Drops from a pod's spec what is more than a field."""
+"""Drops a feature from a pod's spec."""
 
 CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -25,12 +25,12 @@ TERMS: Final = (
 )
 
 
-def _paths_of(holders: Sequence[str], *fields: str) -> tuple[str, ...]:
-    return tuple(f"{holder}.*.{field}" for holder in holders for field in fields)
+def _paths_of(parents: Sequence[str], *fields: str) -> tuple[str, ...]:
+    return tuple(f"{parent}.*.{field}" for parent in parents for field in fields)
 
 
 def _claims(at: str) -> Mapping[str, tuple[str, ...]]:
-    """The fields of a claim, whose spec is at a path."""
+    """Return the fields of a claim by gate; `at` is the path of its spec."""
     requests = (f"{at}.devices.requests.*.exactly", f"{at}.devices.requests.*.firstAvailable.*")
     return {
         "DRAConsumableCapacity": (
@@ -59,7 +59,7 @@ POD_SPEC: Final[Mapping[str, tuple[str, ...]]] = {
     "SupplementalGroupsPolicy": ("securityContext.supplementalGroupsPolicy",),
     "UserNamespacesSupport": ("hostUsers",),
 }
-"""By gate, where a pod's spec may have its fields."""
+"""The paths of fields in a pod's spec, by gate."""
 POD_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
     "DRAExtendedResource": ("extendedResourceClaimStatus",),
     "DynamicResourceAllocation": ("resourceClaimStatuses",),
@@ -154,14 +154,14 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
 
 @cache
 def gates_off(minor: str) -> frozenset[str]:
-    """Gates that are off in a minor by default, and on in the newest, or of fields that the newest has no more."""
+    """Return the gates that are off by default in a minor, and on in the newest or removed by then."""
     changed = minors.changes(minor, "gates").items()
     off = {name for name, gate in changed if gate is not None and not decode(gate, type=list)[1]}
     return frozenset(off | {"GenericWorkload"})
 
 
 def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) -> DisabledFields:
-    """Return the fields that are dropped in a minor; `own` are those that are dropped in the newest."""
+    """Return the fields that a minor drops; `own` are those that the newest drops."""
     off = gates_off(minor)
     gates = [*own.gates, *_gates(resource, off)]
     template = TEMPLATES.get(resource, "")
@@ -191,7 +191,7 @@ def _gates_below(prefix: str, table: Mapping[str, tuple[str, ...]], off: frozens
 
 
 class _OlderFields(DisabledFields):
-    """The dropped fields of an older minor: some fields of a pod's spec are dropped together."""
+    """The dropped fields of an older minor, and the dropped features of pods that have more than one field."""
 
     def __init__(self, gates: Sequence[Gate], drops: Sequence[tuple[Any, Drop]], at: tuple[str, ...]) -> None:
         super().__init__(gates)
@@ -201,9 +201,9 @@ class _OlderFields(DisabledFields):
     def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
         super().drop(new, old)
         spec = _get_path(new, self._at)
-        before = _get_path(old, self._at) if old is not None else None
+        old_spec = _get_path(old, self._at) if old is not None else None
         for is_used, drop in self._drops:
-            if spec is not None and not (before is not None and is_used(before)):
+            if spec is not None and not (old_spec is not None and is_used(old_spec)):
                 drop(spec)
 
 
@@ -218,7 +218,7 @@ def _containers(spec: ReadOnlyTree) -> Iterator[Any]:
         yield from spec.get(name) or ()
 
 
-# --- what is more than a field
+# --- features of pods with more than one field
 
 
 def _has_restart_rules(spec: ReadOnlyTree) -> bool:
@@ -241,22 +241,24 @@ def _has_images(spec: ReadOnlyTree) -> bool:
 
 
 def _drop_images(spec: Tree) -> None:
-    """Volumes of images, with their mounts."""
+    """Drop image volumes and their mounts."""
     volumes = spec.get("volumes") or ()
-    dropped = {volume.get("name") for volume in volumes if volume.get("image") is not None}
-    if not dropped:
+    image_volumes = {volume.get("name") for volume in volumes if volume.get("image") is not None}
+    if not image_volumes:
         return
     _keep(spec, "volumes", [volume for volume in volumes if volume.get("image") is None])
     for container in _containers(spec):
         mounts = container.get("volumeMounts") or ()
-        _keep(container, "volumeMounts", [mount for mount in mounts if mount.get("name") not in dropped])
+        _keep(
+            container, "volumeMounts", [mount for mount in mounts if mount.get("name") not in image_volumes]
+        )
 
 
-def _keep(holder: Tree, name: str, items: list[Any]) -> None:
+def _keep(parent: Tree, name: str, items: list[Any]) -> None:
     if items:
-        holder[name] = items
+        parent[name] = items
     else:
-        holder.pop(name, None)
+        parent.pop(name, None)
 
 
 def _has_proc_mount(spec: ReadOnlyTree) -> bool:
@@ -285,7 +287,7 @@ def _has_sleep(spec: ReadOnlyTree) -> bool:
 
 
 def _drop_sleep(spec: Tree) -> None:
-    """And what has nothing left without it."""
+    """Drop the sleep actions, and the hooks and lifecycles that are empty without them."""
     for container in _containers(spec):
         lifecycle = dict(container.get("lifecycle") or {})
         for hook in HOOKS:
@@ -306,4 +308,4 @@ POD_DROPS: Final[Mapping[str, tuple[Any, Drop]]] = {
     "PodLifecycleSleepAction": (_has_sleep, _drop_sleep),
     "ProcMountType": (_has_proc_mount, _reset_proc_mount),
 }
-"""By gate, whether a pod's spec uses it, and what drops it."""
+"""For each gate: whether a pod's spec uses the feature, and the function that drops it."""

@@ -1,6 +1,6 @@
-"""flowcontrol.apiserver.k8s.io/v1beta3, which is served until 1.31: objects as in v1, but for shares of zero.
+"""flowcontrol.apiserver.k8s.io/v1beta3, which is served until 1.31. Its objects are those of v1, except for zero shares.
 
-A number of shares cannot be left out there, so an annotation marks an explicit zero.
+In v1beta3, shares that are zero or absent get the default. An annotation marks shares that are zero in v1.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.kind import Conversion, Kind
 VERSION: Final = "v1beta3"
 PRESERVE_ZERO: Final = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 SHARES: Final = "nominalConcurrencyShares"
-USUAL_SHARES: Final = 30
+DEFAULT_SHARES: Final = 30
 
 
 def _with_version(tree: Tree, version: str) -> Tree:
@@ -35,9 +35,9 @@ def _level_to_stored(tree: Tree) -> Tree:
     level = _with_version(tree, "v1")
     annotations = (level.get("metadata") or {}).get("annotations") or {}
     if PRESERVE_ZERO in annotations:
-        rest = {name: value for name, value in annotations.items() if name != PRESERVE_ZERO}
-        level["metadata"] = {**level["metadata"], "annotations": rest}
-        if not rest:
+        other_annotations = {name: value for name, value in annotations.items() if name != PRESERVE_ZERO}
+        level["metadata"] = {**level["metadata"], "annotations": other_annotations}
+        if not other_annotations:
             del level["metadata"]["annotations"]
     return _with_shares(level, absent=0)
 
@@ -68,17 +68,17 @@ def _default_shares(tree: Tree) -> None:
     annotations = (tree.get("metadata") or {}).get("annotations") or {}
     limited = (tree.get("spec") or {}).get("limited")
     if limited is not None and not limited.get(SHARES) and PRESERVE_ZERO not in annotations:
-        limited[SHARES] = USUAL_SHARES
+        limited[SHARES] = DEFAULT_SHARES
 
 
 def _row(row: Resource) -> Resource:
     group, kind = row.group, row.kind
-    since = "is deprecated in v1.29+, unavailable in v1.32+"
+    deprecation = "is deprecated in v1.29+, unavailable in v1.32+"
     return replace(
         row,
         version=VERSION,
         storage_version=(group, "v1"),
-        deprecated=f"{group}/{VERSION} {kind} {since}; use {group}/v1 {kind}",
+        deprecated=f"{group}/{VERSION} {kind} {deprecation}; use {group}/v1 {kind}",
     )
 
 

@@ -1,6 +1,6 @@
-"""Values in messages as minors before 1.34 show them: in Go's syntax, and not as JSON.
+"""Values in the messages of minors before 1.34, which are in Go's syntax instead of JSON.
 
-Structs are left as JSON but for label selectors: in Go they show addresses, which no two servers have in common.
+Structs other than label selectors are left as JSON: Go prints them with addresses, which differ between servers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,11 +21,11 @@ _TYPES: Final = {
     "operations": "admissionregistration.OperationType",
     "policyTypes": "networking.PolicyType",
 }
-"""Types of texts in lists, by the field."""
+"""The types of strings in lists, by field."""
 
 
-def show_values_of(rules: KindRules, minor: str) -> None:
-    """Let rules show the values that they refuse as a minor does."""
+def format_values_of(rules: KindRules, minor: str) -> None:
+    """Replace the checks of a kind by checks whose errors have values in the format of a minor."""
     if minors.is_before(minor, _JSON_SINCE):
         rules.check_create = _with_go_values(rules.check_create)
         rules.check_update = _with_go_values(rules.check_update)

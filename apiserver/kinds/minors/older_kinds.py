@@ -1,4 +1,4 @@
-"""The kinds of a minor release: those of the newest without what the release does not have, and with what it had besides."""
+"""The kinds of an older minor release: those of the newest without later ones, and with versions that were removed."""
 
 import re
 from collections.abc import Mapping
@@ -19,17 +19,17 @@ from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
 
 BETAS: Final[Mapping[str, tuple[Kind, ...]]] = {"flowcontrol.apiserver.k8s.io": V1BETA3}
-"""By group, the kinds of beta versions that were served by default, and are no more."""
-OWN: Final = (ip_address.KIND.resource, service_cidr.KIND.resource)
+"""By group, the kinds of beta versions that older minors serve by default, and the newest does not."""
+SERVICE_ADDRESSES: Final = (ip_address.KIND.resource, service_cidr.KIND.resource)
 """Resources in which the server stores the addresses of Services, whether they are served or not."""
 _SINCE: Final = re.compile(r"deprecated in v(1\.\d+)\+")
 
 
 @cache
 def older_kinds(minor: str) -> Kinds:
-    """The kinds that a server of an older minor release has by default."""
+    """Return the kinds that a server of an older minor release has by default."""
     groups = (_group(group, minor) for group in NEWEST.groups)
-    hidden = (row for row in OWN if not _is_served(row, minor))
+    hidden = (row for row in SERVICE_ADDRESSES if not _is_served(row, minor))
     return Kinds((group for group in groups if group.kinds), hidden, minor)
 
 
@@ -52,7 +52,7 @@ def _group(group: Group, minor: str) -> Group:
 def _is_served(row: Resource, minor: str, subresource: str = "") -> bool:
     changes = minors.changes(minor, "resources")
     key = f"{row.api_version} {row.name}{subresource and f'/{subresource}'}"
-    # What the newest does not have is served by the table.
+    # The table has the served resources that the newest does not have.
     return changes.get(key, True if key in _NEWEST else None) is not None
 
 
@@ -94,7 +94,7 @@ def _deprecation(text: str, minor: str) -> str:
 def _strategy(kind: Kind, minor: str) -> Strategy | None:
     row = kind.resource
     if row.storage_version not in (None, row.group_version):
-        return None  # that of the stored version
+        return None  # the strategy of the stored version applies
     own = kind.strategy or DEFAULT
     disabled = disabled_fields(row.group_resource, own.disabled, minor)
     if row.group_resource == PODS and minors.is_before(minor, "1.33"):

@@ -1,7 +1,7 @@
-"""Rules of validation that older minors have: what they did not check yet, and what they did not allow yet.
+"""Validation in older minors: rules that they do not have yet, and values that they do not allow yet.
 
-A rule has the last minor that it applies to. `ignored` are fields whose errors an older minor does not report;
-`check` finds what is wrong there besides. What an object had already is not reported again when it changes.
+A rule has the last minor to which it applies. `ignored` are fields whose errors an older minor does not report;
+`check` returns additional errors. An update does not report those that the old object has.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class Rule(NamedTuple):
     check_update: Callable[[ReadOnlyTree, ReadOnlyTree], Iterable[FieldError]] = _no_update_errors
     """Takes the new object and the old one."""
     reword: Callable[[FieldError], Sequence[FieldError]] | None = None
-    """Return what an older minor reports instead of an error."""
+    """Returns the errors that an older minor reports instead of an error."""
 
 
 # --- pods and their templates
@@ -72,7 +72,7 @@ def _containers(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, 
 
 
 def _strict_names(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Environment variables have names of letters, digits and few signs."""
+    """Check the names of environment variables, for which older minors allow fewer characters."""
     for container, at in _containers(spec, path):
         for index, variable in enumerate(container.get("env") or ()):
             name = variable.get("name") or ""
@@ -85,7 +85,7 @@ def _strict_names(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _strict_searches(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Search domains are DNS names: without underscores, and no single dot."""
+    """Check that search domains are DNS names: without underscores, and not a single dot."""
     at = path.child("dnsConfig", "searches")
     for index, search in enumerate((spec.get("dnsConfig") or {}).get("searches") or ()):
         name = search.removesuffix(".")
@@ -112,7 +112,7 @@ _POD_RULES: Final[Sequence[tuple[str, Callable[[ReadOnlyTree, Path], Iterable[Fi
 )
 
 
-def _of_pods(fields: tuple[str, ...]) -> tuple[Rule, ...]:
+def _pod_rules(fields: tuple[str, ...]) -> tuple[Rule, ...]:
     def check_pods(check: Callable[[ReadOnlyTree, Path], Iterable[FieldError]]) -> Check:
         return lambda tree: check(*_spec(tree, fields))
 
@@ -122,22 +122,22 @@ def _of_pods(fields: tuple[str, ...]) -> tuple[Rule, ...]:
 # --- other kinds
 
 
-def _only_close(service: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_traffic_distribution(service: ReadOnlyTree) -> Iterator[FieldError]:
     distribution = (service.get("spec") or {}).get("trafficDistribution")
     if distribution is not None and distribution != "PreferClose":
         yield errors.not_supported(ROOT.child("spec", "trafficDistribution"), distribution, ("PreferClose",))
 
 
-def _name_begins_with_letter(service: ReadOnlyTree) -> Iterator[FieldError]:
+def _check_name_begins_with_letter(service: ReadOnlyTree) -> Iterator[FieldError]:
     name = meta.name(service)
     if name and not names.check_dns1123_label(name):
         for problem in names.check_dns1035_label(name):
             yield errors.invalid(ROOT.child("metadata", "name"), name, problem)
 
 
-def _keeps_history_limit(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    before, after = ((tree.get("spec") or {}).get("revisionHistoryLimit") for tree in (old, new))
-    if before != after:
+def _check_history_limit(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    old_limit, new_limit = ((tree.get("spec") or {}).get("revisionHistoryLimit") for tree in (old, new))
+    if old_limit != new_limit:
         detail = (
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
             "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
@@ -151,14 +151,14 @@ _TEMPLATE: Final = ROOT.child("spec", "template")
 _DIRECTIVES: Final = frozenset({"nodeSelector", "tolerations", "schedulingGates", "affinity"})
 
 
-def _ignores_immutable_template(error: FieldError) -> Sequence[FieldError]:
-    """`_keeps_template` judges the template in the place of the rule of the newest minor."""
-    about = (str(_TEMPLATE), str(_TEMPLATE.child("spec")))
-    return () if error.field in about and error.detail == IMMUTABLE else (error,)
+def _ignore_template_error(error: FieldError) -> Sequence[FieldError]:
+    """Ignore the error of the newest minor's rule: `_check_template_change` replaces the rule."""
+    template_paths = (str(_TEMPLATE), str(_TEMPLATE.child("spec")))
+    return () if error.field in template_paths and error.detail == IMMUTABLE else (error,)
 
 
-def _keeps_template(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterable[FieldError]:
-    """Until a suspended Job starts, its pods may be scheduled otherwise; they never need something else."""
+def _check_template_change(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterable[FieldError]:
+    """Check that the template does not change, except for scheduling directives before a suspended Job starts."""
     new, old = ((job.get("spec") or {}).get("template") or {} for job in (new_job, old_job))
     is_suspended = bool((old_job.get("spec") or {}).get("suspend"))
     if is_suspended and not (old_job.get("status") or {}).get("startTime"):
@@ -169,7 +169,7 @@ def _keeps_template(new_job: ReadOnlyTree, old_job: ReadOnlyTree) -> Iterable[Fi
 
 
 def _without_scheduling(template: ReadOnlyTree) -> dict[str, object]:
-    """A template without the fields of scheduling, and without labels and annotations."""
+    """Return a template without the fields of scheduling, labels and annotations."""
     spec = template.get("spec") or {}
     affinity = spec.get("affinity") or {}
     return {
@@ -188,8 +188,8 @@ STATEFUL_SET: Final = GroupKind("apps", "StatefulSet")
 
 _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
     SERVICE: (
-        Rule("1.33", _only_close, ("spec.trafficDistribution",)),
-        Rule("1.35", _name_begins_with_letter),
+        Rule("1.33", _check_traffic_distribution, ("spec.trafficDistribution",)),
+        Rule("1.35", _check_name_begins_with_letter),
     ),
     STATEFUL_SET: (
         Rule(
@@ -200,7 +200,7 @@ _OTHERS: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
         Rule(
             "1.32",
             ignored=("spec.serviceName",),
-            check_update=_keeps_history_limit,
+            check_update=_check_history_limit,
             reword=wording.without_history_limit,
         ),
     ),
@@ -232,18 +232,18 @@ _KINDS: Final[Mapping[str, GroupKind]] = {
     "cronjobs": GroupKind("batch", "CronJob"),
     "jobs": _JOB,
 }
-"""The rules of kinds whose pod templates are checked. Those of StatefulSets are not."""
+"""The kinds whose pod templates are checked. Those of StatefulSets are not."""
 RULES: Final[Mapping[GroupKind, tuple[Rule, ...]]] = {
-    GroupKind("", "Pod"): _of_pods(("spec",)),
+    GroupKind("", "Pod"): _pod_rules(("spec",)),
     **{
-        _KINDS[resource.resource]: _of_pods((*path.split("."), "spec"))
+        _KINDS[resource.resource]: _pod_rules((*path.split("."), "spec"))
         for resource, path in TEMPLATES.items()
         if resource.resource in _KINDS
     },
     **_OTHERS,
     _JOB: (
-        *_of_pods(("spec", "template", "spec")),
-        Rule("1.35", check_update=_keeps_template, reword=_ignores_immutable_template),
+        *_pod_rules(("spec", "template", "spec")),
+        Rule("1.35", check_update=_check_template_change, reword=_ignore_template_error),
     ),
 }
 
@@ -260,7 +260,7 @@ _WITH_EXPRESSIONS: Final[Mapping[GroupKind, Callable[[Language], Validation]]] =
     ): webhook_configurations.validation,
     GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"): definitions.validation,
 }
-"""Kinds that contain expressions in CEL, which an older minor has fewer functions for."""
+"""Kinds with CEL expressions, for which older minors have fewer functions."""
 
 
 def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
@@ -268,7 +268,7 @@ def rules_of(kind: GroupKind, minor: str) -> Sequence[Rule]:
 
 
 def older_validation(kind: Kind, minor: str) -> Validation | None:
-    """The validation of a kind in a minor."""
+    """Return the validation of a kind in a minor."""
     rules = rules_of(kind.resource.group_kind, minor)
     with_language = _WITH_EXPRESSIONS.get(kind.resource.group_kind)
     own = kind.validation if with_language is None else with_language(language_of(minor))
@@ -279,9 +279,11 @@ def older_validation(kind: Kind, minor: str) -> Validation | None:
         return [*_select_errors(own.create(tree), rules), *_run_rules(tree, rules)]
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> list[FieldError]:
-        before = {(error.type, error.value, error.detail) for error in _run_rules(old, rules)}
+        old_errors = {(error.type, error.value, error.detail) for error in _run_rules(old, rules)}
         new_errors = [
-            error for error in _run_rules(new, rules) if (error.type, error.value, error.detail) not in before
+            error
+            for error in _run_rules(new, rules)
+            if (error.type, error.value, error.detail) not in old_errors
         ]
         changed = [error for rule in rules for error in rule.check_update(new, old)]
         return [*_select_errors(own.update(new, old), rules), *new_errors, *changed]
@@ -320,7 +322,7 @@ _SINCE: Final[Sequence[tuple[str, str]]] = (
     ('spec.trafficDistribution: "PreferClose" is deprecated', "1.35"),
     ("spec.revisionHistoryLimit: a negative value retains all", "1.33"),
 )
-"""Warnings by how they begin, and the first minor that gives them."""
+"""Prefixes of warnings, and the first minor that has them."""
 
 
 def older_warnings(kind: Kind, minor: str) -> Warnings | None:

@@ -1,6 +1,6 @@
-"""The messages of older minors that differ from those of the newest.
+"""Errors whose messages differ in older minors.
 
-A function takes an error of the newest, and returns that of an older minor in its place.
+A function takes an error of the newest minor, and returns the errors of an older minor in its place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ def without_history_limit(error: FieldError) -> Sequence[FieldError]:
 
 
 def with_doubled_tolerations(error: FieldError) -> Sequence[FieldError]:
-    """Return the error with upstream's doubled path; duplicates have the right path."""
-    begins, is_duplicate = "scheduling.tolerations[", error.type is ErrorType.DUPLICATE
-    if is_duplicate or not error.field.startswith(begins):
+    """Return the error with upstream's doubled path. Errors of duplicates do not have it."""
+    prefix, is_duplicate = "scheduling.tolerations[", error.type is ErrorType.DUPLICATE
+    if is_duplicate or not error.field.startswith(prefix):
         return (error,)
-    return (replace(error, field=f"scheduling.tolerations.tolerations[{error.field.removeprefix(begins)}"),)
+    return (replace(error, field=f"scheduling.tolerations.tolerations[{error.field.removeprefix(prefix)}"),)
 
 
 def of_missing_handler(error: FieldError) -> Sequence[FieldError]:
@@ -56,12 +56,12 @@ def of_missing_type(error: FieldError) -> Sequence[FieldError]:
 
 
 def of_missing_driver(error: FieldError) -> Sequence[FieldError]:
-    """A driver's name that is missing is no name either."""
+    """Return the error of a missing driver name, and those of an invalid one."""
     if error.type is not ErrorType.REQUIRED or not error.field.endswith((".attacher", "].name")):
         return (error,)
     problems = names.check_dns1123_subdomain("")
-    wrong = [replace(error, type=ErrorType.INVALID, value="", detail=text) for text in problems]
-    return [*([error, error] if error.field.endswith("attacher") else [error]), *wrong]
+    name_errors = [replace(error, type=ErrorType.INVALID, value="", detail=text) for text in problems]
+    return [*([error, error] if error.field.endswith("attacher") else [error]), *name_errors]
 
 
 def of_forbidden_update(error: FieldError) -> Sequence[FieldError]:

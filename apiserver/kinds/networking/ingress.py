@@ -106,16 +106,16 @@ _PATH_TYPES: Final[Mapping[str, Check]] = {
 }
 
 
-def _check_path(of: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    kind = of.get("pathType")
+def _check_path(http_path: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+    kind = http_path.get("pathType")
     if kind is None:
         yield errors.required(path.child("pathType"), "pathType must be specified")
         return
     if kind in _PATH_TYPES:
-        yield from _PATH_TYPES[kind](of, path)
+        yield from _PATH_TYPES[kind](http_path, path)
     else:
         yield errors.not_supported(path.child("pathType"), kind, _PATH_TYPES)
-    yield from _check_backend(get_struct(of, "backend"), path.child("backend"))
+    yield from _check_backend(get_struct(http_path, "backend"), path.child("backend"))
 
 
 _check_http: Final = all_of(require("paths"), field("paths", each_item(_check_path)))
@@ -136,7 +136,7 @@ def _check_rule(rule: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _check_rule_leniently(rule: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Skip the paths of a host with a wildcard, as versions before did."""
+    """Check a rule without the paths of a wildcard host, which older versions did not check."""
     yield from optional("host", _check_rule_host)(rule, path)
     if "*" not in rule.get("host", ""):
         yield from _RULE_HTTP(rule, path)
@@ -178,16 +178,16 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
         yield errors.invalid(ROOT.child("annotations", _CLASS_ANNOTATION), annotation, problem)
 
 
-def _has_wrong_wildcard(spec: ReadOnlyTree) -> bool:
+def _has_invalid_wildcard(spec: ReadOnlyTree) -> bool:
     return any(
         "*" in rule.get("host", "") and any(_RULE_HTTP(rule, ROOT)) for rule in (spec.get("rules") or ())
     )
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    before = get_struct(old, "spec")
-    rule = _check_rule_leniently if _has_wrong_wildcard(before) else _check_rule
-    secret = all_of() if any(each_item(_SECRET)(before.get("tls"), ROOT)) else _SECRET
+    old_spec = get_struct(old, "spec")
+    rule = _check_rule_leniently if _has_invalid_wildcard(old_spec) else _check_rule
+    secret = all_of() if any(each_item(_SECRET)(old_spec.get("tls"), ROOT)) else _SECRET
     return as_created(from_root(field("spec", _spec(rule, secret), absent={})))(new, old)
 
 
@@ -237,7 +237,7 @@ def _cells(ingress: Tree, now: datetime) -> list[Any]:
 
 
 def _hosts(rules: Sequence[Any]) -> str:
-    """Join the first hosts. Upstream counts each further rule as one more, with a host or without."""
+    """Join the first hosts. As upstream, count each further rule as one more, even one without a host."""
     named = [index for index, rule in enumerate(rules) if text(rule, "host")][:_MAX_HOSTS]
     hosts = ",".join(text(rules[index], "host") for index in named) or "*"
     is_cut = len(named) == _MAX_HOSTS and named[-1] < len(rules) - 1

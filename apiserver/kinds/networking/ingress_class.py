@@ -36,22 +36,22 @@ _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def _check_controller(name: str, path: Path) -> Iterator[FieldError]:
-    domain, slash, rest = name.partition("/")
-    if not slash or not domain or not rest:
+    domain, slash, controller_path = name.partition("/")
+    if not slash or not domain or not controller_path:
         yield errors.invalid(path, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
         return
     yield from (errors.invalid(path, domain, problem) for problem in names.check_dns1123_subdomain(domain))
-    if not re.fullmatch(_HTTP_PATH, rest):
+    if not re.fullmatch(_HTTP_PATH, controller_path):
         problem = f"Invalid path (regex used for validation is '{_HTTP_PATH}')"
-        yield errors.invalid(path, rest, problem)
+        yield errors.invalid(path, controller_path, problem)
 
 
 _NAMESPACE_BY_SCOPE: Final[Mapping[str, Check]] = {
     "Cluster": pointer("namespace", refuse_any("`parameters.scope` is set to 'Cluster'")),
     "Namespace": all_of(
-        lambda of, path: (
+        lambda parameters, path: (
             ()
-            if of.get("namespace") is not None
+            if parameters.get("namespace") is not None
             else (errors.required(path.child("namespace"), "`parameters.scope` is set to 'Namespace'"),)
         ),
         pointer("namespace", report(names.check_dns1123_label)),

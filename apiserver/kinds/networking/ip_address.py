@@ -1,4 +1,4 @@
-"""IPAddress: an address of a Service, and the object that has it."""
+"""IPAddress: an address, and a reference to the object that has it."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -43,7 +43,7 @@ _PARENT: Final = all_of(
 
 
 def _check_parent(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Check an empty reference as one that is there."""
+    """Check the reference. For an empty one, upstream reports the missing fields."""
     parent, path = spec.get("parentRef"), path.child("parentRef")
     return (errors.required(path),) if parent is None else _PARENT(parent, path)
 
@@ -57,7 +57,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
-    # Upstream prints one cell more than it has columns; kubectl ignores it, and other clients expect it.
+    # Upstream prints one cell more than it has columns, which kubectl ignores.
     return [meta.name(tree), _parent(part(tree, "spec", "parentRef")), ages.age(tree, now)]
 
 

@@ -64,7 +64,7 @@ def _check_port(port: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 
 def _network(text: str) -> IPv4Network | IPv6Network | None:
-    """Parse a CIDR, also one that is not in canonical form."""
+    """Parse a CIDR, which may be in another form than the canonical one."""
     host, _, length = text.partition("/")
     address = parse_sloppily(host)
     if address is None:
@@ -151,11 +151,11 @@ def _networks(spec: ReadOnlyTree) -> Iterator[str]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Accept a CIDR that the old policy has anywhere, whatever its form."""
-    before = get_struct(old, "spec")
-    was_wrong = any(check_selector(get_struct(before, "podSelector"), _SPEC))
-    selector = check_selector_leniently if was_wrong else check_selector
-    return _spec(selector, frozenset(_networks(before)))(get_struct(new, "spec"), _SPEC)
+    """Check an update. CIDRs that the old policy has anywhere are valid in any form."""
+    old_spec = get_struct(old, "spec")
+    old_is_invalid = any(check_selector(get_struct(old_spec, "podSelector"), _SPEC))
+    selector = check_selector_leniently if old_is_invalid else check_selector
+    return _spec(selector, frozenset(_networks(old_spec)))(get_struct(new, "spec"), _SPEC)
 
 
 # --- defaults, warnings and columns

@@ -1,4 +1,4 @@
-"""ServiceCIDR: a range of the addresses of Services."""
+"""ServiceCIDR: a range of cluster IPs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -58,17 +58,17 @@ def _create(tree: ReadOnlyTree) -> Iterable[FieldError]:
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """Allow only to add a CIDR of the other family."""
-    new_cidrs, before = get_struct(new, "spec").get("cidrs"), get_struct(old, "spec").get("cidrs") or []
-    now = new_cidrs or []
-    joins = len(before) == 1 and len(now) == 2
-    if len(now) != len(before) and not joins:
-        yield errors.invalid(_CIDRS, new_cidrs, IMMUTABLE)
+    """Check that at most a CIDR of the other family is added."""
+    new_value, old_cidrs = get_struct(new, "spec").get("cidrs"), get_struct(old, "spec").get("cidrs") or []
+    new_cidrs = new_value or []
+    adds_family = len(old_cidrs) == 1 and len(new_cidrs) == 2
+    if len(new_cidrs) != len(old_cidrs) and not adds_family:
+        yield errors.invalid(_CIDRS, new_value, IMMUTABLE)
         return
-    for index, network in enumerate(before):
-        if now[index] != network:
-            yield errors.invalid(_CIDRS.index(index), now[index], IMMUTABLE)
-    if joins:
+    for index, network in enumerate(old_cidrs):
+        if new_cidrs[index] != network:
+            yield errors.invalid(_CIDRS.index(index), new_cidrs[index], IMMUTABLE)
+    if adds_family:
         yield from _check_cidrs(get_struct(new, "spec"))
 
 

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 
-def _check_one(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+def _check_exclusive(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     if spec.get("minAvailable") is None or spec.get("maxUnavailable") is None:
         return ()
     problem = "minAvailable and maxUnavailable cannot be both set"
@@ -32,7 +32,7 @@ def _check_one(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 def _spec(selector: Check) -> Check:
     return all_of(
-        _check_one,
+        _check_exclusive,
         pointer("minAvailable", check_amount, check_not_over_all),
         pointer("maxUnavailable", check_amount, check_not_over_all),
         pointer("selector", selector),
@@ -51,8 +51,10 @@ _STATUS: Final = all_of(
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
     path = ROOT.child("spec")
-    was_wrong = any(check_selector(get_struct(old, "spec", "selector"), path))
-    return _spec(check_selector_leniently if was_wrong else check_selector)(get_struct(new, "spec"), path)
+    old_is_invalid = any(check_selector(get_struct(old, "spec", "selector"), path))
+    return _spec(check_selector_leniently if old_is_invalid else check_selector)(
+        get_struct(new, "spec"), path
+    )
 
 
 def _cells(budget: Tree, now: datetime) -> list[Any]:

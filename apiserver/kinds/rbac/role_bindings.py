@@ -1,4 +1,4 @@
-"""RoleBinding and ClusterRoleBinding: to whom a role is granted."""
+"""RoleBinding and ClusterRoleBinding: the subjects to which a role is granted."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -78,8 +78,8 @@ def _subject(*, namespaced: bool) -> Check:
 
     def check(subject: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from require("name")(subject, path)
-        of_kind = kinds.get(subject.get("kind", ""), field("kind", one_of(*kinds), absent=""))
-        yield from of_kind(subject, path)
+        check_kind = kinds.get(subject.get("kind", ""), field("kind", one_of(*kinds), absent=""))
+        yield from check_kind(subject, path)
 
     return check
 

@@ -1,4 +1,4 @@
-"""Role and ClusterRole: what is allowed, in a namespace or in the whole cluster."""
+"""Role and ClusterRole: permissions in a namespace, or in the whole cluster."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -57,14 +57,14 @@ def _aggregation(check: Check) -> Check:
 _CLUSTER_RULES: Final = field("rules", each_item(_rule(namespaced=False)))
 _ROLE: Final = from_root(field("rules", each_item(_rule(namespaced=True))))
 _CLUSTER_ROLE: Final = from_root(_CLUSTER_RULES, _aggregation(check_selector))
-_WRONG_BEFORE: Final = from_root(_CLUSTER_RULES, _aggregation(check_selector_leniently))
+_LENIENT_CLUSTER_ROLE: Final = from_root(_CLUSTER_RULES, _aggregation(check_selector_leniently))
 
 
 def _update_cluster_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    """An old selector that was wrong may go on asking for values that no label can have."""
+    """Check an update. If an old selector is invalid, the new ones may have invalid label values."""
     selectors = get_struct(old, "aggregationRule").get("clusterRoleSelectors") or ()
-    was_wrong = any([*check_selector(selector, ROOT)] for selector in selectors)
-    create = _WRONG_BEFORE if was_wrong else _CLUSTER_ROLE
+    old_is_invalid = any([*check_selector(selector, ROOT)] for selector in selectors)
+    create = _LENIENT_CLUSTER_ROLE if old_is_invalid else _CLUSTER_ROLE
     yield from as_created(create, PATH_SEGMENT, namespaced=False)(new, old)
 
 

@@ -137,25 +137,28 @@ def _allocation(requests: frozenset[str]) -> Check:
 
 
 def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Refuse changes of an allocation. Only a claim without one can be allocated."""
-    now, before = get_struct(new, "status").get("allocation"), get_struct(old, "status").get("allocation")
+    """Refuse changes of an allocation; check a new one."""
+    allocation, old_allocation = (
+        get_struct(new, "status").get("allocation"),
+        get_struct(old, "status").get("allocation"),
+    )
     path = _STATUS.child("allocation")
-    if now is None or is_same(now, before):
+    if allocation is None or is_same(allocation, old_allocation):
         return ()
-    if before is not None:
-        return (errors.invalid(path, internal("resource.AllocationResult", now), IMMUTABLE),)
-    return _allocation(request_names(get_struct(new, "spec", "devices")))(now, path)
+    if old_allocation is not None:
+        return (errors.invalid(path, internal("resource.AllocationResult", allocation), IMMUTABLE),)
+    return _allocation(request_names(get_struct(new, "spec", "devices")))(allocation, path)
 
 
 # --- consumers
 
 
 def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    users, before = (get_struct(tree, "status").get("reservedFor") or [] for tree in (new, old))
+    users, old_users = (get_struct(tree, "status").get("reservedFor") or [] for tree in (new, old))
     path = _STATUS.child("reservedFor")
     if users and get_struct(new, "status").get("allocation") is None:
         return (errors.forbidden(path, "may not be specified when `allocated` is not set"),)
-    if meta.is_deleting(new) and {*map(canonical, users)} - {*map(canonical, before)}:
+    if meta.is_deleting(new) and {*map(canonical, users)} - {*map(canonical, old_users)}:
         detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
         return (errors.forbidden(path, detail),)
     return ()

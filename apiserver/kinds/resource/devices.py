@@ -71,7 +71,7 @@ def _check_attribute(attribute: ReadOnlyTree, path: Path) -> Iterator[FieldError
         yield errors.invalid(path, value, "exactly one value must be specified")
 
 
-def _check_described(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
+def _check_attributes_and_capacity(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     count = len(attributes) + len(capacity)
     if count > _MAX_DESCRIPTIONS:
@@ -100,14 +100,14 @@ def check_binding(device: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     conditions, failures = device.get(_CONDITIONS) or (), device.get(_FAILURES) or ()
     for name, values in ((_CONDITIONS, conditions), (_FAILURES, failures)):
         yield from items(_MAX_CONDITIONS, check_label_name)(values, path.child(name))
-    yield from _check_apart(conditions, (), path.child(_CONDITIONS))
-    yield from _check_apart(failures, conditions, path.child(_FAILURES))
+    yield from _check_distinct(conditions, (), path.child(_CONDITIONS))
+    yield from _check_distinct(failures, conditions, path.child(_FAILURES))
     for name, other in ((_CONDITIONS, _FAILURES), (_FAILURES, _CONDITIONS)):
         if device.get(other) and not device.get(name):
             yield errors.invalid(path.child(name), device.get(name), f"{name} are required to use {other}")
 
 
-def _check_apart(values: Sequence[str], others: Sequence[str], path: Path) -> Iterator[FieldError]:
+def _check_distinct(values: Sequence[str], others: Sequence[str], path: Path) -> Iterator[FieldError]:
     seen, other_values = set[str](), {*others}
     for index, value in enumerate(values):
         if value in seen:
@@ -147,12 +147,12 @@ _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
 def true_if_set(name: str) -> Check:
-    """Refuse a false flag."""
+    """Return the check that a flag is not false."""
     return pointer(name, require_that(lambda value: value, "must be either unset or set to true"))
 
 
 def node_name(problem: str) -> Check:
-    """Check the name of a node; an empty one is refused in these words."""
+    """Return the check of a node's name; `problem` is the message of an empty one."""
 
     def check(name: str, path: Path) -> Iterable[FieldError]:
         return check_subdomain(name, path) if name else (errors.invalid(path, name, problem),)
@@ -166,7 +166,7 @@ _NODES: Final = all_of(
 
 
 def is_set(struct: ReadOnlyTree, name: str) -> bool:
-    """Report whether a field that chooses nodes chooses any."""
+    """Return whether a field that selects nodes is set."""
     return struct.get(name) is not None if name == "nodeSelector" else bool(struct.get(name))
 
 
@@ -189,7 +189,7 @@ def _check_no_nodes(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
-    """Return the check of a device. `taints` are those that devices had before, which are not checked again."""
+    """Return the check of a device. `taints` are the old ones by device; unchanged ones are not checked."""
     check_nodes = _check_own_nodes if chooses_nodes else _check_no_nodes
 
     def check_taints(device: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -198,7 +198,7 @@ def device(*, chooses_nodes: bool, taints: dict[str, object]) -> Check:
 
     return all_of(
         field("name", check_label, absent=""),
-        _check_described,
+        _check_attributes_and_capacity,
         check_taints,
         _CONSUMPTIONS,
         check_nodes,

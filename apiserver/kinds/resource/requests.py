@@ -24,9 +24,9 @@ from mockube.apiserver.kinds.resource.values import (
     check_parameters,
     check_subdomain,
     check_toleration,
+    item_name,
+    item_value,
     items,
-    its_name,
-    itself,
 )
 
 MAX_ITEMS: Final = 32
@@ -53,7 +53,7 @@ _EXACT: Final = all_of(
     field("tolerations", each_item(check_toleration)),
 )
 _NAME: Final = field("name", check_label, absent="")
-_ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT, key=its_name))
+_ALTERNATIVES: Final = field("firstAvailable", items(_MAX_ALTERNATIVES, _NAME, _EXACT, key=item_name))
 
 
 def _check_request(request: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -100,7 +100,7 @@ def reference(requests: frozenset[str]) -> Callable[[str, Path], Iterator[FieldE
 
 
 def references(requests: frozenset[str]) -> Check:
-    return field("requests", items(MAX_ITEMS, reference(requests), key=itself))
+    return field("requests", items(MAX_ITEMS, reference(requests), key=item_value))
 
 
 # --- claims
@@ -119,14 +119,14 @@ def _check_attribute(constraint: ReadOnlyTree, path: Path) -> Iterable[FieldErro
 _NO_ATTRIBUTE: Final = (
     'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
 )
-"""Upstream's words where none is set."""
+"""Upstream's message if none is set."""
 
 
 def check_devices(devices: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    named = references(request_names(devices))
+    request_references = references(request_names(devices))
     check = all_of(
-        field("requests", items(MAX_ITEMS, _check_request, key=its_name)),
-        field("constraints", items(MAX_ITEMS, named, _check_attribute)),
-        field("config", items(MAX_ITEMS, named, check_configuration)),
+        field("requests", items(MAX_ITEMS, _check_request, key=item_name)),
+        field("constraints", items(MAX_ITEMS, request_references, _check_attribute)),
+        field("config", items(MAX_ITEMS, request_references, check_configuration)),
     )
     yield from check(devices, path)

@@ -1,4 +1,4 @@
-"""ResourceClaim and ResourceClaimTemplate: which devices a pod requests."""
+"""ResourceClaim and ResourceClaimTemplate: the devices that a pod requests."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -53,7 +53,7 @@ _CREATE_TEMPLATE: Final = from_root(
 )
 
 
-def _fixed_spec(struct: str) -> Update:
+def _immutable_spec(struct: str) -> Update:
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
         spec = get_struct(new, "spec")
         if is_same(spec, get_struct(old, "spec")):
@@ -94,7 +94,7 @@ RESOURCE_CLAIM: Final = Kind(
     validation=Validation(
         again=WHOLE_AND_CHANGE,
         create=_CREATE_CLAIM,
-        update=_fixed_spec("resource.ResourceClaimSpec"),
+        update=_immutable_spec("resource.ResourceClaimSpec"),
         subresources={"status": update_status},
     ),
     printer=Printer(columns=(NAME, Column(name="State"), AGE), cells=_claim_cells),
@@ -108,7 +108,7 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     validation=Validation(
         again=AS_NEW_AND_CHANGE,
         create=_CREATE_TEMPLATE,
-        update=_fixed_spec("resource.ResourceClaimTemplateSpec"),
+        update=_immutable_spec("resource.ResourceClaimTemplateSpec"),
     ),
     printer=Printer(columns=(NAME, AGE), cells=_template_cells),
 )

@@ -37,13 +37,13 @@ from mockube.apiserver.kinds.resource.devices import (
     node_name,
     true_if_set,
 )
-from mockube.apiserver.kinds.resource.values import check_driver, check_pool_name, items, its_name
+from mockube.apiserver.kinds.resource.values import check_driver, check_pool_name, item_name, items
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
 _MAX_DEVICES: Final = 128
 _MAX_ADVANCED_DEVICES: Final = 64
-"""With taints or counters."""
+"""The limit if a device has taints or consumes counters."""
 _MAX_COUNTER_SETS: Final = 8
 
 # --- nodes
@@ -90,9 +90,11 @@ def _check_devices(spec: ReadOnlyTree, path: Path, old: ReadOnlyTree | None = No
         yield errors.invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
     is_advanced = any(entry.get("taints") or entry.get("consumesCounters") for entry in devices)
     limit = _MAX_ADVANCED_DEVICES if is_advanced else _MAX_DEVICES
-    before = {entry.get("name", ""): entry.get("taints") or [] for entry in (old or {}).get("devices") or ()}
-    check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), taints=before)
-    yield from items(limit, check, key=its_name)(devices, path.child("devices"))
+    old_taints = {
+        entry.get("name", ""): entry.get("taints") or [] for entry in (old or {}).get("devices") or ()
+    }
+    check = device(chooses_nodes=bool(spec.get("perDeviceNodeSelection")), taints=old_taints)
+    yield from items(limit, check, key=item_name)(devices, path.child("devices"))
 
 
 _POOL: Final = all_of(
@@ -104,11 +106,13 @@ _POOL: Final = all_of(
         absent=0,
     ),
 )
-_HEAD: Final = all_of(check_driver, field("pool", _POOL, absent={}))
-_COUNTER_SETS: Final = field("sharedCounters", items(_MAX_COUNTER_SETS, check_counter_set, key=its_name))
-_CREATE: Final = from_root(field("spec", _HEAD, _check_nodes, _check_devices, _COUNTER_SETS, absent={}))
+_DRIVER_AND_POOL: Final = all_of(check_driver, field("pool", _POOL, absent={}))
+_COUNTER_SETS: Final = field("sharedCounters", items(_MAX_COUNTER_SETS, check_counter_set, key=item_name))
+_CREATE: Final = from_root(
+    field("spec", _DRIVER_AND_POOL, _check_nodes, _check_devices, _COUNTER_SETS, absent={})
+)
 _SPEC: Final = ROOT.child("spec")
-_FIXED: Final = in_order(
+_IMMUTABLE: Final = in_order(
     immutable_fields("spec", "pool", "name", absent=""),
     immutable_fields("spec", "driver", absent=""),
     immutable_fields("spec", "nodeName"),
@@ -117,8 +121,8 @@ _FIXED: Final = in_order(
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     spec = get_struct(new, "spec")
-    yield from _HEAD(spec, _SPEC)
-    yield from _FIXED(new, old)
+    yield from _DRIVER_AND_POOL(spec, _SPEC)
+    yield from _IMMUTABLE(new, old)
     yield from _check_nodes(spec, _SPEC)
     yield from _check_devices(spec, _SPEC, get_struct(old, "spec"))
     yield from _COUNTER_SETS(spec, _SPEC)
@@ -128,7 +132,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _timed_defaults(clock: Clock) -> Table:
-    """A taint without a time was added now."""
+    """Return the defaults that need a clock: a taint without a time gets the current one."""
 
     def default_time_added(taint: Tree) -> None:
         if "timeAdded" not in taint:

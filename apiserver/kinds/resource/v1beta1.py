@@ -1,4 +1,4 @@
-"""resource.k8s.io/v1beta1, where a request has its fields itself, and a device has them in `basic`."""
+"""Conversion of resource.k8s.io/v1beta1, where requests have no field `exactly`, and devices have a field `basic`."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -104,4 +104,4 @@ def slice_from_stored(tree: Tree) -> Tree:
 
 
 _OMITTED: Final = ("nodeName", "allNodes")
-"""Fields of a slice that are pointers in v1 only, where an empty one is a value."""
+"""Fields of a slice whose empty values are omitted: they are pointers only in v1."""

@@ -1,4 +1,4 @@
-"""Validation of names, tolerations and parameters, which claims, classes and slices have."""
+"""Validation of names, lists, tolerations and parameters in claims, classes and slices."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -74,7 +74,7 @@ def _uid_problem(uid: str) -> str:
 def items(
     limit: int, *checks: Check, key: Callable[[Any], object] | None = None
 ) -> Callable[[Sequence[Any] | None, Path], Iterator[FieldError]]:
-    """Return the check of a list with at most `limit` items, of a longer one no item is checked; of a set by a key."""
+    """Return the check of a list of at most `limit` items, and of unique keys. Items of a longer list are not checked."""
     check_each = each_item(*checks)
 
     def check(values: Sequence[Any] | None, path: Path) -> Iterator[FieldError]:
@@ -92,12 +92,12 @@ def items(
     return check
 
 
-def itself(item: Any) -> object:
+def item_value(item: Any) -> object:
     """Return an item of a set of texts, as its key."""
     return item
 
 
-def its_name(item: ReadOnlyTree) -> object:
+def item_name(item: ReadOnlyTree) -> object:
     """Return the name of an item of a set, as its key."""
     return item.get("name", "")
 
@@ -126,7 +126,7 @@ def _check_identifier(name: str, path: Path) -> Iterator[FieldError]:
 
 
 def check_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
-    """An identifier, prefixed by the domain that defines it unless the driver does."""
+    """Check an identifier, which may have the prefix of a domain."""
     match name.split("/"):
         case [identifier]:
             yield from _check_identifier(identifier, path)

@@ -25,7 +25,7 @@ _SYSTEM_VALUES: Final[Mapping[str, int]] = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }
-_HIGHEST: Final = 1_000_000_000
+_MAX_USER_VALUE: Final = 1_000_000_000
 
 
 def _system_problem(name: str, tree: ReadOnlyTree) -> str:
@@ -41,9 +41,9 @@ def _system_problem(name: str, tree: ReadOnlyTree) -> str:
 def _check_value(tree: ReadOnlyTree) -> Iterable[FieldError]:
     name = meta.name(tree)
     if not name.startswith(_SYSTEM):
-        if tree.get("value", 0) <= _HIGHEST:
+        if tree.get("value", 0) <= _MAX_USER_VALUE:
             return ()
-        detail = f"maximum allowed value of a user defined priority is {_HIGHEST}"
+        detail = f"maximum allowed value of a user defined priority is {_MAX_USER_VALUE}"
         return (errors.forbidden(ROOT.child("value"), detail),)
     problem = _system_problem(name, tree)
     if not problem:

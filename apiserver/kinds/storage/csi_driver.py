@@ -82,9 +82,13 @@ _CREATE: Final = from_root(
 
 
 def _check_same_attach_required(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Upstream's message calls the field `attachedRequired`."""
-    now, before = (get_struct(tree, "spec").get("attachRequired") for tree in (new, old))
-    return () if now == before else (errors.invalid(ROOT.child("spec", "attachedRequired"), now, IMMUTABLE),)
+    """Check that the field is unchanged. Upstream's message calls it `attachedRequired`."""
+    value, old_value = (get_struct(tree, "spec").get("attachRequired") for tree in (new, old))
+    return (
+        ()
+        if value == old_value
+        else (errors.invalid(ROOT.child("spec", "attachedRequired"), value, IMMUTABLE),)
+    )
 
 
 _TOKENS_LOGGED: Final = (

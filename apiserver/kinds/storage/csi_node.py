@@ -66,10 +66,10 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
     """Allow only `allocatable` of an existing driver to change."""
     yield from as_created(_CREATE, namespaced=False)(new, old)
     drivers = {driver.get("name"): driver for driver in (get_struct(new, "spec").get("drivers") or ())}
-    for before in get_struct(old, "spec").get("drivers") or ():
-        now = drivers.get(before.get("name"))
-        if now is not None and now | {"allocatable": None} != before | {"allocatable": None}:
-            value = internal("storage.CSINodeDriver", {**now, "allocatable": None})
+    for old_driver in get_struct(old, "spec").get("drivers") or ():
+        driver = drivers.get(old_driver.get("name"))
+        if driver is not None and driver | {"allocatable": None} != old_driver | {"allocatable": None}:
+            value = internal("storage.CSINodeDriver", {**driver, "allocatable": None})
             yield errors.invalid(ROOT.child("spec", "drivers"), value, IMMUTABLE)
 
 
@@ -85,7 +85,7 @@ def _prepare_create(node: Tree, _request: Request) -> None:
 
 
 def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
-    """Write lists as Go does before the drivers are compared: no keys are the same as an empty list of keys."""
+    """Replace empty lists by null, as Go does, so that no topology keys equal an empty list of them."""
     _write_lists(new)
 
 

@@ -29,11 +29,11 @@ _CREATE: Final = from_root(
 
 
 def _check_same_topology(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Refuse another topology. An empty one includes all nodes, none includes no node."""
-    now, before = new.get("nodeTopology"), old.get("nodeTopology")
-    if (now is None) == (before is None) and is_same(now, before):
+    """Refuse a change of the topology. An empty one matches all nodes, a missing one none."""
+    topology, old_topology = new.get("nodeTopology"), old.get("nodeTopology")
+    if (topology is None) == (old_topology is None) and is_same(topology, old_topology):
         return ()
-    return (errors.invalid(ROOT.child("nodeTopology"), now, IMMUTABLE),)
+    return (errors.invalid(ROOT.child("nodeTopology"), topology, IMMUTABLE),)
 
 
 def _warn(capacity: ReadOnlyTree) -> Iterator[str]:

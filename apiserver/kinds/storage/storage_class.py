@@ -27,7 +27,7 @@ from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 _MAX_PARAMETERS: Final = 512
 _MAX_PARAMETERS_BYTES: Final = 256 * 1024
 _MAX_DUPLICATES: Final = 4_000
-"""Errors about equal terms, which grow with the square of the terms: the message of all errors is cut before that."""
+"""The maximum number of errors of equal terms. It could grow with the square of the terms, but the message is cut."""
 
 
 def check_provisioner(name: str, path: Path) -> Iterator[FieldError]:
@@ -60,8 +60,9 @@ def _values_by_key(term: ReadOnlyTree) -> frozenset[tuple[str, frozenset[str]]]:
 
 
 def _check_topologies(terms: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
-    """Refuse each term that equals an earlier one, once for each of these. Upstream's list of them begins with an empty one
-    for each term.
+    """Check the terms. A term has one error for each equal earlier term.
+
+    Upstream's list of earlier terms begins with as many empty ones as there are terms.
     """
     counts = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms or ())})
     reported = 0

@@ -1,4 +1,4 @@
-"""CloneSet: defaults and validation, as OpenKruise's webhooks do them."""
+"""CloneSet: the defaults and the validation of OpenKruise's webhooks."""
 
 import re
 from collections import Counter
@@ -46,17 +46,17 @@ def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None
 def validate(backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     if old is not None:
         yield from _check_change(new["spec"], old["spec"])
-    spec, before = new["spec"], old and old["spec"]
+    spec, old_spec = new["spec"], old and old["spec"]
     if spec["replicas"] < 0:
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
     yield from _check_deadline(spec, _SPEC.child("progressDeadlineSeconds"))
-    yield from check_own_template(spec, before, _with_claims(spec), ("cloneset", "cloneset"))
+    yield from check_own_template(spec, old_spec, _with_claims(spec), ("cloneset", "cloneset"))
     yield from _check_pods_to_delete(backend, new, old)
     yield from _check_strategy(spec["updateStrategy"], spec["replicas"], _SPEC.child("updateStrategy"))
 
 
 def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """A deadline must leave time for pods to become available."""
+    """Check that pods can become available before the deadline."""
     seconds = spec.get("progressDeadlineSeconds")
     if seconds in (None, _NO_DEADLINE) or seconds > spec.get("minReadySeconds", 0):
         return ()
@@ -139,7 +139,7 @@ def _check_strategy(strategy: ReadOnlyTree, replicas: int, path: Path) -> Iterat
 
 
 def _number(value: IntOrString, replicas: int) -> tuple[int, str]:
-    """Return the number, or 0 and why there is none."""
+    """Return the number without a problem, or 0 and the problem."""
     try:
         return intstr.scaled_value(value, replicas, round_up=True), ""
     except IntOrStringError as error:

@@ -1,4 +1,4 @@
-"""Advanced StatefulSet of v1beta1: defaults and validation, as OpenKruise's webhooks do them."""
+"""Advanced StatefulSet of v1beta1: the defaults and the validation of OpenKruise's webhooks."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
 _ORDERED, _PARALLEL = "OrderedReady", "Parallel"
 _READY: Final = "InPlaceUpdateReady"
 _NAMES: Final = ("statefulset", "StatefulSet")
-"""Its names in messages about its selector and about its pods."""
+"""The kind's names in messages about its selector and about its pods."""
 _MAX_MIN_READY_SECONDS: Final = 300
 _SPEC: Final = ROOT.child("spec")
 _ROLLING: Final = {"partition": 0, "maxUnavailable": 1, "podUpdatePolicy": RECREATE, "minReadySeconds": 0}
@@ -82,7 +82,7 @@ _RANGE: Final = re.compile(r"(\d+)-(\d+)")
 
 
 def _check_reserved(spec: ReadOnlyTree) -> Iterator[FieldError]:
-    """Upstream's error names the whole spec as the field."""
+    """Check the reserved ordinals. In upstream's errors the field is the whole spec."""
     ordinals = spec.get("reserveOrdinals") or ()
     for index, ordinal in enumerate(ordinals):
         problem = _reserved_problem(ordinal)

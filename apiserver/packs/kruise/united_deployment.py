@@ -1,4 +1,4 @@
-"""UnitedDeployment: defaults and validation, as OpenKruise's webhooks do them."""
+"""UnitedDeployment: the defaults and the validation of OpenKruise's webhooks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
@@ -41,16 +41,16 @@ def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None
     strategy["type"] = strategy.get("type") or _MANUAL
     if strategy["type"] == _MANUAL:
         strategy.setdefault("manualUpdate", {})
-    template, before = spec.get("template") or {}, (old or {}).get("spec", {}).get("template")
+    template, old_template = spec.get("template") or {}, (old or {}).get("spec", {}).get("template")
     stateful_set = template.get("statefulSetTemplate")
-    if stateful_set is not None and template != before:
+    if stateful_set is not None and template != old_template:
         stateful_set["spec"].setdefault("template", {})
         set_template_defaults(backend, stateful_set["spec"], None)
     _default_min_replicas((spec.get("topology") or {}).get("subsets") or ())
 
 
 def _default_min_replicas(subsets: Iterable[Tree]) -> None:
-    """Set minReplicas to 0 where some subset has bounds and none has replicas."""
+    """Set minReplicas to 0 if a subset has bounds and none has replicas."""
     subsets = list(subsets)
     has_bounds = any(subset.keys() & {"minReplicas", "maxReplicas"} for subset in subsets)
     if has_bounds and not any("replicas" in subset for subset in subsets):
@@ -73,9 +73,9 @@ def validate(backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> I
     names = {subset["name"] for subset in subsets}
     yield from _check_partitions(spec["updateStrategy"], names, _SPEC.child("updateStrategy", "partitions"))
     if old is not None:
-        before = old["spec"]
-        yield from _check_template_change(template, before.get("template") or {}, _SPEC.child("template"))
-        yield from check_subset_changes(topology, before.get("topology") or {}, path)
+        old_spec = old["spec"]
+        yield from _check_template_change(template, old_spec.get("template") or {}, _SPEC.child("template"))
+        yield from check_subset_changes(topology, old_spec.get("topology") or {}, path)
 
 
 def _check_numbers(spec: ReadOnlyTree, topology: ReadOnlyTree) -> Iterator[FieldError]:
@@ -99,7 +99,7 @@ def _check_partitions(strategy: ReadOnlyTree, names: set[str], path: Path) -> It
     ]
 
 
-# --- the template of the workloads: that of exactly one kind
+# --- the template of the workloads, which has exactly one kind
 
 _NAMES: Final = "statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplate, or deploymentTemplate"
 _MISMATCH: Final = "`selector` does not match template `labels`"
@@ -120,29 +120,31 @@ class _TemplateRules(Struct, frozen=True, kw_only=True):
     """The validation of the template of one kind."""
 
     check_pods: CheckPods
-    labels_at: str
-    """The field that upstream names in the error when the selector does not match the labels."""
+    labels_field: str
+    """The field of upstream's error if the selector does not match the labels."""
     has_partition: bool = False
     unchangeable: str = ""
-    """The error when a field other than pods and their update changes; "": every field may change."""
+    """The error if a field other than pods and their update changes; "" if every field may change."""
 
 
 _RULES: Final[Mapping[str, _TemplateRules]] = {
     "statefulSetTemplate": _TemplateRules(
         check_pods=_check_stateful_set_pods,
-        labels_at="statefulSetTemplate",
+        labels_field="statefulSetTemplate",
         has_partition=True,
         unchangeable="updates to statefulsetTemplate spec for fields other than 'template', and "
         "'updateStrategy' are forbidden",
     ),
     "advancedStatefulSetTemplate": _TemplateRules(
         check_pods=_check_stateful_set_pods,
-        labels_at="statefulSetTemplate",
+        labels_field="statefulSetTemplate",
         has_partition=True,
         unchangeable="updates to advancedStatefulsetTemplate spec for fields other than 'template', and "
         "'updateStrategy' are forbidden",
     ),
-    "deploymentTemplate": _TemplateRules(check_pods=_check_replica_set_pods, labels_at="deploymentTemplate"),
+    "deploymentTemplate": _TemplateRules(
+        check_pods=_check_replica_set_pods, labels_field="deploymentTemplate"
+    ),
 }
 _ALL: Final = (*_RULES, "cloneSetTemplate")
 
@@ -165,7 +167,7 @@ def _check_workload(
     rules, spec = _RULES[name], workload["spec"]
     labels = meta.labels(workload)
     if not selector.matches(labels):
-        at = path.child(rules.labels_at, "metadata", "labels")
+        at = path.child(rules.labels_field, "metadata", "labels")
         yield errors.invalid(at, dict(labels), _MISMATCH)
     path = path.child(name, "spec")
     if spec.get("replicas") is not None:
@@ -186,7 +188,7 @@ def _check_partition(name: str, strategy: ReadOnlyTree, path: Path) -> Iterable[
 
 
 def _check_template_change(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Validate a change of the template. It may be replaced by that of another kind; of the same kind, some fields are fixed."""
+    """Check a change of the template. Its kind may change; if it does not, some fields are immutable."""
     name = next((name for name in _RULES if new.get(name) and old.get(name)), "")
     if not name or not _RULES[name].unchangeable:
         return ()

@@ -1,4 +1,4 @@
-"""Validation of the subsets of a UnitedDeployment: each of them, and their replicas together."""
+"""Validation of the subsets of a UnitedDeployment: each subset, and the replicas of all."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
 ADAPTIVE: Final = "Adaptive"
 _UNLIMITED: Final = 1_000_000
 _NOT_SET: Final = -1
-"""The replicas of a UnitedDeployment that leaves them out: the sum of its subsets'."""
+"""The replicas of a UnitedDeployment without this field: they are the sum of its subsets' replicas."""
 
 
 # --- each subset
@@ -50,7 +50,7 @@ def _check_name(name: str, seen: set[str], path: Path) -> Iterator[FieldError]:
 
 
 class _SubsetReplicas(Struct, frozen=True, kw_only=True):
-    """The replicas of one subset as numbers, and the errors of those that are no numbers."""
+    """The replicas of one subset as numbers, and the errors of invalid ones."""
 
     replicas: int
     minimum: int
@@ -142,15 +142,15 @@ def _check_sum(
 
 # --- changes
 
-_FIXED: Final = ("nodeSelectorTerm", "tolerations")
+_IMMUTABLE: Final = ("nodeSelectorTerm", "tolerations")
 
 
 def check_subset_changes(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    before = {subset["name"]: subset for subset in old.get("subsets") or ()}
+    old_subsets = {subset["name"]: subset for subset in old.get("subsets") or ()}
     return [
         errors.forbidden(path.child("subsets").index(index).child(name), "may not be changed in an update")
         for index, subset in enumerate(new.get("subsets") or ())
-        for name in _FIXED
-        if subset["name"] in before
-        and (subset.get(name) or None) != (before[subset["name"]].get(name) or None)
+        for name in _IMMUTABLE
+        if subset["name"] in old_subsets
+        and (subset.get(name) or None) != (old_subsets[subset["name"]].get(name) or None)
     ]

@@ -24,7 +24,7 @@ from mockube.apiserver.registry.body import decode_as
 
 
 def _read(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
-    """Return the tree as Go reads and writes it. Raises DecodeError if it is not of that kind."""
+    """Return the tree as Go decodes and encodes it. Raises DecodeError if it is not of that kind."""
     decoded: Tree = decode_as(backend, tree, kind).tree
     return decoded
 
@@ -71,7 +71,7 @@ _SPEC: Final = ROOT.child("spec")
 
 def check_own_template(
     spec: ReadOnlyTree,
-    before: ReadOnlyTree | None,
+    old_spec: ReadOnlyTree | None,
     template: ReadOnlyTree,
     names: tuple[str, str],
     check: CheckTemplate = check_pod_template,
@@ -88,12 +88,12 @@ def check_own_template(
         yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
         yield from check_restarts(template, path, for_pods)
         return
-    options = STRICT if before is None else options_from_old_template(before["template"])
+    options = STRICT if old_spec is None else options_from_old_template(old_spec["template"])
     yield from check_selected_template(template, selector, path, kind=for_pods, options=options, check=check)
 
 
 # --- the order in which pods are updated
-# As in OpenKruise's webhooks, only the first fault is reported.
+# As in OpenKruise's webhooks, only the first error is reported.
 
 
 def check_priorities(strategy: ReadOnlyTree | None, path: Path) -> Iterable[FieldError]:
@@ -138,6 +138,6 @@ def _scatter_problem(terms: Sequence[ReadOnlyTree]) -> str:
 
 
 def changes_beyond(new: ReadOnlyTree, old: ReadOnlyTree, changeable: Collection[str]) -> bool:
-    """Report whether another field changed. Absent and empty are equal, as in Go's semantic comparison."""
+    """Return whether another field changed. Absent and empty are equal, as in Go's semantic comparison."""
     fields = {*new, *old} - {*changeable}
     return any((new.get(name) or None) != (old.get(name) or None) for name in fields)

@@ -1,4 +1,4 @@
-"""Checks that PersistentVolumes and PersistentVolumeClaims share, and of the specs of claims in templates."""
+"""Checks and columns that PersistentVolumes and PersistentVolumeClaims share, and the checks of claim templates."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -31,7 +31,7 @@ _check_class_name: Final = report(names.check_dns1123_subdomain)
 
 
 def check_access_modes(modes: Sequence[str] | None, path: Path) -> Iterator[FieldError]:
-    """Modes that there are, and the one for a single pod alone."""
+    """Check access modes. ReadWriteOncePod excludes the others."""
     for mode in modes or ():
         yield from one_of(*ACCESS_MODES)(mode, path)
     known_modes = {*(modes or ())} & {*ACCESS_MODES}
@@ -64,7 +64,7 @@ _NAMESPACE: Final = optional("namespace", report(names.check_dns1123_label))
 
 
 def _check_same_source(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Upstream shows the path in place of a value, and of a path there is nothing to show."""
+    """Check that both fields have the same source. The value in upstream's errors is a path, which is encoded as {}."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None or reference is None:
         return ()
@@ -98,13 +98,13 @@ check_claim_spec: Final = _spec(check_selector, _GROUP)
 
 
 def check_changed_claim_spec(spec: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """Check the updated spec of a claim: invalid parts that the old spec had may stay."""
+    """Check the spec of an update, which may keep an invalid selector, and any API group if the old spec had one."""
     had_group = any(
         (old.get(name) or {}).get("apiGroup") is not None for name in ("dataSource", "dataSourceRef")
     )
-    was_wrong = any(check_selector(old.get("selector") or {}, path))
+    old_is_invalid = any(check_selector(old.get("selector") or {}, path))
     return _spec(
-        check_selector_leniently if was_wrong else check_selector, all_of() if had_group else _GROUP
+        check_selector_leniently if old_is_invalid else check_selector, all_of() if had_group else _GROUP
     )(spec, path)
 
 
@@ -116,17 +116,17 @@ _REFUSED_IN_TEMPLATES: Final = {
     "deletionTimestamp": "deletionTimestamp", "deletionGracePeriodSeconds": "deletionGracePeriodSeconds",
     "ownerReferences": "ownerReferences", "finalizers": "finalizers", "managedFields": "managedFields",
 }  # fmt: skip
-"""The fields of metadata that a template must not set, as spelled in upstream's messages."""
+"""The fields of metadata that a template must not set, with their names in upstream's errors."""
 
 
 def check_template_metadata(metadata: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check the metadata of a template, of which only labels and annotations are used."""
     yield from check_annotations(metadata.get("annotations"), path.child("annotations"))
     yield from check_labels(metadata.get("labels"), path.child("labels"))
-    for name, spelt in _REFUSED_IN_TEMPLATES.items():
+    for name, path_name in _REFUSED_IN_TEMPLATES.items():
         value = metadata.get(name)
         if value or value == [] or (name == "deletionGracePeriodSeconds" and value is not None):
-            yield from refuse_any("cannot be set")(None, path.child(spelt))
+            yield from refuse_any("cannot be set")(None, path.child(path_name))
 
 
 check_claim_template: Final = all_of(
@@ -137,7 +137,7 @@ check_claim_template: Final = all_of(
 # --- columns
 
 _BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
-"""The annotation that named the class before there was a field; where it is present it still counts."""
+"""The older annotation with the storage class. If it is present, it is printed instead of the field."""
 
 
 _ACCESS_MODES: Final[Mapping[str, str]] = {

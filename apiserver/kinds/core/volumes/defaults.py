@@ -6,30 +6,30 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.images import pull_policy
 
-_READABLE: Final = 0o644
+_DEFAULT_MODE: Final = 0o644
 
 
-def _volume(volume: Tree) -> None:
+def _default_source(volume: Tree) -> None:
     """Make a volume without a source an empty directory."""
     if len(volume) == 1:
         volume["emptyDir"] = {}
 
 
-def _image(source: Tree) -> None:
+def _default_pull_policy(source: Tree) -> None:
     source.setdefault("pullPolicy", pull_policy(source.get("reference", "")))
 
 
 DEFAULTS: Final = of(
     "io.k8s.api.core.v1",
     {
-        "Volume": _volume,
+        "Volume": _default_source,
         "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "kind": "Shared"},
-        "ConfigMapVolumeSource": {"defaultMode": _READABLE},
-        "DownwardAPIVolumeSource": {"defaultMode": _READABLE},
+        "ConfigMapVolumeSource": {"defaultMode": _DEFAULT_MODE},
+        "DownwardAPIVolumeSource": {"defaultMode": _DEFAULT_MODE},
         "HostPathVolumeSource": {"type": ""},
-        "ImageVolumeSource": _image,
-        "ProjectedVolumeSource": {"defaultMode": _READABLE},
-        "SecretVolumeSource": {"defaultMode": _READABLE},
+        "ImageVolumeSource": _default_pull_policy,
+        "ProjectedVolumeSource": {"defaultMode": _DEFAULT_MODE},
+        "SecretVolumeSource": {"defaultMode": _DEFAULT_MODE},
         "ServiceAccountTokenProjection": {"expirationSeconds": 3600},
     },
 )

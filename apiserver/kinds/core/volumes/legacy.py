@@ -1,4 +1,4 @@
-"""Sources of volumes whose rules are more than which fields must be there. All are from before CSI."""
+"""Validation of volume sources older than CSI that have other rules than required fields."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,12 +23,12 @@ _AUTHORITY: Final = re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\.[A-Za-z0-9.-]")
 
 
 def _is_qualified_name(name: str) -> bool:
-    """Whether a name ends with `iqn.YEAR-MONTH.AUTHORITY:REST`.
+    """Return whether a name ends with `iqn.YEAR-MONTH.AUTHORITY:REST`.
 
-    Upstream searches for that with one pattern, which takes the square of the time here.
+    Upstream searches for that with one pattern, which would take quadratic time here.
     """
-    *authorities, rest = _NOT_IN_NAME.split(name)[-1].split(":")
-    candidates = authorities if rest else authorities[:-1]
+    *authorities, suffix = _NOT_IN_NAME.split(name)[-1].split(":")
+    candidates = authorities if suffix else authorities[:-1]
     return any(_AUTHORITY.search(_NOT_IN_AUTHORITY.split(candidate)[-1]) for candidate in candidates)
 
 
@@ -41,11 +41,11 @@ _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
 _WRONG_FORMAT: Final = "must be valid format"
 
 
-def _initiator(no_such_kind: str) -> Callable[[str, Path], Iterable[FieldError]]:
+def _initiator(unknown_format: str) -> Callable[[str, Path], Iterable[FieldError]]:
     def check(name: str, path: Path) -> Iterable[FieldError]:
         matches = _FORMATS.get(name[:3])
         if matches is None:
-            return (errors.invalid(path, name, no_such_kind),)
+            return (errors.invalid(path, name, unknown_format),)
         return () if matches(name) else (errors.invalid(path, name, _WRONG_FORMAT),)
 
     return check
@@ -58,8 +58,8 @@ def _check_chap(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return ()
 
 
-def _check_initiator_name(no_such_kind: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
-    check = _initiator(no_such_kind)
+def _check_initiator_name(unknown_format: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
+    check = _initiator(unknown_format)
 
     def check_field(source: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
         name = source.get("initiatorName")
@@ -68,13 +68,13 @@ def _check_initiator_name(no_such_kind: str) -> Callable[[ReadOnlyTree, Path], I
     return check_field
 
 
-def _iscsi(no_such_kind: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
+def _iscsi(unknown_format: str) -> Callable[[ReadOnlyTree, Path], Iterable[FieldError]]:
     return all_of(
         require("targetPortal"),
-        require("iqn", _initiator(no_such_kind)),
+        require("iqn", _initiator(unknown_format)),
         field("lun", _LUN, absent=0),
         _check_chap,
-        _check_initiator_name(no_such_kind),
+        _check_initiator_name(unknown_format),
     )
 
 
@@ -87,12 +87,12 @@ check_persistent_iscsi: Final = _iscsi(_WRONG_FORMAT)
 
 def check_fc(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     targets, names = source.get("targetWWNs"), source.get("wwids")
-    path_of_targets = path.child("targetWWNs")
+    targets_path = path.child("targetWWNs")
     if not targets and not names:
-        yield errors.required(path_of_targets, "must specify either targetWWNs or wwids, but not both")
+        yield errors.required(targets_path, "must specify either targetWWNs or wwids, but not both")
     if targets and names:
         problem = "targetWWNs and wwids can not be specified simultaneously"
-        yield errors.invalid(path_of_targets, targets, problem)
+        yield errors.invalid(targets_path, targets, problem)
     if targets and source.get("lun") is None:
         yield errors.required(path.child("lun"), "lun is required if targetWWNs is specified")
     elif targets:

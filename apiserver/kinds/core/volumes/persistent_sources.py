@@ -1,4 +1,4 @@
-"""The sources of a PersistentVolume, of which it has exactly one: those of pods, or what is nearly those."""
+"""The volume sources of PersistentVolumes. Most have the rules of the sources of pods."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final

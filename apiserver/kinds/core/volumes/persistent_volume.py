@@ -1,4 +1,4 @@
-"""PersistentVolume, and the spec of one that a VolumeAttachment holds."""
+"""PersistentVolume, and the check of a spec within a VolumeAttachment."""
 
 import posixpath
 from collections.abc import Iterable, Iterator
@@ -64,20 +64,20 @@ def _check_sources(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 _MODES: Final = all_of(require("accessModes"), field("accessModes", check_access_modes))
 
 
-# --- on their own
+# --- specs
 
 
 def check_basic_amount(amount: str, path: Path) -> Iterable[FieldError]:
-    of = quantity.parse(amount)
+    parsed = quantity.parse(amount)
     return (
-        (errors.invalid(path, of.scaled_value(), "must be a valid resource quantity"),)
-        if of < quantity.ZERO
+        (errors.invalid(path, parsed.scaled_value(), "must be a valid resource quantity"),)
+        if parsed < quantity.ZERO
         else ()
     )
 
 
 def _check_capacity(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Check that the capacity has storage only."""
+    """Check that storage is the only capacity."""
     capacity, path = spec.get("capacity"), path.child("capacity")
     if not capacity:
         yield errors.required(path)
@@ -131,7 +131,7 @@ def _spec(selector: Check) -> Check:
     )
 
 
-# --- in a VolumeAttachment
+# --- specs in a VolumeAttachment
 
 _NOT_INLINE: Final = refuse_any("may not be specified in the context of inline volumes")
 
@@ -166,13 +166,13 @@ check_inline_spec: Final = all_of(
 # --- changes
 
 
-_BESIDES_SOURCE: Final = frozenset(
+_OTHER_FIELDS: Final = frozenset(
     {
         *("Capacity", "AccessModes", "ClaimRef", "PersistentVolumeReclaimPolicy", "StorageClassName"),
         *("MountOptions", "VolumeMode", "NodeAffinity", "VolumeAttributesClassName"),
     }
 )
-"""The fields of the internal spec beside the source, which has its own type there."""
+"""The fields of upstream's internal spec that are not in the struct of its source."""
 
 
 def _source(volume: ReadOnlyTree) -> dict[str, Any]:
@@ -181,27 +181,27 @@ def _source(volume: ReadOnlyTree) -> dict[str, Any]:
 
 
 def _check_same_source(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """A secret for expansion may be added to a source of CSI; all else stays."""
-    now, before = _source(new), _source(old)
+    """Check that the source is unchanged, except that the secret for expansion may be added to a CSI source."""
+    source, old_source = _source(new), _source(old)
     expansion = "controllerExpandSecretRef"
-    if expansion in (now.get("csi") or ()) and "csi" in before and expansion not in before["csi"]:
-        now["csi"] = {name: value for name, value in now["csi"].items() if name != expansion}
-    if now == before:
+    if expansion in (source.get("csi") or ()) and "csi" in old_source and expansion not in old_source["csi"]:
+        source["csi"] = {name: value for name, value in source["csi"].items() if name != expansion}
+    if source == old_source:
         return ()
     name = "spec.persistentvolumesource"
-    diff = difference("core.PersistentVolumeSpec", before, now, without=_BESIDES_SOURCE)
+    diff = difference("core.PersistentVolumeSpec", old_source, source, without=_OTHER_FIELDS)
     return (errors.forbidden(ROOT.child(name), f"{name} is immutable after creation\n{diff}"),)
 
 
 def _check_same_mode_and_nodes(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    now, before = get_struct(new, "spec"), get_struct(old, "spec")
-    yield from immutable(now.get("volumeMode"), before.get("volumeMode"), ROOT.child("volumeMode"))
-    affinity, path = now.get("nodeAffinity"), ROOT.child("nodeAffinity")
-    if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
+    spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
+    yield from immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), ROOT.child("volumeMode"))
+    affinity, path = spec.get("nodeAffinity"), ROOT.child("nodeAffinity")
+    if old_spec.get("nodeAffinity") is not None and affinity != old_spec["nodeAffinity"]:
         value = None if affinity is None else internal("core.VolumeNodeAffinity", affinity)
         yield errors.invalid(path, value, IMMUTABLE)
     attributes_class = "volumeAttributesClassName"
-    if before.get(attributes_class) is not None and now.get(attributes_class) is None:
+    if old_spec.get(attributes_class) is not None and spec.get(attributes_class) is None:
         detail = "update from non-nil value to nil is forbidden"
         yield errors.forbidden(ROOT.child("spec", attributes_class), detail)
 
@@ -225,23 +225,23 @@ def _as_created(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 _PHASE_TIME = "lastPhaseTransitionTime"
 
 
-def _begin_volume(volume: Tree, request: Request) -> None:
+def _prepare_create(volume: Tree, request: Request) -> None:
     volume["status"] = {"phase": "Pending", _PHASE_TIME: format_time(request.now)}
 
 
-def _note_phase(new: Tree, old: Tree, request: Request) -> None:
-    """Say since when the phase is what it is, unless the client does."""
-    status, before = new.get("status") or {}, old.get("status") or {}
-    since = status.get(_PHASE_TIME)
-    if status.get("phase") != before.get("phase"):
-        if since in (None, before.get(_PHASE_TIME)):
+def _prepare_status(new: Tree, old: Tree, request: Request) -> None:
+    """Set the time of a change of the phase, unless the client sets it."""
+    status, old_status = new.get("status") or {}, old.get("status") or {}
+    transition_time = status.get(_PHASE_TIME)
+    if status.get("phase") != old_status.get("phase"):
+        if transition_time in (None, old_status.get(_PHASE_TIME)):
             new["status"] = status | {_PHASE_TIME: format_time(request.now)}
-    elif since is None and before.get(_PHASE_TIME) is not None:
-        new["status"] = status | {_PHASE_TIME: before[_PHASE_TIME]}
+    elif transition_time is None and old_status.get(_PHASE_TIME) is not None:
+        new["status"] = status | {_PHASE_TIME: old_status[_PHASE_TIME]}
 
 
-def _default(volume: Tree) -> None:
-    """Fill in a PersistentVolume, but not the spec in a VolumeAttachment."""
+def _default_policy_and_mode(volume: Tree) -> None:
+    """Set the defaults of a PersistentVolume. They do not apply to the spec in a VolumeAttachment."""
     volume["spec"].setdefault("persistentVolumeReclaimPolicy", "Retain")
     volume["spec"].setdefault("volumeMode", "Filesystem")
 
@@ -310,7 +310,7 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=Strategy(
-        prepare_create=_begin_volume, prepare_update={"status": _note_phase}, returns_deleted=True
+        prepare_create=_prepare_create, prepare_update={"status": _prepare_status}, returns_deleted=True
     ),
     validation=Validation(
         again=NO_CHECKS,
@@ -338,7 +338,7 @@ KIND: Final = Kind(
     defaults=of(
         "io.k8s.api.core.v1",
         {
-            "PersistentVolume": _default,
+            "PersistentVolume": _default_policy_and_mode,
             "PersistentVolumeSpec": FILLED_BY_OWNER,
             "PersistentVolumeStatus": {"phase": "Pending"},
         },

@@ -59,33 +59,35 @@ def _class_of(claim: ReadOnlyTree) -> str | None:
 
 
 def _moves_class_to_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
-    """The annotation of old gives way to the field, with the same class in it."""
-    before, after = (meta.annotations(claim).get(_CLASS_ANNOTATION) for claim in (old, new))
-    return before is not None and after is None and _class_of(old) is None and _class_of(new) == before
+    """Return whether the update replaces the old annotation by the field, with the same class."""
+    old_class, new_class = (meta.annotations(claim).get(_CLASS_ANNOTATION) for claim in (old, new))
+    return (
+        old_class is not None and new_class is None and _class_of(old) is None and _class_of(new) == old_class
+    )
 
 
 def _gets_class(new: ReadOnlyTree, old: ReadOnlyTree) -> bool:
-    """A claim of no class gets one, as happens when there is a default again."""
+    """Return whether the update sets the class of a claim without one, as it happens after a default class is added."""
     unset = _CLASS_ANNOTATION not in meta.annotations(old) and _class_of(old) is None
     return unset and _class_of(new) is not None
 
 
 def _check_same_class_annotation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    now, before = (meta.annotations(claim).get(_CLASS_ANNOTATION, "") for claim in (new, old))
-    if now == before or _moves_class_to_spec(new, old):
+    new_class, old_class = (meta.annotations(claim).get(_CLASS_ANNOTATION, "") for claim in (new, old))
+    if new_class == old_class or _moves_class_to_spec(new, old):
         return ()
     path = ROOT.child("metadata", "annotations", _CLASS_ANNOTATION)
-    return (errors.invalid(path, now, IMMUTABLE),)
+    return (errors.invalid(path, new_class, IMMUTABLE),)
 
 
-# --- all the rest
+# --- other fields of the spec
 
 
-def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
-    """The spec with the storage that was requested before."""
+def _with_old_storage(spec: ReadOnlyTree, old_spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Return the spec with the storage request of the old spec."""
     resources, storage = (
         get_struct(spec, "resources"),
-        get_struct(before, "resources", "requests").get(STORAGE),
+        get_struct(old_spec, "resources", "requests").get(STORAGE),
     )
     if resources.get("requests") is None:
         return spec
@@ -94,7 +96,7 @@ def _with_storage_as(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _with_amounts(spec: ReadOnlyTree) -> ReadOnlyTree:
-    """Return the spec with quantities in place of their texts: 2Gi is 2147483648."""
+    """Return the spec with parsed quantities: 2Gi equals 2147483648."""
     resources = get_struct(spec, "resources")
     amounts = {
         name: {key: quantity.parse(text) for key, text in resources[name].items()}
@@ -105,27 +107,27 @@ def _with_amounts(spec: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    now, before = get_struct(new, "spec"), get_struct(old, "spec")
-    free = []
-    if not before.get("volumeName"):
-        before = as_before(before, now, "volumeName")  # and so both have it where they are shown
+    spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
+    changeable = []
+    if not old_spec.get("volumeName"):
+        old_spec = as_before(old_spec, spec, "volumeName")  # so that the diff does not contain it
     if _moves_class_to_spec(new, old) or _gets_class(new, old):
-        free.append("storageClassName")
+        changeable.append("storageClassName")
     is_bound = get_struct(new, "status").get("phase") == "Bound"
     if is_bound:
-        free.append(_ATTRIBUTES_CLASS)
-    now = as_before(now, before, *free)
+        changeable.append(_ATTRIBUTES_CLASS)
+    spec = as_before(spec, old_spec, *changeable)
     if is_bound:
-        now = _with_storage_as(now, before)
-    if now == before or _with_amounts(now) == _with_amounts(before):
+        spec = _with_old_storage(spec, old_spec)
+    if spec == old_spec or _with_amounts(spec) == _with_amounts(old_spec):
         return ()
     allowed = "resources.requests and volumeAttributesClassName for bound claims"
-    changed = difference("core.PersistentVolumeClaimSpec", before, now)
+    changed = difference("core.PersistentVolumeClaimSpec", old_spec, spec)
     return (errors.forbidden(_SPEC, f"spec is immutable after creation except {allowed}\n{changed}"),)
 
 
 def _check_not_smaller(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    """Check that the storage request does not shrink below the present capacity."""
+    """Check that a decreased storage request is above the capacity of the claim."""
     capacity = quantity.parse(get_struct(old, "status", "capacity").get(STORAGE, "0"))
     if not _requested_storage(new) < _requested_storage(old) or _requested_storage(new) > capacity:
         return ()
@@ -134,25 +136,25 @@ def _check_not_smaller(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldEr
 
 
 def _check_attributes_class(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
-    now, before = (
+    new_class, old_class = (
         get_struct(new, "spec").get(_ATTRIBUTES_CLASS),
         get_struct(old, "spec").get(_ATTRIBUTES_CLASS),
     )
-    if now or not before or not get_struct(old, "status").get("currentVolumeAttributesClassName"):
+    if new_class or not old_class or not get_struct(old, "status").get("currentVolumeAttributesClassName"):
         return ()
-    became = "nil" if now is None else "an empty string"
-    detail = f"update from non-nil value to {became} is forbidden"
+    new_value = "nil" if new_class is None else "an empty string"
+    detail = f"update from non-nil value to {new_value} is forbidden"
     return (errors.forbidden(_SPEC.child(_ATTRIBUTES_CLASS), detail),)
 
 
 def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    now, before = get_struct(new, "spec"), get_struct(old, "spec")
+    spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
     yield from objectmeta.check(new, SUBDOMAIN, namespaced=True)
-    yield from check_changed_claim_spec(now, before, _SPEC)
+    yield from check_changed_claim_spec(spec, old_spec, _SPEC)
     yield from _check_same_class_annotation(new, old)
     yield from _check_same_spec(new, old)
     yield from _check_not_smaller(new, old)
-    yield from immutable(now.get("volumeMode"), before.get("volumeMode"), ROOT.child("volumeMode"))
+    yield from immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), ROOT.child("volumeMode"))
     yield from _check_attributes_class(new, old)
 
 
@@ -163,7 +165,7 @@ _RESIZE_STATUSES: Final = (
 
 
 def _check_resource(name: str, path: Path) -> list[FieldError]:
-    """Check the name of a resource of a claim: of those without a domain, there is storage only."""
+    """Check the name of a resource in the status: storage is the only native one."""
     invalid = [errors.invalid(path, name, problem) for problem in names.check_label_key(name)]
     if invalid or name == STORAGE or not is_native(name):
         return invalid
@@ -194,17 +196,17 @@ _STATUS: Final = part(
 
 # --- strategy
 
-_SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
-"""What `dataSource` may name; `dataSourceRef` may name anything."""
+_DATA_SOURCES = frozenset({("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")})
+"""The groups and kinds that `dataSource` can have; `dataSourceRef` can have any."""
 
 
-def _begin_claim(claim: Tree, _request: Request) -> None:
+def _prepare_create(claim: Tree, _request: Request) -> None:
     claim["status"] = {"phase": "Pending"}
     spec = _without_other_namespace(claim["spec"])
     claim["spec"] = _with_both_sources(_without_unknown_source(spec))
 
 
-def _prepare_claim(new: Tree, old: Tree, _request: Request) -> None:
+def _prepare_update(new: Tree, old: Tree, _request: Request) -> None:
     spec, old_spec = new["spec"], old["spec"]
     if "dataSourceRef" not in old_spec:
         spec = _without_other_namespace(spec)
@@ -214,22 +216,22 @@ def _prepare_claim(new: Tree, old: Tree, _request: Request) -> None:
 
 
 def _without_unknown_source(spec: Tree) -> Tree:
-    """Drop a `dataSource` that names anything else, as long as the reference that may do so is not set."""
+    """Remove a `dataSource` of another kind, unless `dataSourceRef` is set."""
     source = None if spec.get("dataSourceRef") else spec.get("dataSource")
-    if not source or (source.get("apiGroup") or "", source.get("kind", "")) in _SOURCES:
+    if not source or (source.get("apiGroup") or "", source.get("kind", "")) in _DATA_SOURCES:
         return spec
     return {field: value for field, value in spec.items() if field != "dataSource"}
 
 
 def _without_other_namespace(spec: Tree) -> Tree:
-    """The gate for sources of other namespaces is off: a reference that names one is dropped."""
+    """Remove a `dataSourceRef` with a namespace: the feature gate for such sources is off."""
     if not (spec.get("dataSourceRef") or {}).get("namespace"):
         return spec
     return {field: value for field, value in spec.items() if field != "dataSourceRef"}
 
 
 def _with_both_sources(spec: Tree) -> Tree:
-    """A source that one of the two fields names is named by the other too, as far as it can be."""
+    """Copy the source of one of the two fields to the other, if that is not set and can have it."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source and not reference:
         return spec | {"dataSourceRef": dict(source)}
@@ -276,7 +278,7 @@ KIND: Final = Kind(
         subresources=(STATUS,),
     ),
     strategy=Strategy(
-        prepare_create=_begin_claim, prepare_update={MAIN: _prepare_claim}, returns_deleted=True
+        prepare_create=_prepare_create, prepare_update={MAIN: _prepare_update}, returns_deleted=True
     ),
     validation=Validation(
         create=from_root(field("spec", check_claim_spec, absent={})),

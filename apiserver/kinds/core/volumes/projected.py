@@ -1,4 +1,4 @@
-"""Projected volumes, and the keys and fields that become files in a volume."""
+"""Validation of projected volumes, and of keys and fields that are files of a volume."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -27,7 +27,7 @@ def check_no_backsteps(target: str, path: Path) -> Iterator[FieldError]:
 check_descending: Final = all_of(
     require_that(lambda target: not target.startswith("/"), "must be a relative path"), check_no_backsteps
 )
-"""A path that only goes down."""
+"""Check a relative path that does not leave its folder."""
 
 
 def _check_not_reserved(target: str, path: Path) -> Iterator[FieldError]:
@@ -36,7 +36,7 @@ def _check_not_reserved(target: str, path: Path) -> Iterator[FieldError]:
 
 
 check_not_reserved: Final = all_of(check_descending, _check_not_reserved)
-"""Check a descending path whose name does not begin with two dots, like the kubelet's own names."""
+"""Check a descending path that does not start with two dots, as the kubelet's own files do."""
 
 
 check_mode: Final = require_that(
@@ -56,14 +56,14 @@ keys_and_mode: Final = all_of(
 
 
 def _check_reference(file: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    of_field, of_resource = file.get("fieldRef"), file.get("resourceFieldRef")
-    if of_field is not None:
-        yield from check_field_of_volume(of_field, path.child("fieldRef"))
-        if of_resource is not None:
+    field_ref, resource_ref = file.get("fieldRef"), file.get("resourceFieldRef")
+    if field_ref is not None:
+        yield from check_field_of_volume(field_ref, path.child("fieldRef"))
+        if resource_ref is not None:
             problem = "fieldRef and resourceFieldRef can not be specified simultaneously"
             yield errors.invalid(path, "resource", problem)
-    elif of_resource is not None:
-        yield from check_resource_of_volume(of_resource, path.child("resourceFieldRef"))
+    elif resource_ref is not None:
+        yield from check_resource_of_volume(resource_ref, path.child("resourceFieldRef"))
     else:
         yield errors.required(path, "one of fieldRef and resourceFieldRef is required")
 
@@ -82,14 +82,14 @@ def check_downward(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
 
 # --- projected volumes
 
-_LEAST_SECONDS, _MOST_SECONDS = 600, 1 << 32
+_MIN_SECONDS, _MAX_SECONDS = 600, 1 << 32
 
 
 def _check_expiration(token: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     seconds, path = token.get("expirationSeconds") or 0, path.child("expirationSeconds")
-    if seconds < _LEAST_SECONDS:
+    if seconds < _MIN_SECONDS:
         yield errors.invalid(path, seconds, "may not specify a duration less than 10 minutes")
-    if seconds > _MOST_SECONDS:
+    if seconds > _MAX_SECONDS:
         yield errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
@@ -97,13 +97,13 @@ _TOKEN_PATH: Final = require("path", check_not_reserved)
 _ANY_TOKEN_PATH: Final = require("path")
 
 
-_HEADS: Final[Mapping[str, Check]] = {
+_SOURCE_CHECKS: Final[Mapping[str, Check]] = {
     "secret": require("name"),
     "configMap": require("name"),
     "downwardAPI": all_of(),
     "serviceAccountToken": _check_expiration,
 }
-"""The checks of a source before those of its files."""
+"""The check of each type of source, before its files are checked."""
 
 
 def _check_file(kind: str, file: ReadOnlyTree, index: int, path: Path) -> Iterable[FieldError]:
@@ -132,12 +132,12 @@ def _check_projected(token_path: Check) -> Check:
         used_paths: set[str] = set()
         for index, source in enumerate(volume.get("sources") or ()):
             at = path.child("sources").index(index)
-            present = [kind for kind in _HEADS if source.get(kind) is not None]
+            present = [kind for kind in _SOURCE_CHECKS if source.get(kind) is not None]
             for kind in present:
-                yield from _HEADS[kind](source[kind], at.child(kind))
+                yield from _SOURCE_CHECKS[kind](source[kind], at.child(kind))
                 yield from _check_files(kind, source[kind], at.child(kind), path, used_paths)
             if source.get("serviceAccountToken") is not None:
-                # Upstream reports a token's path as if it were the volume's.
+                # The error of a token's path has the path of the volume, as upstream.
                 yield from token_path(source["serviceAccountToken"], path)
             if len(present) > 1:
                 yield errors.forbidden(at, "may not specify more than 1 volume type per source")
@@ -147,4 +147,4 @@ def _check_projected(token_path: Check) -> Check:
 
 check_projected: Final = _check_projected(_TOKEN_PATH)
 check_projected_leniently: Final = _check_projected(_ANY_TOKEN_PATH)
-"""As the volume of an old object: a token's file may lie anywhere."""
+"""The check for updates of objects with an invalid token path: any token path is accepted."""

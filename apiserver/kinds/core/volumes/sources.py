@@ -1,4 +1,4 @@
-"""The sources of a volume in a pod, of which it has exactly one."""
+"""The volume sources of pods."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -36,12 +36,12 @@ _PARTITION: Final = field(
     require_that(lambda number: 0 <= number <= 255, "must be between 1 and 255, inclusive"),
     absent=0,
 )
-"""0 is the whole disk, which upstream's words leave out."""
+"""0 is the whole disk. Upstream's message does not mention it."""
 _NAMED_SECRET: Final = pointer("secretRef", require("name"))
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 
 
-# --- one by one
+# --- single sources
 
 
 def _check_empty_dir(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
@@ -57,7 +57,7 @@ _HOST_PATH_TYPES: Final = (
 
 
 def _check_host_path(source: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
-    """Without a path the type is of no interest."""
+    """Check the path, and the type if there is a path."""
     yield from require("path", check_no_backsteps)(source, path)
     if source.get("path"):
         yield from pointer("type", one_of(*_HOST_PATH_TYPES))(source, path)
@@ -72,7 +72,7 @@ _STORAGE_OS: Final = all_of(require("volumeName", _LABEL), optional("volumeNames
 
 
 def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
-    """The name of a CSI driver, whose case does not matter."""
+    """Check the name of a CSI driver. Its case is ignored."""
     yield from no_longer_than(63)(name, path)
     for problem in names.check_dns1123_subdomain(name.lower()):
         yield errors.invalid(path, name, problem)
@@ -126,7 +126,7 @@ SOURCES: Final[Mapping[str, Check]] = {
 
 _INNER_PATHS: Final = {"gcePersistentDisk": "persistentDisk"}
 _REFUSED_PATHS: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""Sources that upstream's messages spell differently: in errors inside the source, and in those of further sources."""
+"""The names of sources in upstream's errors: in errors of their fields, and in errors of a second source."""
 
 
 def check_source(
@@ -136,8 +136,8 @@ def check_source(
     present = [name for name in sources if volume.get(name) is not None]
     if not present:
         yield errors.required(path, "must specify a volume type")
-    for place, name in enumerate(present):
-        if place and name != unlimited:
+    for index, name in enumerate(present):
+        if index and name != unlimited:
             detail = "may not specify more than 1 volume type"
             yield errors.forbidden(path.child(_REFUSED_PATHS.get(name, name)), detail)
         else:

@@ -20,10 +20,10 @@ DEPRECATED_SOURCES: Final[Mapping[str, str]] = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-COMPARED: Final = 100
-"""Files of a volume, and such volumes of a pod: every file is compared with each before it."""
+MAX_COMPARED: Final = 100
+"""The limit of checked volumes and of checked files in each: every file is compared with all files before it."""
 _REPORTED_NAMES: Final = {"storageos": "storageOS"}
-"""Field names that upstream's messages spell differently."""
+"""Field names that differ in upstream's messages."""
 
 
 def volume_source_warnings(source: ReadOnlyTree, path: Path) -> Iterator[str]:
@@ -50,24 +50,24 @@ def volume_warnings(volumes: Iterable[ReadOnlyTree], path: Path) -> Iterator[str
             at = path.index(index).child("ephemeral", "volumeClaimTemplate", "spec")
             yield from claim_warnings(template.get("spec"), at)
     with_files = (volume for volume in volumes if not volume.keys().isdisjoint(_WITH_FILES))
-    for volume in islice(with_files, COMPARED):
+    for volume in islice(with_files, MAX_COMPARED):
         yield from _overlaps(volume)
 
 
 class _File(NamedTuple):
     path: str
-    """Without slashes at its end."""
-    word: str = ""
+    """Without trailing slashes."""
+    source_type: str = ""
     """The type of its source, if the message names it."""
     name: str | None = None
 
     def __str__(self) -> str:
-        if not self.word:
+        if not self.source_type:
             return quote(self.path)
-        return f"{quote(self.path)} ({_name_text(self.word, self.name)})"
+        return f"{quote(self.path)} ({_name_text(self.source_type, self.name)})"
 
-    def is_beside(self, other: "_File") -> bool:
-        """Whether both can be there: neither is the other, nor in the other's folder."""
+    def is_disjoint_from(self, other: "_File") -> bool:
+        """Return whether the paths do not overlap: they differ, and neither is in the other's folder."""
         own_path, other_path = self.path, other.path
         if not own_path or not other_path:
             return True
@@ -79,10 +79,10 @@ class _File(NamedTuple):
 
 
 def _overlaps(volume: ReadOnlyTree) -> Iterator[str]:
-    for field, (word, name) in _SOURCES.items():
+    for field, (source_type, name) in _SOURCES.items():
         if source := volume.get(field):
             for problem in _collisions(_items(source), []):
-                title = _name_text(word, source.get(name, "") if name else None)
+                title = _name_text(source_type, source.get(name, "") if name else None)
                 yield f"{_volume_text(volume)} ({title}): {problem}"
     seen: list[_File] = []
     for source in (volume.get("projected") or {}).get("sources") or ():
@@ -98,9 +98,9 @@ def _volume_text(volume: ReadOnlyTree) -> str:
 
 def _collisions(files: Iterable[_File], seen: list[_File]) -> Iterator[str]:
     """Warn of files that collide with earlier ones, up to a number of comparisons."""
-    for file in islice(files, COMPARED - len(seen)):
+    for file in islice(files, MAX_COMPARED - len(seen)):
         for other in seen:
-            if not file.is_beside(other):
+            if not file.is_disjoint_from(other):
                 yield f"overlapping paths: {file} with {other}"
         seen.append(file)
 
@@ -110,16 +110,16 @@ _SOURCES: Final = {
     "secret": ("Secret", "secretName"),
     "downwardAPI": ("DownwardAPI", ""),
 }
-"""By field: what upstream calls it, and the field that names it."""
+"""For each source: its type in messages, and the field with the name of its object."""
 _WITH_FILES: Final = frozenset({*_SOURCES, "projected"})
 
 
-def _name_text(word: str, name: str | None) -> str:
-    return word if name is None else f"{word} {quote(name)}"
+def _name_text(source_type: str, name: str | None) -> str:
+    return source_type if name is None else f"{source_type} {quote(name)}"
 
 
-def _items(source: ReadOnlyTree, word: str = "", name: str | None = None) -> list[_File]:
-    return [_File(item.get("path", "").rstrip("/"), word, name) for item in source.get("items") or ()]
+def _items(source: ReadOnlyTree, source_type: str = "", name: str | None = None) -> list[_File]:
+    return [_File(item.get("path", "").rstrip("/"), source_type, name) for item in source.get("items") or ()]
 
 
 _CERTIFICATE: Final = {
@@ -140,8 +140,8 @@ def _bundle(bundle: ReadOnlyTree) -> list[_File]:
 
 def _certificate(certificate: ReadOnlyTree) -> list[_File]:
     return [
-        _File(certificate[field].rstrip("/"), word)
-        for field, word in _CERTIFICATE.items()
+        _File(certificate[field].rstrip("/"), source_type)
+        for field, source_type in _CERTIFICATE.items()
         if certificate.get(field)
     ]
 
@@ -157,7 +157,7 @@ _PROJECTED: Final[Mapping[str, Callable[[ReadOnlyTree], list[_File]]]] = {
 
 
 def _projected_files(projection: ReadOnlyTree) -> list[_File]:
-    """The files of one source of a projected volume."""
+    """Return the files of one source of a projected volume."""
     for field, source in projection.items():
         if source and field in _PROJECTED:
             return _PROJECTED[field](source)

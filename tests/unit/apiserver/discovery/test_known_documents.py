@@ -1,6 +1,6 @@
 """OpenAPI documents are generated again only if their group version changes."""
 
-from mockube.apiserver.openapi.documents import MOST_TEXTS, KnownDocuments, Text
+from mockube.apiserver.openapi.documents import MAX_TEXTS, DocumentCache, Text
 
 
 class Maker:
@@ -13,14 +13,14 @@ class Maker:
 
 
 def test_hash_of_unchanged_group_is_cached():
-    known, make, one, other = KnownDocuments(), Maker(), object(), object()
+    known, make, one, other = DocumentCache(), Maker(), object(), object()
     for customs in ([one], [one], [other]):
         assert known.digest("apis/g/v1", customs, make) == "hash of apis/g/v1"
     assert make.made == ["apis/g/v1", "apis/g/v1"]
 
 
 def test_built_in_documents_are_encoded_once():
-    known, make = KnownDocuments(), Maker()
+    known, make = DocumentCache(), Maker()
     for _ in range(2):
         known.digest("apis/apps/v1", (), make)
         known.text("apis/apps/v1", (), make)
@@ -28,20 +28,20 @@ def test_built_in_documents_are_encoded_once():
 
 
 def test_latest_documents_of_custom_kinds_are_cached():
-    known, make = KnownDocuments(), Maker()
-    customs = {f"apis/g{at}/v1": [object()] for at in range(MOST_TEXTS + 1)}
+    known, make = DocumentCache(), Maker()
+    customs = {f"apis/g{at}/v1": [object()] for at in range(MAX_TEXTS + 1)}
     for folder, given in customs.items():
         known.digest(folder, given, make)
     make.made.clear()
-    known.text(f"apis/g{MOST_TEXTS}/v1", customs[f"apis/g{MOST_TEXTS}/v1"], make)
+    known.text(f"apis/g{MAX_TEXTS}/v1", customs[f"apis/g{MAX_TEXTS}/v1"], make)
     assert make.made == []
     known.text("apis/g0/v1", customs["apis/g0/v1"], make)
     assert make.made == ["apis/g0/v1"]
 
 
 def test_documents_of_removed_groups_are_dropped():
-    known, make, one = KnownDocuments(), Maker(), object()
+    known, make, one = DocumentCache(), Maker(), object()
     known.digest("apis/g/v1", [one], make)
-    known.keep(())
+    known.remove_others(())
     known.digest("apis/g/v1", [one], make)
     assert len(make.made) == 2

@@ -7,7 +7,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds import kind_rules
 from mockube.apiserver.kinds.kind_rules import KindRules
-from mockube.apiserver.kinds.minors.go_values import in_go, show_values_of
+from mockube.apiserver.kinds.minors.go_values import format_values_of, in_go
 from mockube.apiserver.kinds.registry import kinds_of
 
 NO_LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
@@ -55,7 +55,7 @@ def test_go_type_of_texts_in_lists_is_named():
 def deployment(minor):
     kinds = kinds_of(minor)
     rules = KindRules(None, kinds)
-    show_values_of(rules, minor)
+    format_values_of(rules, minor)
     row = next(kind.resource for kind in kinds.all if kind.resource.name == "deployments")
     template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     spec = {"selector": {"matchLabels": {"app": "b"}}, "template": template}
