@@ -22,8 +22,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.version import MINOR
-from mockube.clusters.folders import cluster_folders, clusters_folder
-from mockube.clusters.found import State, look
+from mockube.clusters.named_cluster import State, cluster_folders, clusters_folder, look
 from mockube.clusters.ports import LOOPBACK, UPSTREAM, holder, is_free
 from mockube.failure import Failure
 

@@ -1,11 +1,10 @@
-"""Requests to a running control plane: apply manifests, and wait for conditions of objects.
+"""Requests to a running control plane: apply manifests, wait for conditions of objects, or until it is usable.
 
-Independent of processes; any API server will do. Resources are found by discovery, repeated for a kind that is not
-known yet, so that those defined a moment ago are among them.
+Independent of processes: it works with any API server. Resources are found by discovery, which is repeated for an
+unknown kind, so that new definitions are found.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -13,30 +12,36 @@ import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.clock import RealClock
+from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.controller_manager.cache.reflector import split_lines, taken_apart
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.discovery import discover
-from mockube.controller_manager.client.kubeconfig import Access
+from mockube.controller_manager.client.kubeconfig import read
 from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.supervision import timeout
+from mockube.resizing import wanted_by
 
 NAME: Final = "mockube"
-"""As which fields are owned."""
+"""The field manager and the User-Agent."""
+
+AS_LONG_AS_IT_TAKES: Final = 86400.0
+_PAUSE: Final = 0.1
+"""Seconds until a request without an answer is repeated."""
 
 Condition: TypeAlias = str | Callable[[ReadOnlyTree], object]
-"""The type of a condition that shall be True, or a question about the object."""
+"""The type of a condition that must be True, or a predicate of the object."""
 
 
 class Unknown(Exception):
-    """The server has no such kind."""
+    """The server does not serve this kind."""
 
 
 class ServerClient:
-    """One server. Errors are those of `mockube.apimachinery.status`, by their names."""
+    """A client of one server. Errors are those of `mockube.apimachinery.status`, by their names."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -56,7 +61,7 @@ class ServerClient:
         seconds: float,
         namespace: str = "default",
     ) -> Parsed:
-        """The object as it was when it first met the condition; `TimeoutError` if it does not in so many seconds."""
+        """Return the object when it first meets the condition; raises `TimeoutError` if it does not in time."""
         last: Parsed | None = None
         try:
             async with timeout(self._clock, seconds):
@@ -70,7 +75,7 @@ class ServerClient:
             raise TimeoutError(_not_met(kind, name, condition, seconds, last)) from error
 
     async def wait_gone(self, kind: str, name: str, *, seconds: float, namespace: str = "default") -> None:
-        """`TimeoutError` if it is still there after so many seconds."""
+        """Wait until it is deleted; raises `TimeoutError` if it still exists after so many seconds."""
         key = Key(namespace, name)
         try:
             async with timeout(self._clock, seconds):
@@ -96,7 +101,7 @@ class ServerClient:
         await self._client.delete(resource, Key(namespace if resource.namespaced else "", name))
 
     async def wait_usable(self, nodes: int, *, seconds: float) -> None:
-        """Until pods can be made and be placed: so many nodes are ready, and a service account is there."""
+        """Wait until pods can be created and scheduled: so many nodes are ready, and the service account exists."""
         async with timeout(self._clock, seconds):
             ready: set[str] = set()
             while len(ready) < nodes:
@@ -114,7 +119,7 @@ class ServerClient:
         return await self._client.patch(resource, key, tree, kind="apply", field_manager=NAME, force=True)
 
     async def _resource(self, kind: str, group: str | None) -> Resource[ReadOnlyTree]:
-        """By kind or plural; the first that is so called if no group is named."""
+        """Find a resource by kind or plural; the first one with this name if no group is set."""
         if (resource := _find_kind(self._resources, kind, group)) is None:
             self._resources = (await discover(self._client)).with_verbs("get")
             resource = _find_kind(self._resources, kind, group)
@@ -125,7 +130,7 @@ class ServerClient:
     async def _wait_for_change(
         self, resource: Resource[ReadOnlyTree], key: Key, version: str, seconds: float
     ) -> None:
-        """Until something has happened to the object."""
+        """Wait for the next event of the object."""
         query = {"fieldSelector": _selector(resource, key), "resourceVersion": version}
         async with self._client.watch(resource, query, within=seconds) as stream:
             async for _ in stream.chunks():
@@ -134,7 +139,7 @@ class ServerClient:
     async def _watch(
         self, resource: Resource[ReadOnlyTree], selector: str, seconds: float
     ) -> AsyncIterator[Parsed]:
-        """Objects as they are, and as they become, until the watch ends."""
+        """Yield the objects as they are, and after each change, until the watch ends."""
         async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
@@ -143,10 +148,30 @@ class ServerClient:
                         yield tree
 
 
-@asynccontextmanager
-async def reaching(access: Access) -> AsyncIterator[ServerClient]:
-    async with connect(Connection(access=access, clock=RealClock(), agent=NAME)) as client:
-        yield ServerClient(client)
+async def wait_usable(
+    kubeconfig: Path,
+    nodes: int,
+    *,
+    clock: Clock,
+    report: Callable[[str], None],
+    seconds: float = AS_LONG_AS_IT_TAKES,
+) -> int:
+    """Wait until a new control plane is usable: every node is ready, and the service account exists.
+
+    Return the number of nodes: the store may have another than the flag. Requests are repeated until the server
+    answers; the caller checks whether it has ended.
+    """
+    while True:
+        try:
+            connection = Connection(access=read(kubeconfig), clock=clock, agent=NAME)
+            async with connect(connection) as client:
+                desired = await wanted_by(client, nodes)
+                report("the first answer")
+                await ServerClient(client).wait_usable(desired, seconds=seconds)
+                report(f"{desired} nodes ready")
+                return desired
+        except NoAnswer:
+            await clock.sleep(_PAUSE)
 
 
 def _find_kind(
@@ -164,7 +189,7 @@ def _selector(resource: Resource[ReadOnlyTree], key: Key) -> str:
 
 
 def objects(manifests: str | Path) -> Iterator[Parsed]:
-    """Those of a list one by one; a document with nothing in it is none."""
+    """Yield the objects of all documents, those of a list one by one; empty documents are skipped."""
     text = manifests.read_text() if isinstance(manifests, Path) else manifests
     for loaded in load_all(text.encode()):
         document = loaded.tree

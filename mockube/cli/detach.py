@@ -15,8 +15,7 @@ from typing import Final, TypeAlias
 
 from mockube.apimachinery.clock import RealClock
 from mockube.cli.progress import Progress, is_live
-from mockube.processes.child_processes import shell_code
-from mockube.processes.supervised_process import last_error_line
+from mockube.processes.child_processes import last_error_line, shell_code
 
 STEP, REPORT, READY = "step", "say", "ready"
 _STDIN, _STDOUT, _STDERR = range(3)

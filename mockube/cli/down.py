@@ -11,9 +11,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.found import FoundCluster, State, find
-from mockube.clusters.lock import holder, send_signals
-from mockube.clusters.waiting import wait_until
+from mockube.clusters.named_cluster import FoundCluster, State, find, holder, send_signals, wait_until
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 90.0

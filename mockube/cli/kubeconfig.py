@@ -9,7 +9,7 @@ from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
 from mockube.clusters import kubeconfigs
-from mockube.clusters.found import find
+from mockube.clusters.named_cluster import find
 from mockube.failure import Missing
 
 

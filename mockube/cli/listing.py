@@ -9,9 +9,8 @@ from mockube.cli.output import table
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_output
-from mockube.clusters.folders import cluster_folders
-from mockube.clusters.found import FoundCluster, look
 from mockube.clusters.kubeconfigs import read_url
+from mockube.clusters.named_cluster import FoundCluster, cluster_folders, look
 
 HEAD = ("NAME", "STATE", "URL", "NODES", "STORE")
 

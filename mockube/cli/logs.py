@@ -11,11 +11,8 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.flags import non_negative_int
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.folders import ClusterFolder
-from mockube.clusters.found import find
-from mockube.clusters.lock import holder
 from mockube.clusters.logs import COMPONENTS, Tail, merge_lines
-from mockube.clusters.waiting import PAUSE
+from mockube.clusters.named_cluster import PAUSE, ClusterFolder, find, holder
 from mockube.failure import Missing
 
 

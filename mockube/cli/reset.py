@@ -11,11 +11,17 @@ from mockube.apimachinery.clock import RealClock
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import print_line
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.folders import ClusterFolder
-from mockube.clusters.found import State, find, look, ready_record
-from mockube.clusters.lock import Holder, send_signals
+from mockube.clusters.named_cluster import (
+    ClusterFolder,
+    Holder,
+    State,
+    find,
+    look,
+    ready_record,
+    send_signals,
+    wait_until,
+)
 from mockube.clusters.supervisor import RESET, empty, refuse_reset
-from mockube.clusters.waiting import wait_until
 from mockube.failure import Failure, TimedOut
 
 SECONDS: Final = 120.0

@@ -22,7 +22,7 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from mockube.processes.launch import Shape  # noqa: PLC0415 - as below
+    from mockube.processes.control_plane import Shape  # noqa: PLC0415 - as below
     from mockube.processes.run_command import run_once  # noqa: PLC0415 - it starts processes
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command

@@ -8,15 +8,14 @@ from typing import Final
 from mockube.apimachinery.flags import non_negative_int
 from mockube.apimachinery.schema import minors
 from mockube.cli.parsing import Parser
-from mockube.clusters.folders import DEFAULT
-from mockube.processes.defaults import KRUISE, NODES
+from mockube.processes.defaults import KRUISE, NAME, NODES
 
 SIMULATED: Final = "simulated"
 PROCESS: Final = "process"
 
 
 def add_name(parser: Parser) -> None:
-    parser.add_argument("-n", "--name", default=DEFAULT, help=f"the cluster's name ({DEFAULT})")
+    parser.add_argument("-n", "--name", default=NAME, help=f"the cluster's name ({NAME})")
 
 
 def add_output(parser: Parser, *more: str) -> None:

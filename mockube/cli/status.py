@@ -8,9 +8,8 @@ import msgspec
 from mockube.cli.output import Code, table
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name, add_output
-from mockube.clusters.found import FoundCluster, State, find
 from mockube.clusters.health import Health, examine
-from mockube.clusters.record import Record
+from mockube.clusters.named_cluster import FoundCluster, Record, State, find
 
 
 def add_flags(parser: Parser) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mockube.apimachinery.status import ApiError
 from mockube.cli.parsing import Parser
 from mockube.cli.shared_flags import add_name
-from mockube.clusters.found import running
+from mockube.clusters.named_cluster import running
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.etcd.archive.read import BadArchive

@@ -5,32 +5,42 @@ import asyncio
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import comma_separated
+from mockube.apimachinery.flags import Flag, boolean, comma_separated, flags_of
+from mockube.apimachinery.klog import Logging
+from mockube.apiserver.config import settings
 from mockube.apiserver.config.command_line import ENVIRONMENT
 from mockube.apiserver.config.exposure import warnings
+from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.detach import Reports, detach
 from mockube.cli.output import code_of
 from mockube.cli.parsing import Parser
-from mockube.cli.passthrough_flags import SERVER, add_passed, split_flags
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_name, add_shape, version_flags
 from mockube.cli.waits import WAIT_SECONDS, Wait, wait
-from mockube.clusters import record
-from mockube.clusters.folders import ClusterFolder, cluster_folder
-from mockube.clusters.found import State, flag_of, look
 from mockube.clusters.kubeconfigs import refuse_others
-from mockube.clusters.lock import ClusterLocked
 from mockube.clusters.logs import OURS
+from mockube.clusters.named_cluster import (
+    MEMORY,
+    ClusterFolder,
+    ClusterLocked,
+    Record,
+    State,
+    cluster_folder,
+    flag_of,
+    look,
+    read_record,
+    wait_until,
+)
 from mockube.clusters.ports import LOOPBACK, default_port, refuse_taken
-from mockube.clusters.record import MEMORY, Record
 from mockube.clusters.supervisor import ClusterSpec, Supervisor
-from mockube.clusters.waiting import wait_until
+from mockube.controller_manager.config import settings as manager
+from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
 
 READY: Final = """mockube {version}: a Kubernetes cluster is ready, with {nodes} simulated nodes{elsewhere}:
@@ -47,6 +57,34 @@ _STORE_NOTES: Final = {
     True: "Objects are stored in {store}.",
     False: "Objects are lost when the cluster stops; `mockube up --keep` keeps them.",
 }
+
+
+SERVER: Final = "API server"
+MANAGER: Final = "Controller manager"
+BOTH: Final = "Both"
+
+UP_FLAGS: Final = frozenset(
+    {
+        "kubeconfig",
+        "kubernetes_version",
+        "master",
+        "packs",
+        "simulate_nodes",
+        "write_kubeconfig",
+        "write_manager_kubeconfig",
+        "data_dir",
+    }
+)
+"""Flags of the processes that `mockube up` has itself, or whose value it sets."""
+
+_SILENT: Final[Mapping[str, Any]] = {
+    "action": "append",
+    "default": [],
+    "nargs": "?",
+    "const": "",
+    "help": argparse.SUPPRESS,
+}
+"""Options of a flag that is accepted and ignored."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -83,7 +121,7 @@ def add_flags(parser: Parser) -> None:
         help="keep the objects for the next start, in the cluster's folder (memory only)",
     )
     persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
-    add_passed(parser)
+    add_process_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -98,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
         return _run_attached(folder, spec)
     folder.prepare()
     code = detach(lambda reports: _reporting(folder, spec, reports), folder.log(OURS))
-    running = record.read(folder.record)
+    running = read_record(folder.record)
     if code is None and running is not None:
         print(greeting(folder, running))
     return code or 0
@@ -108,7 +146,7 @@ def _use_existing(folder: ClusterFolder, running: Record | None, *, content: boo
     if content and (running is None or not running.ready):
         clock = RealClock()
         asyncio.run(wait_until(lambda: look(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
-        running = record.read(folder.record)
+        running = read_record(folder.record)
     if running is None or not running.ready:
         raise ClusterLocked(f'"{folder.name}" is starting already')
     if not content:
@@ -208,3 +246,63 @@ def greeting(folder: ClusterFolder, record: Record) -> str:
         store_note=_STORE_NOTES[record.store != MEMORY].format(store=record.store),
         end=f"`mockube down{flag_of(folder.name)}` stops it." if record.detached else "Ctrl+C stops it.",
     )
+
+
+# --- the flags of the two processes: a flag goes to the process that has it
+
+
+def add_process_flags(parser: Parser) -> None:
+    """Add the flags of both processes. A flag of both goes to the API server, but flags of logging go to both.
+
+    A flag that only upstream's programs have is accepted and passed, and the process warns of it.
+    """
+    known_flags = set(UP_FLAGS)
+    for component, sections in ((SERVER, settings.SECTIONS), (MANAGER, manager.SECTIONS)):
+        for record in sections.values():
+            section_owner = BOTH if record is Logging else component
+            group = parser.add_argument_group(f"{section_owner}: {record.__doc__}")
+            for name, flag in flags_of(record).items():
+                if name not in known_flags:
+                    known_flags.add(name)
+                    _add_process_flag(group, section_owner, name, flag)
+    for component, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
+        for dashed in names:
+            if dashed.replace("-", "_") not in known_flags:
+                known_flags.add(dashed.replace("-", "_"))
+                parser.add_argument(f"--{dashed}", dest=f"{component}.{dashed}", **_SILENT)
+
+
+def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the flags for the API server and for the controller manager."""
+    flags: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
+    for dest, texts in vars(options).items():
+        component, dot, name = dest.partition(".")
+        if dot:
+            flags[component] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
+    return [*flags[SERVER], *flags[BOTH]], [*flags[MANAGER], *flags[BOTH]]
+
+
+def _add_process_flag(group: Any, component: str, name: str, flag: Flag) -> None:
+    dashed = name.replace("_", "-")
+    short = [f"-{flag.short}"] if flag.short else []
+    options: dict[str, Any] = {
+        "action": "append",
+        "default": [],
+        "dest": f"{component}.{dashed}",
+        "help": flag.help.replace("%", "%%"),
+        "metavar": flag.metavar or name.rpartition("_")[2].upper(),
+        "type": _check_early(flag),
+    }
+    if flag.read is boolean:
+        options |= {"nargs": "?", "const": "true", "metavar": "true|false"}
+    group.add_argument(*short, f"--{dashed}", **options)
+
+
+def _check_early(flag: Flag) -> Callable[[str], str]:
+    """Return a function that refuses an invalid value, and returns a valid one unchanged."""
+
+    def read(text: str) -> str:
+        flag.read(text)
+        return text
+
+    return read

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery import conditions
-from mockube.clusters.found import FoundCluster, State
+from mockube.clusters.named_cluster import FoundCluster, State
 from mockube.controller_manager.client.kubeconfig import Access, KubeconfigError, read
 
 SECONDS: Final = 5.0

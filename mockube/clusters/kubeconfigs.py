@@ -12,7 +12,7 @@ import yaml
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.pki.private import write_private
-from mockube.clusters.folders import ClusterFolder
+from mockube.clusters.named_cluster import ClusterFolder
 from mockube.failure import Failure
 
 LISTS: Final = ("clusters", "users", "contexts")

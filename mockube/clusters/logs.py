@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from mockube.processes.launch import MANAGER, SERVER
+from mockube.processes.control_plane import MANAGER, SERVER
 
 OURS: Final = "mockube"
 """The output of the process that runs a detached cluster."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from mockube.clusters.folders import DEFAULT, ClusterFolder, cluster_folders
-from mockube.clusters.found import State, look
 from mockube.clusters.kubeconfigs import read_url
+from mockube.clusters.named_cluster import ClusterFolder, State, cluster_folders, look
 from mockube.failure import Failure
+from mockube.processes import defaults
 
 UPSTREAM: Final = 6443
 VARIABLE: Final = "MOCKUBE_APISERVER_SECURE_PORT"
@@ -31,7 +31,7 @@ def default_port(folder: ClusterFolder, environment: Mapping[str, str]) -> int:
     port = environment.get(VARIABLE, "")
     if port.isdigit():
         return int(port)
-    if folder.name == DEFAULT:
+    if folder.name == defaults.NAME:
         return UPSTREAM
     before = port_of(read_url(folder))
     return before if before and is_free(LOOPBACK, before) else ANY

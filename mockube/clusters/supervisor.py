@@ -1,4 +1,4 @@
-"""One run of a named cluster: it is locked, recorded, kept running, reset on request, and removed at the end."""
+"""One run of a named cluster: it is locked, recorded, kept running, and reset on request."""
 
 import asyncio
 import math
@@ -17,17 +17,28 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_time
-from mockube.clusters import kubeconfigs, record
-from mockube.clusters.folders import ClusterFolder
-from mockube.clusters.lock import hold_lock
+from mockube.clusters import kubeconfigs
 from mockube.clusters.logs import OURS
+from mockube.clusters.named_cluster import (
+    MEMORY,
+    ClusterFolder,
+    Component,
+    Record,
+    hold_lock,
+    write_record,
+)
 from mockube.clusters.ports import port_of
-from mockube.clusters.record import MEMORY, Component, Record
 from mockube.failure import Failure, TimedOut
-from mockube.processes.child_processes import wait_first
-from mockube.processes.control_plane import ControlPlane, NotReady
-from mockube.processes.launch import MANAGER, SERVER, Launch, control_plane, importing
-from mockube.processes.supervised_process import Report, exit_message
+from mockube.processes.child_processes import Report, exit_message, wait_first
+from mockube.processes.control_plane import (
+    MANAGER,
+    SERVER,
+    ControlPlane,
+    Launch,
+    NotReady,
+    control_plane,
+    importing,
+)
 
 RESET: Final = signal.SIGUSR1
 """Requests the process that runs a cluster to empty its store."""
@@ -37,9 +48,9 @@ class Until(StrEnum):
     """What makes a cluster ready."""
 
     SERVER = "server"
-    """It answers."""
+    """The API server responds."""
     NODES = "nodes"
-    """Pods can be made and placed as well."""
+    """Pods can be created and scheduled as well."""
 
 
 class ClusterSpec(Struct, frozen=True, kw_only=True):
@@ -49,10 +60,10 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     nodes: int
     packs: str
     flags: Sequence[str]
-    """Of the API server, its port among them."""
+    """Flags of the API server, including its port."""
     manager_flags: Sequence[str]
     store: str
-    """As in the record."""
+    """The store, as in the record."""
     detached: bool = False
     copy_to: Path | None = None
     """Where to write a copy of the cluster's kubeconfig."""
@@ -86,7 +97,7 @@ class Supervisor:
     async def run(self, *, once_ready: Callable[[Record], None]) -> int:
         """Run until a signal stops it or the server ends; return the exit code."""
         async with hold_lock(self._folder, self._clock):
-            with self._written_down():
+            with self._recorded():
                 while True:
                     code = await self._round(once_ready)
                     if not self._resetting:
@@ -95,30 +106,30 @@ class Supervisor:
                     empty(self._folder)
 
     @contextmanager
-    def _written_down(self) -> Iterator[None]:
+    def _recorded(self) -> Iterator[None]:
         folder = self._folder
         for component in (SERVER, MANAGER):
             self._launch().log(component).write_bytes(b"")
         if not self._spec.detached:
             folder.log(OURS).unlink(missing_ok=True)
-        record.write(folder, self._record)
+        write_record(folder, self._record)
         try:
             yield
         finally:
             folder.record.unlink(missing_ok=True)
 
     async def _round(self, once_ready: Callable[[Record], None]) -> int:
-        """From one emptying of the store to the next."""
+        """Run until the store is emptied, or the run ends."""
         self._resetting = False
         plane = control_plane(self._launch(), clock=self._clock, report=self._report)
         plane.manager.changed = lambda: self._note(plane)
         plane.heed_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
-        importing_usable = importing("mockube.processes.readiness")
+        importing_client = importing("mockube.cluster_client")
         self._step("starting the API server and the controller manager")
         with suppress(NotReady), self._limit(plane):
             async with plane.running():
-                await self._make_ready(plane, await importing_usable)
+                await self._make_ready(plane, await importing_client)
                 if not plane.is_over:
                     once_ready(self._record)
                     await plane.wait_over()
@@ -130,25 +141,28 @@ class Supervisor:
             raise TimedOut(f"the cluster was not ready within {self._spec.seconds:g} s and was stopped")
         return code
 
-    async def _make_ready(self, plane: ControlPlane, usable: ModuleType) -> None:
+    async def _make_ready(self, plane: ControlPlane, client: ModuleType) -> None:
         url = kubeconfigs.publish(self._folder)
         if self._spec.copy_to is not None:
             kubeconfigs.copy(self._folder, self._spec.copy_to)
         if self._spec.until is Until.NODES:
             self._step("waiting for the nodes")
-            await wait_first(self._wait_nodes(usable), plane.wait_over())
+            await wait_first(self._wait_nodes(client), plane.wait_over())
         if plane.is_over:
             return
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)
         self._note(plane)
 
-    async def _wait_nodes(self, usable: ModuleType) -> None:
-        nodes = await usable.wait_usable(self._launch(), clock=self._clock, report=lambda _: None)
+    async def _wait_nodes(self, client: ModuleType) -> None:
+        launch = self._launch()
+        nodes = await client.wait_usable(
+            launch.kubeconfig, launch.nodes, clock=self._clock, report=lambda _: None
+        )
         self._record = msgspec.structs.replace(self._record, nodes=nodes)
 
     @contextmanager
     def _limit(self, plane: ControlPlane) -> Iterator[None]:
-        """Of the time that may pass until it is ready for the first time."""
+        """Limit the time until it is ready for the first time."""
 
         def expire() -> None:
             self._late = not self._record.ready
@@ -183,7 +197,7 @@ class Supervisor:
             MANAGER: Component(pid=plane.manager.pid, restarts=plane.manager.restarts),
         }
         self._record = msgspec.structs.replace(self._record, components=components)
-        record.write(self._folder, self._record)
+        write_record(self._folder, self._record)
 
     def _reset(self, plane: ControlPlane) -> None:
         self._resetting = True
@@ -192,13 +206,13 @@ class Supervisor:
 
 
 def empty(folder: ClusterFolder) -> None:
-    """The old content is removed; new content is stored as before."""
+    """Remove all stored objects; new ones are stored as before."""
     if folder.data.exists():
         shutil.rmtree(folder.data)
         folder.data.mkdir(mode=0o700)
 
 
 def refuse_reset(cluster_record: Record, folder: ClusterFolder) -> None:
-    """What is stored elsewhere is not ours to remove."""
+    """Refuse to empty a store outside of the cluster's folder."""
     if cluster_record.store not in {MEMORY, str(folder.data)}:
         raise Failure(f"the store {cluster_record.store} is not this cluster's own: empty it there")

@@ -27,8 +27,8 @@ from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
 from mockube.embedded.serving import KUBECONFIG, Site, parse_flags, server_config, serving
 from mockube.embedded.virtual_clock import VirtualClock, advance_clock
+from mockube.processes.control_plane import ACCOUNTS_KEY, AUTHORITY
 from mockube.processes.defaults import KRUISE, NODES
-from mockube.processes.launch import ACCOUNTS_KEY, AUTHORITY
 
 START_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 0.5

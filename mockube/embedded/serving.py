@@ -31,7 +31,7 @@ from mockube.apiserver.user import AUTHENTICATED, User
 from mockube.controller_manager.client.kubeconfig import Access
 from mockube.embedded.direct import DirectTransport
 from mockube.embedded.matching import CONTROLLERS
-from mockube.processes.launch import NODE_RESTRICTION, plugin_flags
+from mockube.processes.control_plane import NODE_RESTRICTION, plugin_flags
 
 LOOPBACK: Final = "127.0.0.1"
 KUBECONFIG: Final = "kubeconfig"

@@ -1,36 +1,54 @@
-"""Processes that end with the block they are started for, and with this one, however it ends (`tie`).
+"""Child processes: they end with the block that started them, and with this process; one kind is restarted.
 
-Those of a control plane are in process groups of their own: what a terminal sends at Ctrl+C reaches this process alone,
-which passes it on in the right order.
+The programs of a control plane are in process groups of their own: the signal that a terminal sends at Ctrl+C reaches
+this process alone, which passes it on in the right order.
 """
 
 import asyncio
 import os
+import re
 import signal
-from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
+from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.kubelet.processes.launcher import run_command
+from mockube.processes.preimport import GO
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}
 
+FIRST_DELAY: Final = 1.0
+LONGEST_DELAY: Final = 30.0
+STEADY: Final = 60.0
+"""Seconds of health after which the backoff is reset."""
+
+USAGE: Final = 2
+"""The exit code of a program that rejects its command line."""
+
+Report: TypeAlias = Callable[[str], None]
+
+_CONTENT: Final = re.compile(r"[IW]\d{4} ")
+"""A line that is neither a warning nor an error."""
+_HEAD: Final = re.compile(r"^[EF]\d{4} \S+ +\d+ \S+?\] |^.*?: error: |^mockube: ")
+_TAIL_BYTES: Final = 4096
+
 
 class Program(Struct, frozen=True, kw_only=True):
-    """One half of a control plane."""
+    """One of the two programs of a control plane."""
 
     name: str
     command: Sequence[str]
     log: Path | None = None
-    """Where it writes what it logs; on this process's stderr if nowhere else."""
+    """The file of its log; None for this process's stderr."""
 
 
 class Processes:
-    """All that run, so that they can be killed at once."""
+    """All child processes that run, so that they can be killed at once."""
 
     def __init__(self) -> None:
         self._live: set[Process] = set()
@@ -66,7 +84,7 @@ class Processes:
 
 
 def send(process: Process, number: signal.Signals) -> None:
-    """Not by the methods of `Process`, which take the exit code away from the waiting caller."""
+    """Send a signal, without the methods of `Process`, which take the exit code away from the waiting caller."""
     if process.returncode is None:
         with suppress(ProcessLookupError):  # it has just ended by itself
             os.kill(process.pid, number)
@@ -87,3 +105,91 @@ async def wait_first(*waiting: Coroutine[Any, Any, Any]) -> None:
             task.cancel()
     for task in done:
         task.result()
+
+
+# --- restarts
+
+
+class SupervisedProcess:
+    """A program that is restarted when it ends, with backoff, unless it rejects its command line."""
+
+    def __init__(self, program: Program, processes: Processes, *, clock: Clock, report: Report) -> None:
+        self._program = program
+        self._processes = processes
+        self._clock = clock
+        self._report = report
+        self._may_begin = asyncio.Event()
+        self._given_up = asyncio.Event()
+        self.pid = 0
+        """0 while it does not run."""
+        self.restarts = 0
+        self.changed: Callable[[], None] = _ignore_change
+        """Called after each start and each end."""
+        self.code = 0
+        """The exit code of a program that is not restarted."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The process is started at once, and waits for `begin`."""
+        task = asyncio.create_task(self._keep())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def begin(self) -> None:
+        self._may_begin.set()
+
+    async def wait_given_up(self) -> None:
+        await self._given_up.wait()
+
+    async def _keep(self) -> None:
+        delay = FIRST_DELAY
+        while True:
+            began = self._clock.monotonic()
+            self.code = shell_code(await self._run_once())
+            if self.code == USAGE:
+                self._given_up.set()
+                return
+            if self._clock.monotonic() - began >= STEADY:
+                delay = FIRST_DELAY
+            self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
+            await self._clock.sleep(delay)
+            self.restarts += 1
+            delay = min(2 * delay, LONGEST_DELAY)
+
+    async def _run_once(self) -> int:
+        async with self._processes.start_program(self._program, stdin=PIPE) as process:
+            self.pid = process.pid
+            self.changed()
+            release_task = asyncio.create_task(self._release(process))
+            try:
+                return await process.wait()
+            finally:
+                release_task.cancel()
+                self.pid = 0
+                self.changed()
+
+    async def _release(self, process: Process) -> None:
+        await self._may_begin.wait()
+        assert process.stdin is not None
+        process.stdin.write(GO)
+
+
+def _ignore_change() -> None:
+    """The default for `changed`."""
+
+
+def exit_message(program: Program, code: int) -> str:
+    last_error = last_error_line(program.log) if program.log is not None else ""
+    return f"the {program.name} exited with code {code}{f': {last_error}' if last_error else ''}"
+
+
+def last_error_line(log: Path) -> str:
+    """Return the last line of the log if it is an error or a warning, or ""."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, 2) - _TAIL_BYTES))
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return "" if not lines or _CONTENT.match(lines[-1]) else _HEAD.sub("", lines[-1])

@@ -15,10 +15,16 @@ from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.failure import TimedOut
-from mockube.processes.child_processes import shell_code, wait_first
-from mockube.processes.control_plane import ControlPlane, NotReady
-from mockube.processes.launch import Launch, Shape, control_plane, importing, temporary_launch
-from mockube.processes.supervised_process import Report, exit_message
+from mockube.processes.child_processes import Report, exit_message, shell_code, wait_first
+from mockube.processes.control_plane import (
+    ControlPlane,
+    Launch,
+    NotReady,
+    Shape,
+    control_plane,
+    importing,
+    temporary_launch,
+)
 
 START_TIMEOUT: Final = 300.0
 
@@ -45,12 +51,14 @@ async def run_once(
         plane = control_plane(launch, clock=clock, report=report)
         plane.heed_signals()
         code = None
-        importing_usable = importing("mockube.processes.readiness")
+        importing_client = importing("mockube.cluster_client")
         try:
             async with plane.running():
-                usable = await importing_usable
+                client = await importing_client
                 await wait_first(
-                    usable.wait_usable(launch, clock=clock, report=note_time, seconds=START_TIMEOUT),
+                    client.wait_usable(
+                        launch.kubeconfig, launch.nodes, clock=clock, report=note_time, seconds=START_TIMEOUT
+                    ),
                     plane.wait_over(),
                 )
                 if not plane.is_over:

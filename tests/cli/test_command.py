@@ -10,7 +10,7 @@ import pytest
 
 from mockube.cli.completion import SHELLS
 from mockube.cli.main import COMMANDS, main
-from mockube.clusters.folders import cluster_folder
+from mockube.clusters.named_cluster import cluster_folder
 from tests.architecture.source import ROOT, settings
 
 

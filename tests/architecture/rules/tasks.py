@@ -21,8 +21,7 @@ ALLOWED: Mapping[str, str] = {
     "mockube/embedded/direct.py": "one task for each request, whose answer or error the caller waits for",
     "mockube/embedded/background_loop.py": "it hands what is raised to the thread that waits",
     "mockube/embedded/control_plane.py": "its group ends the cluster with what the manager raises",
-    "mockube/processes/supervised_process.py": "it waits for the task itself",
-    "mockube/processes/launch.py": "an import, whose result the caller waits for",
+    "mockube/processes/control_plane.py": "an import, whose result the caller waits for",
     "mockube/processes/child_processes.py": "it waits for the tasks itself",
 }
 """Which file may start tasks, and why. An entry that is no longer needed is an error, too."""

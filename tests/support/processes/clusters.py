@@ -4,7 +4,7 @@ import os
 
 from msgspec.structs import replace
 
-from mockube.clusters.record import Component, Record
+from mockube.clusters.named_cluster import Component, Record
 
 STARTING = Record(pid=os.getpid(), version="1", started="", detached=True, nodes=3, packs="", store="memory")
 

@@ -13,9 +13,7 @@ import urllib.request
 import orjson
 
 from mockube.apimachinery.clock import RealClock
-from mockube.clusters import record
-from mockube.clusters.folders import cluster_folder, cluster_folders
-from mockube.clusters.waiting import wait_until
+from mockube.clusters.named_cluster import cluster_folder, cluster_folders, read_record, wait_until
 from tests.architecture.source import ROOT
 from tests.support.processes.process import START_TIMEOUT, tls, token
 
@@ -67,7 +65,7 @@ class Mockube:
         return cluster_folder(name, self.environment)
 
     def record(self, name="default"):
-        return record.read(self.folder(name).record)
+        return read_record(self.folder(name).record)
 
     def processes(self, name="default"):
         """Return the process ids of a cluster, the process that runs it first."""
@@ -79,7 +77,7 @@ class Mockube:
             process.kill()
             process.communicate()
         for folder in cluster_folders(self.environment):
-            if running := record.read(folder.record):
+            if running := read_record(folder.record):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(running.pid, signal.SIGKILL)
 

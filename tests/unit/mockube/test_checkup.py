@@ -6,8 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.checkup import CHECKS, CheckResult, look_around
-from mockube.clusters import record
-from mockube.clusters.folders import cluster_folder
+from mockube.clusters.named_cluster import cluster_folder, write_record
 from tests.support.processes.clusters import STARTING
 
 
@@ -41,7 +40,7 @@ def test_killed_cluster_is_wrong_with_advice(environment):
     assert found("clusters", environment).verdict is CheckResult.OK
     folder = cluster_folder("one", environment)
     folder.prepare()
-    record.write(folder, STARTING)
+    write_record(folder, STARTING)
     finding = found("clusters", environment)
     assert finding.verdict is CheckResult.WRONG
     assert "`mockube down --name one`" in finding.words

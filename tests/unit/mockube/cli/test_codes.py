@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from mockube.cli.output import code_of, signal_exit_code
-from mockube.clusters.lock import ClusterLocked
+from mockube.clusters.named_cluster import ClusterLocked
 from mockube.failure import Failure, Missing, TimedOut, UsageError
 
 

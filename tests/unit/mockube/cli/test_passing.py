@@ -5,14 +5,14 @@ import pytest
 from mockube.apimachinery.flags import flags_of
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.cli.parsing import Parser
-from mockube.cli.passthrough_flags import OURS, add_passed, split_flags
+from mockube.cli.up import UP_FLAGS, add_process_flags, split_flags
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 
 
 @pytest.fixture
 def parser():
     parser = Parser(prog="mockube up")
-    add_passed(parser)
+    add_process_flags(parser)
     return parser
 
 
@@ -52,4 +52,4 @@ def test_every_flag_of_both_processes_can_be_given(parser):
         for name in flags_of(record)
     }
     known = {flag.lstrip("-").replace("-", "_") for flag in parser.flags()}
-    assert theirs - OURS - known == set()
+    assert theirs - UP_FLAGS - known == set()

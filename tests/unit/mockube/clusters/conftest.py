@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.clusters.folders import cluster_folder
+from mockube.clusters.named_cluster import cluster_folder
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mockube.clusters.folders import cluster_folder, cluster_folders
+from mockube.clusters.named_cluster import cluster_folder, cluster_folders
 from mockube.failure import UsageError
 
 

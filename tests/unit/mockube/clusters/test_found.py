@@ -6,9 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.clusters import record
-from mockube.clusters.found import State, find, look, running
-from mockube.clusters.lock import ClusterLocked, hold_lock
+from mockube.clusters.named_cluster import (
+    ClusterLocked,
+    State,
+    find,
+    hold_lock,
+    look,
+    read_record,
+    running,
+    write_record,
+)
 from mockube.failure import Missing
 from tests.support.processes.clusters import STARTING, ready
 from tests.support.turns import until
@@ -34,7 +41,7 @@ READY = ready("https://x")
 )
 async def test_state_follows_record_and_lock(folder, written, held, state):
     if written:
-        record.write(folder, written)
+        write_record(folder, written)
     if held:
         async with hold_lock(folder, SteppedClock()):
             assert look(folder).state is state
@@ -61,7 +68,7 @@ async def _hold(folder, clock):
 
 def test_invalid_record_is_ignored(folder):
     folder.record.write_text("{")
-    assert record.read(folder.record) is None
+    assert read_record(folder.record) is None
 
 
 def test_missing_cluster_is_reported_with_command_to_start_it(environment, folder):
@@ -72,6 +79,6 @@ def test_missing_cluster_is_reported_with_command_to_start_it(environment, folde
 
 
 async def test_running_cluster_is_found_with_its_record(environment, folder):
-    record.write(folder, READY)
+    write_record(folder, READY)
     async with hold_lock(folder, SteppedClock()):
         assert running("one", environment) == (folder, READY)

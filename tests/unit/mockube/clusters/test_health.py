@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from mockube.clusters.found import FoundCluster, State
 from mockube.clusters.health import examine
+from mockube.clusters.named_cluster import FoundCluster, State
 from tests.support.processes.clusters import ready
 
 

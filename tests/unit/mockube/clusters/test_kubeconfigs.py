@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from mockube.clusters import kubeconfigs
-from mockube.clusters.folders import cluster_folder
+from mockube.clusters.named_cluster import cluster_folder
 from mockube.failure import Failure
 
 SERVERS = """

@@ -12,8 +12,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.cli import down
-from mockube.clusters.found import look
-from mockube.clusters.lock import Holder, hold_lock, holder, send_signals
+from mockube.clusters.named_cluster import Holder, hold_lock, holder, look, send_signals
 from mockube.failure import Failure
 from tests.support.processes.process import ROOT
 
@@ -92,8 +91,8 @@ async def test_folder_writable_by_others_is_refused(folder):
 HOLDS = """
 import asyncio, sys
 from mockube.apimachinery.clock import RealClock
-from mockube.clusters.lock import hold_lock
-from mockube.clusters.folders import cluster_folder
+from mockube.clusters.named_cluster import hold_lock
+from mockube.clusters.named_cluster import cluster_folder
 
 async def hold():
     async with hold_lock(cluster_folder("one", {"XDG_DATA_HOME": sys.argv[1]}), RealClock()):

@@ -5,9 +5,8 @@ import socket
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.clusters import ports, record
-from mockube.clusters.folders import cluster_folder
-from mockube.clusters.lock import hold_lock
+from mockube.clusters import ports
+from mockube.clusters.named_cluster import cluster_folder, hold_lock, write_record
 from mockube.failure import Failure
 from tests.support.processes.clusters import ready
 
@@ -54,7 +53,7 @@ def test_process_using_port_is_named(environment, taken):
 async def test_cluster_using_port_is_named(environment, taken):
     folder = cluster_folder("one", environment)
     async with hold_lock(folder, SteppedClock()):
-        record.write(folder, ready(f"https://127.0.0.1:{taken}"))
+        write_record(folder, ready(f"https://127.0.0.1:{taken}"))
         with pytest.raises(
             Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'
         ):

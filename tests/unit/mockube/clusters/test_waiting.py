@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.clusters.waiting import wait_until
+from mockube.clusters.named_cluster import wait_until
 from tests.support import turns
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mockube.processes.child_processes import Program
-from mockube.processes.supervised_process import exit_message
+from mockube.processes.child_processes import Program, exit_message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,313 @@
+"""Named clusters: the folder of each, its lock, the record of its run, and its state.
+
+A cluster lies in `$XDG_DATA_HOME/mockube/clusters/NAME`. Certificates and keys remain when it ends, so that its kubeconfig
+is valid the next time; so do the objects that `--keep` stores. The lock is held by the process that runs it: the kernel
+releases the lock of a dead process. If there is a record and the cluster is not locked, that process was killed.
+"""
+
+import fcntl
+import os
+import re
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.pki.private import write_private
+from mockube.etcd.embedded.lock import check_private, open_lock
+from mockube.etcd.errors import UnsafeDirectory
+from mockube.failure import Failure, Missing, UsageError
+from mockube.processes import defaults
+
+MEMORY: Final = "memory"
+PAUSE: Final = 0.05
+"""Seconds between two looks at the files of a cluster, which send no notifications."""
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+_TRIES: Final = 20
+_PAUSE: Final = 0.01
+"""A process that only checks whether the lock is held has it for a moment."""
+_MAX_BYTES: Final = 100
+"""Bytes of the file that are read."""
+
+
+class ClusterFolder(Struct, frozen=True, kw_only=True):
+    name: str
+    path: Path
+
+    @property
+    def context(self) -> str:
+        """The name of the cluster, its user and its context in a kubeconfig."""
+        return "mockube" if self.name == defaults.NAME else f"mockube-{self.name}"
+
+    def prepare(self) -> None:
+        """Create the folders. They are private, because a reader has the rights of the administrator."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (self.path, self.pki, self.logs):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            try:
+                check_private(folder)
+            except UnsafeDirectory as error:
+                raise Failure(str(error)) from error
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.path / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        return self.path / "pki"
+
+    @property
+    def admin(self) -> Path:
+        """The kubeconfig that the server writes, and the manager reads."""
+        return self.pki / "admin.kubeconfig"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
+
+    @property
+    def data(self) -> Path:
+        """The stored objects, with `--keep`."""
+        return self.path / "data"
+
+    @property
+    def record(self) -> Path:
+        return self.path / "running.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+
+def cluster_folder(name: str, environment: Mapping[str, str]) -> ClusterFolder:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f'"{name}" is not a valid cluster name: use lower-case letters, digits and "-" between them, at most 40'
+        )
+    return ClusterFolder(name=name, path=clusters_folder(environment) / name)
+
+
+def cluster_folders(environment: Mapping[str, str]) -> Sequence[ClusterFolder]:
+    """Return the folders of all clusters, by name."""
+    folder = clusters_folder(environment)
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [ClusterFolder(name=name, path=folder / name) for name in names if _NAME.fullmatch(name)]
+
+
+def clusters_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder of all clusters. A relative $XDG_DATA_HOME is ignored, as the XDG specification requires."""
+    xdg_data_home = Path(environment.get("XDG_DATA_HOME", ""))
+    data = xdg_data_home if xdg_data_home.is_absolute() else Path.home() / ".local" / "share"
+    return data / "mockube" / "clusters"
+
+
+# --- the lock: its file has the holder's process id and start time, since process ids are reused
+
+
+class ClusterLocked(Failure):
+    """Another process runs the cluster."""
+
+
+class Holder(NamedTuple):
+    """The process that holds a cluster. No other process is equal to it until the machine restarts."""
+
+    pid: int
+    """0 before the process has written its id."""
+    started: str
+    """In clock ticks since the machine started; "" where the system does not show it."""
+
+
+@asynccontextmanager
+async def hold_lock(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
+    folder.prepare()
+    descriptor = open_lock(folder.lock)
+    try:
+        for _ in range(_TRIES):
+            if _lock(descriptor, fcntl.LOCK_EX):
+                break
+            await clock.sleep(_PAUSE)
+        else:
+            raise ClusterLocked(f'"{folder.name}" runs already')
+        pid = os.getpid()
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{pid} {_start_of(pid)}\n".encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def holder(path: Path) -> Holder | None:
+    """Return the holder of this lock file; None if it is free."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    try:
+        if _lock(descriptor, fcntl.LOCK_SH):
+            return None
+        pid, _, started = os.pread(descriptor, _MAX_BYTES, 0).decode(errors="replace").strip().partition(" ")
+        return Holder(int(pid), started) if pid.isdecimal() else Holder(0, "")
+    finally:
+        os.close(descriptor)
+
+
+def send_signals(to: Holder, numbers: Sequence[signal.Signals]) -> None:
+    """Send signals to the process if it still runs, and never to another process that reuses its id."""
+    with suppress(ProcessLookupError):
+        if not hasattr(os, "pidfd_open"):
+            for number in numbers:
+                os.kill(to.pid, number)
+            return
+        descriptor = os.pidfd_open(to.pid)
+        try:
+            if _start_of(to.pid) == to.started:
+                for number in numbers:
+                    signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+def _start_of(pid: int) -> str:
+    """Field 22 of its line in /proc; the second field is a name in parentheses, which may hold blanks."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return line.rpartition(")")[2].split()[19]
+
+
+def _lock(descriptor: int, operation: int) -> bool:
+    try:
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+# --- the record, for commands in other terminals: the process that runs the cluster writes and removes it
+
+
+class Component(msgspec.Struct, frozen=True, kw_only=True):
+    pid: int
+    """0 while it does not run."""
+    restarts: int = 0
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    pid: int
+    version: str
+    started: str
+    detached: bool
+    nodes: int
+    packs: str
+    store: str
+    """`MEMORY`, the folder, or the addresses of the etcd."""
+    flags: tuple[str, ...] = ()
+    """The flags of the two processes that were set."""
+    ready: bool = False
+    url: str = ""
+    """Once it is ready."""
+    resets: int = 0
+    components: Mapping[str, Component] = {}
+
+
+def write_record(folder: ClusterFolder, record: Record) -> None:
+    write_private(folder.record, msgspec.json.encode(record))
+
+
+def read_record(path: Path) -> Record | None:
+    """Return the record; None if there is none, or it cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Record)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+# --- the state
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    DEAD = "dead"
+    """The process that ran it was killed."""
+
+
+class FoundCluster(Struct, frozen=True, kw_only=True):
+    folder: ClusterFolder
+    state: State
+    record: Record | None = None
+    """Of the current run, or of the one that was killed."""
+    holder: Holder | None = None
+    """The process that runs it."""
+
+
+def look(folder: ClusterFolder) -> FoundCluster:
+    running, latest_record = holder(folder.lock), read_record(folder.record)
+    if running is not None and latest_record is not None and latest_record.pid != running.pid:
+        latest_record = None  # of an earlier run, which was killed
+    return FoundCluster(
+        folder=folder,
+        state=_state_of(latest_record, is_locked=running is not None),
+        record=latest_record,
+        holder=running,
+    )
+
+
+def find(name: str, environment: Mapping[str, str]) -> FoundCluster:
+    """Return a cluster that exists, whether it runs or not."""
+    folder = cluster_folder(name, environment)
+    if not folder.path.is_dir():
+        others = ", ".join(other.name for other in cluster_folders(environment))
+        hint = f"choose with --name: {others}" if others else f"`mockube up{flag_of(name)}` starts one"
+        raise Missing(f'there is no cluster "{name}": {hint}')
+    return look(folder)
+
+
+def running(name: str, environment: Mapping[str, str]) -> tuple[ClusterFolder, Record]:
+    """Return a cluster that runs and is ready."""
+    cluster = find(name, environment)
+    return cluster.folder, ready_record(cluster)
+
+
+def ready_record(cluster: FoundCluster) -> Record:
+    """Return the record of a cluster that runs and is ready; raises Missing if it does not."""
+    if cluster.state is not State.RUNNING or cluster.record is None:
+        name = cluster.folder.name
+        raise Missing(f'"{name}" is not running: `mockube up{flag_of(name)}` starts it')
+    return cluster.record
+
+
+def flag_of(name: str) -> str:
+    return "" if name == defaults.NAME else f" --name {name}"
+
+
+def _state_of(latest_record: Record | None, *, is_locked: bool) -> State:
+    if is_locked:
+        return State.RUNNING if latest_record and latest_record.ready else State.STARTING
+    return State.DEAD if latest_record else State.STOPPED
+
+
+async def wait_until(met: Callable[[], bool], clock: Clock, *, seconds: float) -> bool:
+    """Return whether the condition held in time."""
+    deadline = clock.monotonic() + seconds
+    while not met():
+        if clock.monotonic() >= deadline:
+            return False
+        await clock.sleep(PAUSE)
+    return True
