@@ -1,6 +1,7 @@
 """The strategy of a resource: where it differs from other resources, as data, or as small functions where data is not enough.
 
-The algorithm of each verb is written once, in `registry/`; a strategy provides the parts that differ by resource.
+The algorithm of each verb is written once, in `registry/`; a strategy provides the parts that differ by resource: above all
+the paths of fields that a write may change, resets, or drops because their feature gate is off.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +13,11 @@ from msgspec import Struct, field
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.user import User
 
-Paths: TypeAlias = tuple[tuple[str, ...], ...]
+Path: TypeAlias = tuple[str, ...]
+Paths: TypeAlias = tuple[Path, ...]
+
+EACH: Final = "*"
+"""As a step of a path: every element of a list, matched with the one at its place; of a gate's, also every value of a map."""
 
 MAIN = ""
 """As the name of a subresource: the resource itself."""
@@ -36,8 +41,7 @@ OWN_STATUS: Mapping[str, Paths] = {MAIN: STATUS, "status": (*SPEC, *METADATA)}
 BACKGROUND, FOREGROUND, ORPHAN, UNSUPPORTED = "Background", "Foreground", "Orphan", "Unsupported"
 """The default propagation policies of a deletion."""
 
-EACH: Final = "*"
-"""As a step of a path: every element of a list or value of a map."""
+# --- fields of feature gates
 
 
 class Gate(NamedTuple):
@@ -130,13 +134,13 @@ def _find(value: Any, fields: _Fields, uses: list[_FieldUse], parent: Any, key: 
         if gate is not None:
             uses.append(_FieldUse(gate, value, name, parent, key))
         elif is_collection:
-            for at, member in _members(child):
+            for at, member in _each(child):
                 _find(member, inner, uses, child, at)
         else:
             _find(child, inner, uses, value, name)
 
 
-def _members(value: Any) -> Iterable[tuple[Any, Any]]:
+def _each(value: Any) -> Iterable[tuple[Any, Any]]:
     return value.items() if value.__class__ is dict else enumerate(value)
 
 
@@ -147,6 +151,9 @@ def _drop(use: _FieldUse) -> None:
 
 
 NONE_DISABLED: Final = DisabledFields(())
+
+
+# --- strategies
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -266,3 +273,64 @@ def _without_empty(value: Any, path: list[str]) -> Any:
     if step not in value:
         return value
     return value | {step: _without_empty(value[step], rest)}
+
+
+# --- fields at paths
+
+
+def preserve_fields(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) -> Tree:
+    """Return the new object with the values of some paths from the old one. Neither tree is changed."""
+    for path in paths:
+        new = _with_value(new, path, _get(old, path))
+    return new
+
+
+def apply_fields(new: Tree, old: Tree, paths: Sequence[Path]) -> Tree:
+    """Return the old object with the values of some paths from the new one. Neither tree is changed.
+
+    managedFields are the new object's: they record the write itself.
+    """
+    tree = preserve_fields(old, new, (("metadata", "managedFields"),))
+    for path in paths:
+        tree = _with_each(tree, new, path)
+    return tree
+
+
+def is_changed(new: Tree, old: Tree, paths: Sequence[Path]) -> bool:
+    """Return whether the value of a path differs."""
+    return any(_get(new, path) != _get(old, path) for path in paths)
+
+
+def _get(tree: Any, path: Path) -> Any:
+    for step in path:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def _with_value(tree: Tree, path: Path, value: Any) -> Tree:
+    """Return the tree with a value at a path, or without it for None; only the structs on the way are copied."""
+    step, *rest = path
+    if rest:
+        inner = tree.get(step)
+        if not isinstance(inner, dict):
+            inner = {}
+        value = _with_value(inner, tuple(rest), value) or None
+    if value is None:
+        return {name: child for name, child in tree.items() if name != step}
+    return tree | {step: value}
+
+
+def _with_each(base: Any, source: Any, path: Path) -> Any:
+    """Return the base with the source's value at a path. A list with other elements is replaced as a whole."""
+    if EACH not in path:
+        return _with_value(base, path, _get(source, path))
+    at = path.index(EACH)
+    base_elements, source_elements = _get(base, path[:at]) or [], _get(source, path[:at]) or []
+    if [element.get("name") for element in base_elements] != [other.get("name") for other in source_elements]:
+        return _with_value(base, path[:at], source_elements or None)
+    rest = path[at + 1 :]
+    elements = [
+        _with_each(element, other, rest)
+        for element, other in zip(base_elements, source_elements, strict=True)
+    ]
+    return _with_value(base, path[:at], elements or None)

@@ -10,7 +10,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.strategy import MAIN
+from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
@@ -28,7 +28,6 @@ from mockube.apiserver.registry.convert import (
 from mockube.apiserver.registry.empty_collections import show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
-from mockube.apiserver.registry.reset_fields import preserve_fields
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge

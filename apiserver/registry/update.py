@@ -17,7 +17,7 @@ from mockube.apimachinery.patch.apply.managers import keep_times
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.strategy import Strategy
+from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.registry import managed, metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
@@ -37,7 +37,6 @@ from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.empty_collections import has_more_empty, show_empty_collections
 from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
-from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
 from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from mockube.apiserver.registry.reset_fields import apply_fields, is_changed, preserve_fields
+from mockube.apiserver.kinds.strategy import apply_fields, is_changed, preserve_fields
 
 OLD = {"spec": {"a": 1, "b": {"c": 2}}, "status": {"ready": True}}
 NEW = {"spec": {"a": 9, "d": 3}, "status": {"ready": False}, "data": 5}
