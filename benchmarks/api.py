@@ -26,7 +26,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.body import decode_as, read_object
 from mockube.apiserver.registry.call import Body, Call
@@ -128,7 +128,7 @@ async def stages(server: ApiServer) -> dict[str, float]:
         "read the JSON": (lambda _: COMPACT, lambda data: parse(data, "application/json")),
         "decode": (of(COMPACT), lambda tree: decode_as(backend, tree, text=COMPACT, strict=True)),
         "defaults": (of(decoded), lambda tree: backend.rules.default("v1", "Pod", tree)),
-        "managedFields": (of(read), lambda tree: managed.on_create(backend, request, tree, options)),
+        "managedFields": (of(read), lambda tree: metadata.manage_new(backend, request, tree, options)),
         "admission": (of(read), admit),
         "validation": (of(whole), lambda tree: backend.rules.check_create(PODS, tree)),
         "encode": (lambda _: ready, canonical),

@@ -22,7 +22,7 @@ from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
 from mockube.apiserver.kinds.api_resource import STATUS
-from mockube.apiserver.registry import managed
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
@@ -234,9 +234,9 @@ def _encode_status(backend: Backend, namespace: str, quota: _Quota) -> bytes:
     )
     old = quota.stored.tree()
     new = {**old, "status": {**(old.get("status") or {}), "used": amounts.to_tree(quota.used)}}
-    new = managed.on_update(backend, call, new, old, WriteOptions())
-    metadata = {name: value for name, value in new["metadata"].items() if name != "resourceVersion"}
-    return canonical({**new, "metadata": metadata})
+    new = metadata.manage_change(backend, call, new, old, WriteOptions())
+    to_store = {name: value for name, value in new["metadata"].items() if name != "resourceVersion"}
+    return canonical({**new, "metadata": to_store})
 
 
 def _charge_requests(

@@ -17,7 +17,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry import managed
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.create import create
@@ -134,7 +134,7 @@ class Registration:
             backend, call, options = self._backend, self._call("update", name, {}), WriteOptions()
 
             async def transform(old: Tree) -> Tree:
-                return managed.on_update(backend, call, old | {"spec": spec}, old, options)
+                return metadata.manage_change(backend, call, old | {"spec": spec}, old, options)
 
             await change(backend, call, options, transform)
 

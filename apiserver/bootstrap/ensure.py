@@ -16,7 +16,7 @@ from mockube.apimachinery.version import version
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
@@ -118,7 +118,7 @@ def _template(backend: Backend, resource: Resource, required_object: RequiredObj
     tree = read_object(backend, call, options)
     metadata.match_namespace(tree, call)
     metadata.ensure_metadata(tree).update(uid=_UID, creationTimestamp=_TIME)
-    tree = managed.on_create(backend, call, tree, options)
+    tree = metadata.manage_new(backend, call, tree, options)
     if strategy.first_generation:
         metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
     strategy.prepare_create(tree, replace(backend.request(call), now=parse_time(_TIME)))

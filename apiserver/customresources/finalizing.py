@@ -15,7 +15,7 @@ from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.definition_status import Condition
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
-from mockube.apiserver.registry import managed
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
 from mockube.apiserver.registry.delete import delete_collection
@@ -63,7 +63,7 @@ class StatusWriter:
             new = mutate(old)
             if new is None:
                 return old
-            managed_tree = managed.on_update(self._backend, call, new, old, options)
+            managed_tree = metadata.manage_change(self._backend, call, new, old, options)
             return meta.without_finalizer(managed_tree, CLEANUP) if ends else managed_tree
 
         try:

@@ -21,7 +21,7 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import as_warnings, decode_applied
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.create import create_tree
-from mockube.apiserver.registry.managed import field_manager
+from mockube.apiserver.registry.metadata import field_manager
 from mockube.apiserver.registry.options import PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.go_json import type_name

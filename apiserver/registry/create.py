@@ -11,7 +11,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
 from mockube.apiserver.registry.body import read_object
@@ -42,7 +42,7 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     check_format(call.body.media_type)
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
-    metadata.clear_system(tree)
+    metadata.clear_system_fields(tree)
     tree = metadata.without_duplicate_owners(tree, call)
     return await create_tree(backend, call, tree, options)
 
@@ -83,7 +83,7 @@ async def create_tree(
 def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
     """The tree as it is stored, with its first manager if there are options that name one."""
     if options is not None:
-        tree = managed.on_create(backend, call, tree, options)
+        tree = metadata.manage_new(backend, call, tree, options)
     return to_stored(backend, call.resource, tree)
 
 
@@ -143,7 +143,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
     try:
         return await _insert(backend, attributes, tree, value, claims)
     except TooLarge:
-        smaller = await run(size, managed.without_managers, backend, attributes.call, value)
+        smaller = await run(size, metadata.without_managers, backend, attributes.call, value)
         if smaller is None:
             raise
         return await _insert(backend, attributes, tree, smaller, claims)
@@ -151,7 +151,7 @@ async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) ->
 
 def _prepare(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
     strategy = backend.strategy(resource)
-    empty = managed.field_manager(backend, resource, MAIN).empty
+    empty = metadata.field_manager(backend, resource, MAIN).empty
     tree = attributes.object = preserve_fields(tree, empty, strategy.cleared)
     if strategy.first_generation:
         metadata.ensure_metadata(tree)["generation"] = strategy.first_generation

@@ -1,21 +1,49 @@
-"""What the server itself writes into an object's metadata, whatever the object."""
+"""What the server writes into an object's metadata, whatever its kind: system fields, namespace, owners and field managers."""
 
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
+from typing import Final
+
+import orjson
 
 from mockube.apimachinery import gotext, randomness, status
+from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
+from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.fieldset import of_fields
+from mockube.apimachinery.patch.apply.managers import Json, with_api_version
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
+from mockube.apiserver.kinds.kind import Conversion
+from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.convert import APPLY, encoder, remote_conversion
+from mockube.apiserver.registry.options import MAX_FIELD_MANAGER, WriteOptions
 
-MAX_GENERATED_BASE = 63 - randomness.SUFFIX_LENGTH
-AFTER_ADMISSION = " after mutating admission happens"
-_SYSTEM = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+MAX_GENERATED_BASE: Final = 63 - randomness.SUFFIX_LENGTH
+AFTER_ADMISSION: Final = " after mutating admission happens"
+_SYSTEM_FIELDS: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
+_DUPLICATES: Final = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
+_UNKNOWN_VERSION: Final = "request to convert CR to an invalid group/version: {}"
+"""The error for a custom object with fields of a version that its definition does not have any more."""
 
 
 def ensure_metadata(tree: Tree) -> Tree:
-    """An object's metadata, made if it was not sent."""
+    """Return an object's metadata, which is added if it is missing."""
     metadata: Tree = tree.setdefault("metadata", {})
     return metadata
 
@@ -29,17 +57,11 @@ def set_system_fields(tree: Tree, call: Call, *, now: datetime, random: Random) 
     metadata["creationTimestamp"] = format_time(now)
 
 
-def clear_system(tree: Tree) -> None:
+def clear_system_fields(tree: Tree) -> None:
     """Drop the system fields of an object."""
     metadata = ensure_metadata(tree)
-    for field in _SYSTEM:
+    for field in _SYSTEM_FIELDS:
         metadata.pop(field, None)
-
-
-_DUPLICATES = (
-    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
-    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
-)
 
 
 def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
@@ -64,20 +86,20 @@ def without_duplicate_owners(tree: Tree, call: Call, *, when: str = "") -> Tree:
 
 
 def check_new(tree: Tree, call: Call, *, dry_run: bool) -> None:
-    """What an update or apply makes was not there before: it cannot be a certain object, and has had no version.
+    """Check the metadata of an object that an update or apply creates: it must not have a UID, nor an invalid version.
 
-    A dry run shows the version that was sent all the same.
+    The resourceVersion is dropped, except in a dry run.
     """
     metadata = ensure_metadata(tree)
     if uid := metadata.get("uid"):
         problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise status.conflict(call.resource.group_resource, call.name, problem)
-    version(metadata.get("resourceVersion", ""))
+    parse_resource_version(metadata.get("resourceVersion", ""))
     if not dry_run:
         metadata.pop("resourceVersion", None)
 
 
-def version(text: str) -> int:
+def parse_resource_version(text: str) -> int:
     """Return the resourceVersion that a client sent, as a number; 0 if it sent none."""
     try:
         return gotext.parse_uint(text) if text else 0
@@ -114,8 +136,8 @@ def generated_name(base: str, random: Random) -> str:
     return base[:MAX_GENERATED_BASE] + randomness.suffix(random)
 
 
-def keep(new: Tree, old: Tree) -> None:
-    """Put back what an update can never change."""
+def keep_immutable(new: Tree, old: Tree) -> None:
+    """Set the fields of metadata that an update cannot change to their old values."""
     new_metadata, old_metadata = ensure_metadata(new), ensure_metadata(old)
     new_metadata["uid"] = new_metadata.get("uid") or old_metadata.get("uid")
     for field in ("creationTimestamp", "generation"):
@@ -128,3 +150,151 @@ def keep(new: Tree, old: Tree) -> None:
     if "deletionGracePeriodSeconds" in old_metadata:
         new_metadata.setdefault("deletionGracePeriodSeconds", old_metadata["deletionGracePeriodSeconds"])
     new_metadata.pop("selfLink", None)
+
+
+# --- field managers
+
+
+def manage_new(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+    """Return a new object with its first manager, the creator."""
+    manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
+    time = tree["metadata"]["creationTimestamp"]
+    return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
+
+
+def manage_answer(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+    """Return an object that is returned to the client but never stored, such as a review, with its manager."""
+    name = call.subresource.name if call.subresource else ""
+    key = call.resource, name
+    manager = backend.field_managers.get(key)
+    if manager is None:
+        manager = backend.field_managers[key] = _manager_of_kind(
+            backend, tree["apiVersion"], tree["kind"], name
+        )
+    time = format_time(backend.clock.now())
+    return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
+
+
+def manage_change(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+    """Return a changed object with its managers."""
+    subresource = call.subresource.name if call.subresource else ""
+    manager = field_manager(backend, call.resource, subresource)
+    name, time = manager_name(call, options), format_time(backend.clock.now())
+    return without_empty_managers(manager.update(old, new, manager=name, time=time))
+
+
+def without_empty_managers(tree: Tree) -> Tree:
+    """Return an object without managers with no managedFields rather than an empty list."""
+    if not tree["metadata"].get("managedFields"):
+        tree["metadata"].pop("managedFields", None)
+    return tree
+
+
+def manager_name(call: Call, options: WriteOptions) -> str:
+    """Return the field manager: as the client set it, or else from its user agent."""
+    if options.field_manager:
+        return options.field_manager
+    program = call.user_agent.partition("/")[0]
+    return "".join(filter(str.isprintable, program))[:MAX_FIELD_MANAGER] or "unknown"
+
+
+def without_managers(backend: Backend, call: Call, value: bytes) -> bytes | None:
+    """Return a value that is too large to be stored without its managers; None if they must stay, or there are none."""
+    row = backend.stored_row(call.resource)
+    if call.body.media_type.startswith(APPLY) or backend.strategy(row).raw:
+        return None
+    tree = orjson.loads(value)
+    return encoder(row)(tree) if tree["metadata"].pop("managedFields", None) else None
+
+
+def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
+    """Return the manager of the fields of a resource or subresource, which is created at its first use."""
+    key = resource, subresource
+    manager = backend.field_managers.get(key)
+    if manager is None:
+        manager = backend.field_managers[key] = _new_manager(backend, resource, subresource)
+    return manager
+
+
+def _new_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
+    version, kind = resource.api_version, resource.kind
+    paths = backend.strategy(resource).resets.get(subresource, ())
+    if paths == STATUS_ALONE["status"]:
+        paths = (*SPEC, ("metadata",))  # of which nothing is owned, though some of it can be changed
+    resets = of_fields(*map(".".join, paths))
+    every = (version, *resource.relabelled, *_other_versions(backend, resource))
+    versions = Versions(
+        own=version,
+        atoms={api_version: atom_of(backend.schemas.kind(api_version, kind)) for api_version in every},
+        reset_fields=dict.fromkeys(every, resets),
+        convert=_converter(backend, resource),
+        unknown_version=_UNKNOWN_VERSION if resource.custom else "",
+    )
+    type_meta: Tree = {"kind": kind, "apiVersion": version}
+    empty = type_meta | decode_as(backend, type_meta).tree
+    dropped = resource.custom and not subresource and resource.subresource("status") is not None
+    return FieldManager(
+        kind=kind,
+        versions=versions,
+        empty=empty,
+        subresource=subresource,
+        is_custom=resource.custom,
+        untyped=("status",) if dropped else (),
+    )
+
+
+def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Json]:
+    """Return a function that converts an object to another version. It raises `NotConverted` if a webhook must be called."""
+    remote = remote_conversion(backend, resource)
+    if remote is None:
+        local = _local_conversions(backend, resource)
+        return partial(_convert, local) if local else with_api_version
+
+    def convert(tree: Json, version: str) -> Json:
+        try:
+            return remote.at_version(tree, version)
+        except ApiError as error:
+            raise Unconvertible(str(error)) from error
+
+    return convert
+
+
+def _local_conversions(backend: Backend, resource: Resource) -> Mapping[str, Conversion]:
+    """Return how functions convert a built-in kind, by each of its versions that is not the stored one."""
+    if resource.custom:
+        return {}
+    return {
+        "/".join(filter(None, group_version)): conversion
+        for (group_version, name), conversion in backend.conversions.items()
+        if name == resource.name and conversion.remote is None and not conversion.at_storage
+    }
+
+
+def _other_versions(backend: Backend, resource: Resource) -> Iterable[str]:
+    """Return the other versions of a built-in kind to which functions convert it."""
+    local = _local_conversions(backend, resource)
+    if not local:
+        return ()
+    storage_version = "/".join(filter(None, resource.storage_version or resource.group_version))
+    return {storage_version, *local} - {resource.api_version}
+
+
+def _convert(conversions: Mapping[str, Conversion], tree: Json, version: str) -> Json:
+    """Return an object in another version, by way of the stored one."""
+    source: Tree = dict(tree)
+    own = conversions.get(source["apiVersion"])
+    stored_tree = source if own is None else own.to_stored(source)
+    target = conversions.get(version)
+    return stored_tree if target is None else target.from_stored(stored_tree)
+
+
+def _manager_of_kind(backend: Backend, api_version: str, kind: str, subresource: str) -> FieldManager:
+    """Return the field manager for objects of a kind that are sent to a resource or subresource of another kind."""
+    versions = Versions(
+        own=api_version,
+        atoms={api_version: atom_of(backend.schemas.kind(api_version, kind))},
+        reset_fields={},
+    )
+    type_meta: Tree = {"kind": kind, "apiVersion": api_version}
+    empty = type_meta | decode_as(backend, type_meta).tree
+    return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry import managed
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
 from mockube.apiserver.registry.options import WriteOptions
@@ -20,7 +20,7 @@ class SubresourceView(Struct, frozen=True, kw_only=True):
     """What a patch is applied to, where that is not what a client reads."""
     take: Callable[[Tree, Tree], Tree]
     """The new object, of the old one and what was written; may refuse what was written."""
-    manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = managed.on_update
+    manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
     """The new object with its managers after a change: the fourth argument is the old one."""
 
     def show_answer(self, answer: ObjectAnswer) -> ObjectAnswer:

@@ -18,7 +18,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
 from mockube.apiserver.registry.body import read_object
@@ -65,7 +65,7 @@ async def update(backend: Backend, call: Call) -> ObjectAnswer:
 
     async def replace(old: Tree) -> Tree:
         new = orjson.loads(untouched)
-        return await backend.worker.run(call.size, managed.on_update, backend, call, new, old, options)
+        return await backend.worker.run(call.size, metadata.manage_change, backend, call, new, old, options)
 
     return await change(backend, call, options, replace, uid=uid)
 
@@ -129,7 +129,7 @@ def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
 
 def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
     """Refuse to change another version of an object than the client's, which rules and webhooks see."""
-    version = metadata.version(new["metadata"].get("resourceVersion", ""))
+    version = metadata.parse_resource_version(new["metadata"].get("resourceVersion", ""))
     if not version:
         if not backend.strategy(call.resource).unconditional_update:
             raise _unconditional(backend, call)
@@ -170,7 +170,7 @@ def _prepare_update(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
     strategy = backend.strategy(backend.stored_row(call.resource))
     subresource = call.subresource.name if call.subresource else ""
     new = _reset_fields(strategy, subresource, new, old)
-    metadata.keep(new, old)
+    metadata.keep_immutable(new, old)
     strategy.disabled.drop(new, old)
     if prepare := strategy.prepare_update.get(subresource):
         prepare(new, old, backend.request(call))
@@ -237,7 +237,7 @@ async def _store(
     try:
         result = await backend.kv.txn(transaction)
     except TooLarge:
-        smaller = await backend.worker.run(call.size, managed.without_managers, backend, call, value)
+        smaller = await backend.worker.run(call.size, metadata.without_managers, backend, call, value)
         if smaller is None:
             raise
         return await _store(backend, call, stored, new, smaller, claims)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
@@ -32,10 +32,10 @@ async def run_mutation(backend: Backend, call: Call) -> Attributes:
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
     if call.subresource is None:
-        metadata.clear_system(tree)
+        metadata.clear_system_fields(tree)
     metadata.match_namespace(tree, call)
     tree = metadata.without_duplicate_owners(tree, call)
-    tree = await backend.worker.run(call.size, managed.on_question, backend, call, tree, options)
+    tree = await backend.worker.run(call.size, metadata.manage_answer, backend, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )

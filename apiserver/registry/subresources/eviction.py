@@ -11,7 +11,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CAUSE_DISRUPTION_BUDGET, CONDITION_DISRUPTION_TARGET
 from mockube.apiserver.kinds.api_resource import STATUS
-from mockube.apiserver.registry import managed, metadata
+from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
@@ -158,7 +158,7 @@ async def _use_disruption(backend: Backend, call: Call, budget: Tree, *, dry_run
     options = WriteOptions(dry_run=dry_run)
 
     async def transform(old: Tree) -> Tree:
-        return managed.on_update(backend, write, _with_one_less(backend, old, call.name), old, options)
+        return metadata.manage_change(backend, write, _with_one_less(backend, old, call.name), old, options)
 
     await change(backend, write, options, transform)
 

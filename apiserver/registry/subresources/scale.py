@@ -17,7 +17,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.registry import managed, metadata, read
+from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import read_application
 from mockube.apiserver.registry.backend import Backend
@@ -45,7 +45,7 @@ def scale_view(resource: Resource) -> SubresourceView:
         return _apply_scale(resource, old, scale)
 
     def view_patched(tree: Tree) -> Tree:
-        return managed.without_none(_scale_with_managers(tree, resource))
+        return metadata.without_empty_managers(_scale_with_managers(tree, resource))
 
     return SubresourceView(show=show, patched=view_patched, take=take, manage=_manage)
 
@@ -53,7 +53,7 @@ def scale_view(resource: Resource) -> SubresourceView:
 def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """The object with its managers after a change of its Scale: the writer of the Scale manages the replicas."""
     entries, scale = _managed_fields(old), _scale(new, call.resource)
-    name = managed.manager_name(call, options)
+    name = metadata.manager_name(call, options)
     written = _field_manager(backend).update(
         _scale_with_managers(old, call.resource), scale, manager=name, time=None
     )
@@ -76,7 +76,7 @@ def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Re
     managers = scale_managers.of_object(
         entries, _managed_fields(scale), resource.api_version, _path_in(resource)
     )
-    return managed.without_none(meta.with_metadata(new, managedFields=managers))
+    return metadata.without_empty_managers(meta.with_metadata(new, managedFields=managers))
 
 
 def _path_in(resource: Resource) -> scale_managers.PathIn:
