@@ -27,11 +27,9 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.body import decode_as, read_object
-from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.call import Attributes, Body, Call, Operation, write_options
 from mockube.apiserver.registry.create import create
-from mockube.apiserver.registry.options import write_options
 from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.user import User

@@ -6,8 +6,7 @@ import orjson
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.attributes import Attributes, Operation
-from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.user import User
 
 _OPTIONS: Final = {

@@ -1,8 +1,8 @@
 """AlwaysAdmit and AlwaysDeny: the plugins that decide without looking."""
 
 from mockube.apiserver.admission.plugin import Plugin, forbidden
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes, Operation
 
 
 class AlwaysAdmit(Plugin):

@@ -12,8 +12,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
 from mockube.apiserver.kinds.certificates.validation import parse_request
-from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
 
 GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (

@@ -62,8 +62,8 @@ from mockube.apiserver.metrics.access import (
     PolicyMetrics,
 )
 from mockube.apiserver.outgoing import Outbound
-from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes, Operation, Target
 
 PLUGINS: Sequence[type[Plugin]] = (
     AlwaysAdmit,

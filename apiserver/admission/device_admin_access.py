@@ -11,8 +11,8 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes, Operation
 
 _GROUP: Final = "resource.k8s.io"
 _CLAIMS, _TEMPLATES = "resourceclaims", "resourceclaimtemplates"

@@ -8,9 +8,8 @@ from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apiserver.admission.plugin import CREATE, Plugin, forbidden
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.call import Attributes, Body, Call, Operation
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.user import MASTERS, User
 

@@ -15,8 +15,8 @@ from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.authz.node.references import of_pod
-from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.user import NODE, node_name
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE

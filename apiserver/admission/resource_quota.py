@@ -23,10 +23,8 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.call import Attributes, Call, Operation, Target, WriteOptions
 from mockube.apiserver.registry.update import MODIFIED
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.user import User

@@ -22,8 +22,8 @@ from mockube.apiserver.authz.rbac.policy import (
     NoRole,
     Policy,
 )
-from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.user import MASTERS
 
 _BOUND_BY: Final = "bind"

@@ -5,9 +5,9 @@ from typing import Final
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import SCALE, Resource
 from mockube.apiserver.kinds.kind import NotConverted
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.convert import from_stored, remote_conversion, to_stored
 from mockube.apiserver.registry.subresources import scale
 

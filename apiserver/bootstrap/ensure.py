@@ -20,9 +20,8 @@ from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
-from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.user import User

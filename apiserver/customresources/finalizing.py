@@ -17,9 +17,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.call import Call, WriteOptions
 from mockube.apiserver.registry.delete import delete_collection
-from mockube.apiserver.registry.options import WriteOptions
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User

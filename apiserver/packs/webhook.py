@@ -11,8 +11,8 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import WRITE, Plugin
 from mockube.apiserver.customresources.custom import Custom
-from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
 
 SetDefaults: TypeAlias = Callable[[Backend, Tree, ReadOnlyTree | None], None]
 """Takes the new object, which it changes, and the old one. Raises DecodeError if a template cannot be read."""

@@ -19,10 +19,9 @@ from mockube.apiserver.kinds.internal_version import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import PATCH_OPTIONS, Call, ObjectAnswer, WriteOptions, write_options
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.metadata import field_manager
-from mockube.apiserver.registry.options import PATCH_OPTIONS, WriteOptions, write_options
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_applied

@@ -22,8 +22,7 @@ from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.memory_limit import MemoryLimit
-from mockube.apiserver.registry.attributes import Attributes
-from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.call import Attributes, Call
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache

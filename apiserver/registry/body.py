@@ -18,8 +18,7 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Body, Call
-from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, ParsedObject, Unreadable, parse
 

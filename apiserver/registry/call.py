@@ -1,20 +1,31 @@
-"""A request for an object or a collection, and its answer, independent of the transport."""
+"""A request for an object or a collection, and its answer, independent of the transport.
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+Also its options, parsed and validated, and its attributes, as admission plugins receive them. A number that cannot be
+parsed is a bad request; a value that is not allowed makes `CreateOptions`, `ListOptions` and so on invalid.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from enum import Enum
+from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.groups import GroupKind
+from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.kinds.common.objectmeta import check_printable
 from mockube.apiserver.memory_limit import Reservation
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
+from mockube.apiserver.wire.negotiation import parse_content_type
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """What was sent, as it was sent."""
+    """The body of a request, as it was sent."""
 
     data: bytes
     media_type: str = ""
@@ -41,46 +52,45 @@ class Call(Struct, kw_only=True):
     is_internal: bool = False
     """Part of another request that was admitted already: admission is not run again."""
     live: Stored | None = None
-    """The object that is changed, as it is stored."""
+    """The stored object that the request changes."""
     patched: Any = None
-    """What a patch made of the object, before it was read as one of its kind."""
+    """The result of a patch, before it is decoded as the object's kind."""
     growth: int = 0
-    """Bytes that the object may become larger by, beyond what was sent."""
+    """The number of bytes by which the object may grow, besides the size of the body."""
     bytes: int = 0
-    """Bytes of the body and of the object that is changed."""
+    """The size of the body and of the object that the request changes."""
     size: int = 0
-    """Bytes to work on, of an object of the usual kind that takes as long as this one."""
-
+    """The size of an object of most kinds that takes as long to process as this one."""
     reservation: Reservation | None = None
-    """Of memory for these bytes, where it is limited."""
+    """The reservation of memory for `bytes`, if memory is limited."""
     body_reservation: Reservation | None = None
-    """Of memory for the bytes of the body. It is made before the other."""
+    """The reservation of memory for the body, which is made before the other one."""
 
     def __post_init__(self) -> None:
         self.measure(0)
 
     def measure(self, stored_size: int) -> None:
-        """Set `bytes` and `size`, where the object that is changed has so many bytes."""
+        """Set `bytes` and `size` for a stored object of this size."""
         self.bytes = len(self.body.data) + stored_size + self.growth
         self.size = self.bytes * self.resource.work
 
     @property
     def is_unstructured(self) -> bool:
-        """Whether it is about a custom object itself, which has no Go struct; a Scale of one has."""
+        """Whether the object is a custom one, which has no Go struct upstream; the Scale of one has."""
         return self.resource.custom and not (self.subresource and self.subresource.kind)
 
     @property
     def lacks_memory(self) -> bool:
-        """Whether memory for the bytes is to be reserved."""
+        """Whether memory for `bytes` must be reserved."""
         return self.reservation is not None and self.reservation.lacks(self.bytes)
 
     async def reserve(self) -> bool:
-        """Reserve memory for the bytes; return whether other requests were waited for meanwhile."""
+        """Reserve memory for `bytes`; return whether that waited for other requests."""
         return self.reservation is not None and await self.reservation.grow(self.bytes)
 
     @asynccontextmanager
     async def calling_out(self) -> AsyncIterator[None]:
-        """Release the memory while another server is called, because it may have to send large requests to this one."""
+        """Release the memory during a call of another server, which may send large requests to this one meanwhile."""
         async with AsyncExitStack() as stack:
             for reservation in (self.reservation, self.body_reservation):  # the last one is reserved first
                 if reservation is not None:
@@ -88,9 +98,22 @@ class Call(Struct, kw_only=True):
             yield
 
     def parameter(self, name: str) -> str:
-        """A parameter of the query; "" if it was not given."""
+        """Return a parameter of the query; "" if it is absent."""
         values = self.query.get(name)
         return values[0] if values else ""
+
+    def number(self, name: str) -> int | None:
+        """Return a parameter as an int64, as Go parses it; None if it is absent. An empty one is not a number."""
+        if name not in self.query:
+            return None
+        try:
+            return gotext.parse_int(self.parameter(name))
+        except gotext.NumberError as error:
+            raise status.BadRequest(str(error)) from error
+
+    def flag(self, name: str) -> bool | None:
+        """Return a parameter as upstream parses a flag: true unless it is "0" or "false"; None if it is absent."""
+        return self.parameter(name).lower() not in ("0", "false") if name in self.query else None
 
     def warn(self, text: str) -> None:
         """Add a warning to the response, once."""
@@ -98,7 +121,7 @@ class Call(Struct, kw_only=True):
 
 
 class ObjectAnswer(Struct, frozen=True, kw_only=True):
-    """One object: as stored, or as a tree where it is not stored as it is shown."""
+    """One object: as it is stored, or as a tree if the answer differs from what is stored."""
 
     code: int = 200
     stored: Stored | None = None
@@ -112,11 +135,215 @@ class ObjectAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ListAnswer(Struct, frozen=True, kw_only=True):
-    """A list: its items as stored, and its metadata."""
+    """A list: its items as they are stored, and its metadata."""
 
     api_version: str
     kind: str
     items: Sequence[Stored]
     metadata: Mapping[str, Any]
     named: bool = False
-    """Whether items have kind and apiVersion, as those of custom resources do."""
+    """Whether the items have kind and apiVersion, like those of custom resources."""
+
+
+# --- attributes for admission
+
+
+class Operation(Enum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+    __hash__ = object.__hash__
+    """The hash of Enum is a function in Python, and every write calls it."""
+
+
+Target: TypeAlias = tuple[str, str, str]
+"""The group, the resource, and the subresource or "", that a request writes."""
+
+
+class Reinvocation(Struct, kw_only=True):
+    """Whether the mutating plugins are reinvoked because a later one changed the object."""
+
+    is_again: bool = False
+    is_wanted: bool = False
+    state: dict[str, Any] = {}
+    """Data that plugins pass from the mutating to the validating round, each under a name of its own."""
+
+
+class Attributes(Struct, kw_only=True):
+    """The attributes of one write for admission plugins. Only mutating plugins change `object`."""
+
+    operation: Operation
+    call: Call
+    name: str
+    object: Tree | None
+    old: Tree | None = None
+    dry_run: bool = False
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
+    target: Target = ("", "", "")
+    """Derived from the call."""
+
+    def __post_init__(self) -> None:
+        # Every plugin may use it.
+        resource = self.call.resource
+        self.target = resource.group, resource.name, self.subresource
+
+    @property
+    def resource(self) -> Resource:
+        return self.call.resource
+
+    @property
+    def namespace(self) -> str:
+        return self.call.namespace
+
+    @property
+    def subresource(self) -> str:
+        return self.call.subresource.name if self.call.subresource else ""
+
+
+# --- options
+
+META = "meta.k8s.io"
+FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+MAX_FIELD_MANAGER = 128
+
+PATCH_OPTIONS = "PatchOptions"
+APPLY_TYPES = frozenset({"application/apply-patch+yaml"})
+
+EXACT, NOT_OLDER_THAN = "Exact", "NotOlderThan"
+
+
+class WriteOptions(Struct, frozen=True, kw_only=True):
+    """The options of a create, update or patch."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = ""
+    force: bool = False
+
+
+_NO_OPTIONS = WriteOptions()
+
+
+class ListOptions(Struct, frozen=True, kw_only=True):
+    """The options of a list, a watch or a deletecollection."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    timeout_seconds: int | None = None
+    watch: bool = False
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+
+def write_options(call: Call, kind: str) -> WriteOptions:
+    """Return the options of a create, update or patch; `kind` is upstream's name for them."""
+    if not call.query and kind != PATCH_OPTIONS:
+        return _NO_OPTIONS
+    dry_run = call.query.get("dryRun", ())
+    manager, validation = call.parameter("fieldManager"), call.parameter("fieldValidation")
+    field_errors = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
+    if kind == PATCH_OPTIONS:
+        field_errors = [*_check_patch(call, manager), *field_errors]
+    refuse_options(kind, field_errors)
+    return WriteOptions(
+        dry_run=bool(dry_run),
+        field_manager=manager,
+        field_validation=validation,
+        force=bool(call.flag("force")),
+    )
+
+
+def _check_patch(call: Call, manager: str) -> Iterable[FieldError]:
+    """An apply needs a manager, because it changes ownership; other patches cannot force."""
+    if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
+        if not manager:
+            yield errors.required(ROOT.child("fieldManager"), "is required for apply patch")
+    elif "force" in call.query:
+        yield errors.forbidden(ROOT.child("force"), "may not be specified for non-apply patch")
+
+
+def list_options(call: Call, *, watch_list: bool = True) -> ListOptions:
+    """Return the options of a list, a watch or a deletecollection. `watch_list`: watches may request initial events."""
+    watch = call.verb == "watch"
+    options = ListOptions(
+        label_selector=call.parameter("labelSelector"),
+        field_selector=call.parameter("fieldSelector"),
+        resource_version=call.parameter("resourceVersion"),
+        match=call.parameter("resourceVersionMatch"),
+        limit=max(call.number("limit") or 0, 0),
+        continue_token=call.parameter("continue"),
+        timeout_seconds=call.number("timeoutSeconds"),
+        watch=watch,
+        bookmarks=bool(call.flag("allowWatchBookmarks")),
+        initial_events=call.flag("sendInitialEvents"),
+    )
+    # The old paths of watches are checked as lists, whose handler serves them.
+    checked = _check_watch(options, watch_list=watch_list) if call.flag("watch") else _check_list(options)
+    refuse_options("ListOptions", [*checked])
+    return options
+
+
+def refuse_options(kind: str, field_errors: Sequence[FieldError]) -> None:
+    """Refuse invalid options; `kind` is upstream's name for them."""
+    if field_errors:
+        raise status.invalid(GroupKind(META, kind), "", field_errors)
+
+
+def check_dry_run(dry_run: Sequence[str]) -> Iterable[FieldError]:
+    if dry_run and set(dry_run) != {"All"}:
+        yield errors.not_supported(ROOT.child("dryRun"), dry_run, ["All"])
+
+
+def _check_manager(manager: str) -> Iterable[FieldError]:
+    if len(manager.encode()) > MAX_FIELD_MANAGER:
+        yield errors.too_long(ROOT.child("fieldManager"), MAX_FIELD_MANAGER)
+    yield from check_printable(manager, ROOT.child("fieldManager"))
+
+
+def _check_validation(validation: str) -> Iterable[FieldError]:
+    if validation not in FIELD_VALIDATION:
+        yield errors.not_supported(ROOT.child("fieldValidation"), validation, FIELD_VALIDATION)
+
+
+_MATCH, _INITIAL = ROOT.child("resourceVersionMatch"), ROOT.child("sendInitialEvents")
+
+
+def _check_list(options: ListOptions) -> Iterable[FieldError]:
+    match, forbidden = options.match, errors.forbidden
+    if match and not options.resource_version:
+        yield forbidden(_MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if match and options.continue_token:
+        yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")
+    if match not in ("", EXACT, NOT_OLDER_THAN):
+        yield errors.not_supported(_MATCH, match, [EXACT, NOT_OLDER_THAN, ""])
+    if match == EXACT and options.resource_version == "0":
+        yield forbidden(_MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    if options.initial_events is not None:
+        yield forbidden(_INITIAL, "sendInitialEvents is forbidden for list")
+
+
+def _check_watch(options: ListOptions, *, watch_list: bool) -> Iterable[FieldError]:
+    match, forbidden = options.match, errors.forbidden
+    if options.initial_events is not None and match != NOT_OLDER_THAN:
+        yield forbidden(
+            _MATCH, f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
+        )
+    if options.initial_events is not None and not watch_list:
+        problem = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        yield forbidden(_INITIAL, problem)
+    if match and options.initial_events is None:
+        yield forbidden(
+            _MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        )
+    if match not in ("", NOT_OLDER_THAN):
+        yield errors.not_supported(_MATCH, match, [NOT_OLDER_THAN])
+    # A watch from any version begins with the existing objects, as if it had requested them.
+    begins = watch_list and options.initial_events is None and options.resource_version in ("", "0")
+    if (match or begins) and options.continue_token:
+        yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")

@@ -12,10 +12,16 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import (
+    Attributes,
+    Call,
+    ObjectAnswer,
+    Operation,
+    WriteOptions,
+    write_options,
+)
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     as_if_stored,
@@ -26,7 +32,6 @@ from mockube.apiserver.registry.convert import (
     without_empty_lists,
 )
 from mockube.apiserver.registry.empty_collections import show_empty_collections
-from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.parse import check_format

@@ -14,10 +14,16 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.call import (
+    Attributes,
+    Call,
+    ListAnswer,
+    ObjectAnswer,
+    Operation,
+    list_options,
+)
 from mockube.apiserver.registry.convert import deleted_object, encoder, marked_object
 from mockube.apiserver.registry.deletion import (
     FINALIZER_OF,
@@ -26,7 +32,6 @@ from mockube.apiserver.registry.deletion import (
     check_preconditions,
     delete_options,
 )
-from mockube.apiserver.registry.options import list_options
 from mockube.apiserver.registry.raw_fields import canonical_with, stored_text
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.registry.selection import select_by

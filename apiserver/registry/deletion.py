@@ -12,8 +12,7 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import META, check_dry_run, flag, number, refuse
+from mockube.apiserver.registry.call import META, Call, check_dry_run, refuse_options
 from mockube.apiserver.wire.parse import Unreadable, parse
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
@@ -58,7 +57,7 @@ def delete_options(backend: Backend, call: Call) -> DeleteOptions:
 def options_of(tree: Tree) -> DeleteOptions:
     """Return the validated options of a `DeleteOptions` object."""
     dry_run = tree.get("dryRun") or ()
-    refuse(KIND, [*_check(tree), *check_dry_run(dry_run)])
+    refuse_options(KIND, [*_check(tree), *check_dry_run(dry_run)])
     grace = tree.get("gracePeriodSeconds")
     conditions = tree.get("preconditions") or {}
     return DeleteOptions(
@@ -97,8 +96,8 @@ def _check_kind(tree: Any) -> None:
 
 def _from_query(call: Call) -> Tree:
     tree: dict[str, Any] = {"dryRun": call.query.get("dryRun", ())}
-    tree["gracePeriodSeconds"] = number(call, "gracePeriodSeconds")
-    tree["orphanDependents"] = flag(call, "orphanDependents")
+    tree["gracePeriodSeconds"] = call.number("gracePeriodSeconds")
+    tree["orphanDependents"] = call.flag("orphanDependents")
     if "propagationPolicy" in call.query:
         tree["propagationPolicy"] = call.parameter("propagationPolicy")
     if "uid" in call.query or "resourceVersion" in call.query:

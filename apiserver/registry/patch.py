@@ -35,8 +35,15 @@ from mockube.apiserver.registry.body import (
     type_of,
     with_whole_numbers,
 )
-from mockube.apiserver.registry.call import Body, Call, ObjectAnswer
-from mockube.apiserver.registry.options import APPLY_TYPES, PATCH_OPTIONS, WriteOptions, write_options
+from mockube.apiserver.registry.call import (
+    APPLY_TYPES,
+    PATCH_OPTIONS,
+    Body,
+    Call,
+    ObjectAnswer,
+    WriteOptions,
+    write_options,
+)
 from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.user import MASTERS, User

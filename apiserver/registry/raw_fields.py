@@ -16,8 +16,7 @@ from mockube.apimachinery.patch import json_patch, merge, written
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree, sorted_keys
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import APPLY_TYPES
+from mockube.apiserver.registry.call import APPLY_TYPES, Call
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.wire.negotiation import Format, parse_content_type
 

@@ -7,9 +7,15 @@ from mockube.apimachinery import status
 from mockube.apimachinery.status import Expired
 from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_loop
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.call import (
+    EXACT,
+    Call,
+    ListAnswer,
+    ListOptions,
+    ObjectAnswer,
+    list_options,
+)
 from mockube.apiserver.registry.convert import remote_conversion, shown_objects
-from mockube.apiserver.registry.options import EXACT, ListOptions, flag, list_options
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
 from mockube.apiserver.storage import continuation
@@ -40,7 +46,7 @@ class PageExpired(Expired):
 
 
 async def get(backend: Backend, call: Call) -> ObjectAnswer:
-    if call.query and flag(call, "export"):
+    if call.query and call.flag("export"):
         raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     revision = get_version(call.parameter("resourceVersion"))
     if revision:

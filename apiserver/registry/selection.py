@@ -15,8 +15,7 @@ from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, Field
 from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import ListOptions
+from mockube.apiserver.registry.call import Call, ListOptions
 from mockube.apiserver.storage.stored import Stored
 
 Fields: TypeAlias = Mapping[str, SelectableField]

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.options import WriteOptions
+from mockube.apiserver.registry.call import Call, ObjectAnswer, WriteOptions
 
 
 class SubresourceView(Struct, frozen=True, kw_only=True):

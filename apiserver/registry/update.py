@@ -19,10 +19,16 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend, Claims
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import (
+    Attributes,
+    Call,
+    ObjectAnswer,
+    Operation,
+    WriteOptions,
+    write_options,
+)
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     as_if_stored,
@@ -35,7 +41,6 @@ from mockube.apiserver.registry.convert import (
 )
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.empty_collections import has_more_empty, show_empty_collections
-from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
 from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.errors import TooLarge

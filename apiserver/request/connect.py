@@ -13,10 +13,8 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import ask_again
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import flag
+from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.registry.subresources.locations import Location, Locator
 from mockube.apiserver.registry.subresources.log_options import log_query
 from mockube.apiserver.request.request import Request
@@ -81,7 +79,7 @@ class Connecting:
         location = await self._locator.kubelet(call, "containerLogs", query)
         if location is None:
             return Response(204)
-        if flag(call, "insecureSkipTLSVerifyBackend"):
+        if call.flag("insecureSkipTLSVerifyBackend"):
             location = replace(location, skips_verification=True)
         return await self._proxy.stream(request, location, call.name)
 
@@ -123,7 +121,7 @@ def _proxy_path(request: Request, call: Call) -> str:
 
 def _streams(call: Call, subresource: str) -> Tree:
     """Return the options of the streams, the container and the command."""
-    options: Tree = {name: True for name in _STREAMS if flag(call, name)}
+    options: Tree = {name: True for name in _STREAMS if call.flag(name)}
     if container := call.parameter("container"):
         options["container"] = container
     commands = call.query.get("command", ()) if subresource == "exec" else ()

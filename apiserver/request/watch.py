@@ -12,8 +12,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import ListOptions
+from mockube.apiserver.registry.call import Call, ListOptions
 from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import Frame, Request, Sink

@@ -16,8 +16,7 @@ from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.registry.attributes import Attributes, Operation
-from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests
 from mockube.etcd.embedded.store import MemoryStore

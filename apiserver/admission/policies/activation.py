@@ -16,8 +16,8 @@ from mockube.apiserver.admission.versions import to_version, without_system_fiel
 from mockube.apiserver.authz.chain import Attributes as Access
 from mockube.apiserver.authz.chain import Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 _OF_NAMESPACE: Final = (

@@ -8,8 +8,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
 
 Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
 """All rows of the objects that a row is about, in other versions or under other names."""

@@ -26,8 +26,8 @@ from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.access import PolicyMetrics, error_type
-from mockube.apiserver.registry.attributes import Attributes, Operation, Target
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")

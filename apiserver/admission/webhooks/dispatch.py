@@ -21,8 +21,8 @@ from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
 from mockube.apiserver.authz.chain import Authorization, await_again
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
-from mockube.apiserver.registry.attributes import Attributes
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
 
 LOG: Final = logging.getLogger(__name__)
 _HARMLESS: Final = ("None", "NoneOnDryRun")

@@ -11,7 +11,7 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.attributes import Attributes, Operation
+from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.storage.stored import Stored
 
 GROUP: Final = "admissionregistration.k8s.io"

@@ -29,8 +29,8 @@ from mockube.apiserver.admission.webhooks.dispatch import (
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Invocation
 from mockube.apiserver.admission.webhooks.review import Answer
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.convert import with_conversions
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"

@@ -12,7 +12,7 @@ from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.admission_request import admission_request
 from mockube.apiserver.admission.webhooks.hooks import Hook, Invocation
-from mockube.apiserver.registry.attributes import Attributes
+from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.wire.go_json import syntax_error
 
 VERSIONS: Final = ("v1", "v1beta1")

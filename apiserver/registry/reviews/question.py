@@ -5,11 +5,9 @@ from typing import TypeAlias
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.options import write_options
+from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
 
 Check: TypeAlias = Callable[[Tree], None]
 """Raises an ApiError if a question cannot be answered."""

@@ -10,11 +10,9 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.options import write_options
+from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
 from mockube.apiserver.storage.stored import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 

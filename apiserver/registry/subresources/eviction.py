@@ -12,13 +12,18 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CAUSE_DISRUPTION_BUDGET, CONDITION_DISRUPTION_TARGET
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.attributes import Attributes, Operation
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import (
+    Attributes,
+    Call,
+    ObjectAnswer,
+    Operation,
+    WriteOptions,
+    write_options,
+)
 from mockube.apiserver.registry.delete import delete_as
 from mockube.apiserver.registry.deletion import DeleteOptions, check_preconditions, options_of
-from mockube.apiserver.registry.options import WriteOptions, write_options
 from mockube.apiserver.registry.update import change
 
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")

@@ -5,7 +5,6 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.registry.options import flag, number
 
 _KIND = GroupKind("", "PodLogOptions")
 _NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
@@ -13,10 +12,10 @@ _NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
 
 def log_query(call: Call) -> list[tuple[str, str]]:
     """Return the query of a kubelet's log endpoint, in upstream's order."""
-    numbers = {name: number(call, name) for name in _NUMBERS}
+    numbers = {name: call.number(name) for name in _NUMBERS}
     since = _since_time(call)
     _check(call, numbers, since)
-    chosen = {name: "true" for name in ("follow", "previous", "timestamps") if flag(call, name)}
+    chosen = {name: "true" for name in ("follow", "previous", "timestamps") if call.flag(name)}
     chosen |= {name: str(value) for name, value in numbers.items() if value is not None}
     if since is not None:
         chosen["sinceTime"] = since

@@ -22,9 +22,8 @@ from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import read_application
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import APPLY_TYPES, Call, ObjectAnswer, WriteOptions, write_options
 from mockube.apiserver.registry.convert import to_client_version
-from mockube.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
 from mockube.apiserver.registry.subresource_view import SubresourceView
 from mockube.apiserver.registry.subresources import scale_managers
 from mockube.apiserver.registry.update import change

@@ -9,8 +9,7 @@ from mockube.apiserver.admission.chain import Admission
 from mockube.apiserver.admission.limit_ranger import LIMIT_RANGES, RESIZE, LimitRanger
 from mockube.apiserver.admission.plugin import CLAIM, POD, UPDATE, WRITE, Plugin
 from mockube.apiserver.app import catalog
-from mockube.apiserver.registry.attributes import Attributes, Operation
-from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User

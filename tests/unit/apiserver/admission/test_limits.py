@@ -11,8 +11,7 @@ from mockube.apiserver.admission.pod_resources import pod_total
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds.core.pod.defaults import aggregate
 from mockube.apiserver.long_work import Worker
-from mockube.apiserver.registry.attributes import Attributes, Operation
-from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import pod_requests
