@@ -26,8 +26,7 @@ from mockube.apiserver.registry.call import Attributes, Call
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
-from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.storage.values import MAX_REASON
+from mockube.apiserver.storage.stored import MAX_REASON, Stored
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
 from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range

@@ -17,8 +17,7 @@ from mockube.apimachinery.schema.decode import DecodeError, Decoder
 from mockube.apimachinery.schema.model import Field, Schemas, Shape, Type
 from mockube.apimachinery.schema.normal import OMITTED, WrongKind, absent_value, scalar_reader
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.storage.stored import canonical
-from mockube.apiserver.storage.values import Unreadable, read_value
+from mockube.apiserver.storage.stored import Unreadable, canonical, read_value
 
 MAX_KINDS: Final = 4096
 """Kinds that are cached: more are not checked, as there are no more built-in ones."""

@@ -1,19 +1,37 @@
-"""An object at one revision, as it is stored and as it is served.
+"""Objects as they are stored and as they are served, and the values of a store that are read as objects.
 
-What is stored is canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
-revision, which is spliced in behind the uid without parsing. The item of a list is encoded once and shared;
-so are the labels, which are decoded without the rest of the tree.
+This server stores canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
+revision, which is inserted behind the uid without parsing. The item of a list is encoded once and shared; so are the
+labels, which are decoded without the rest of the tree.
+
+Other programs may have written a value. JSON of a kube-apiserver is canonical, and its protobuf is decoded; JSON in
+another order, which was put there by hand, is put in order.
 """
 
+import logging
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 import orjson
 
 from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apiserver.wire.protobuf import envelope
+from mockube.apiserver.wire.protobuf.errors import ProtobufError
+
+LOG = logging.getLogger(__name__)
+
+MAX_TRUSTED: Final = 1_000
+"""The maximum number of trusted values: those of failed writes are never discarded."""
+MAX_TRUSTED_BYTES: Final = 16 << 20
+"""The maximum size of all trusted values."""
+MAX_REASON: Final = 300
+"""The characters of an error that are logged, because the value may be part of it."""
+MAX_REPORTED: Final = 10_000
+"""The number of logged objects after which the record of them is cleared."""
 
 _NAME = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _HEAD = re.compile(
@@ -23,7 +41,11 @@ _HEAD = re.compile(
     rb'(?:"namespace":' + _NAME + rb",)?"
     rb'"uid":' + _NAME
 )
-"""Of canonical text, up to where the resourceVersion belongs; the group is where an item of a list begins."""
+"""Canonical text up to the place of the resourceVersion; the group is where an item of a list begins."""
+
+
+class Unreadable(ValueError):
+    """A value that is not an object."""
 
 
 class NotCanonical(ValueError):
@@ -53,7 +75,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
     value: bytes
     revision: int
     is_outdated: bool = False
-    """Whether it is stored in another version than the storage version: a write without a change stores it again."""
+    """Whether it is not stored in the storage version, so that even a write without a change stores it again."""
     _item: bytes | None = None
     _labels: Mapping[str, str] | None = None
     _selectable: tuple[object, Mapping[str, str]] | None = None
@@ -83,7 +105,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         return self._item
 
     def named_item(self) -> tuple[bytes, memoryview]:
-        """The same with kind and apiVersion, in two parts, of which the large one is shared with `item`."""
+        """Return the item with kind and apiVersion, in two parts, of which the large one is shared with `item`."""
         return b"," + self.value[: self.value.index(b'"metadata":')], memoryview(self.item)[2:]
 
     @property
@@ -147,6 +169,8 @@ def _as_item(value: bytes, revision: int) -> bytes:
     return b',{%b,"resourceVersion":"%d"%b' % (value[begin:at], revision, value[at:])
 
 
+# --- canonical text
+
 _METADATA = (
     "name",
     "generateName",
@@ -169,7 +193,7 @@ _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
 
 def canonical(tree: Tree) -> bytes:
-    """The text to store for an object; its resourceVersion is left out."""
+    """Return the text to store for an object; its resourceVersion is omitted."""
     metadata = tree["metadata"]
     ordered = {field: metadata[field] for field in _METADATA if field in metadata}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
@@ -179,7 +203,7 @@ def canonical(tree: Tree) -> bytes:
 
 
 def canonical_custom(tree: Tree) -> bytes:
-    """The text to store for a custom object: all fields but its identity are in the order of their names, as of Go's maps."""
+    """Return the text to store for a custom object: all fields except its identity are sorted, as in Go's maps."""
     metadata = tree["metadata"]
     identity = {field: metadata[field] for field in _IDENTITY if field in metadata}
     head = orjson.dumps({"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": identity})
@@ -192,5 +216,155 @@ _HEAD_FIELDS = frozenset({"kind", "apiVersion", "metadata"})
 
 
 def _members(fields: Tree) -> bytes:
-    """The text of an object's fields, after a comma."""
+    """Return the text of an object's fields, after a comma."""
     return b"," + orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)[1:-1] if fields else b""
+
+
+# --- values of the store
+
+
+class _CheckedMetadata(msgspec.Struct, rename="camel", gc=False):
+    """The fields that watches, indexes, selectors and deletion read."""
+
+    uid: str
+    name: str = ""
+    namespace: str = ""
+    generation: int = 0
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[dict[str, str | bool | None]] | None = None
+    managed_fields: list[dict[str, msgspec.Raw]] | None = None
+
+
+class _CheckedObject(msgspec.Struct, gc=False):
+    metadata: _CheckedMetadata
+
+
+_check_metadata = msgspec.json.Decoder(_CheckedObject).decode
+
+
+def read_value(value: bytes) -> bytes:
+    """Return the canonical text of a value, whose metadata has the right types."""
+    text = value if is_canonical(value) else canonical(_tree(value))
+    try:
+        _check_metadata(text)
+        if not text.isascii():
+            text.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
+    return text
+
+
+def _tree(value: bytes) -> Tree:
+    try:
+        tree = envelope.decode(value) if envelope.is_protobuf(value) else orjson.loads(value)
+        kind, api_version, metadata = tree["kind"], tree["apiVersion"], tree["metadata"]
+        metadata.setdefault("uid", "")  # what others put into the store may have none
+    except (ProtobufError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+        raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
+    if not (kind and api_version):
+        raise Unreadable(f"a stored value has no kind or version: {value[:100]!r}")
+    typed_tree: Tree = tree
+    return typed_tree
+
+
+class TrustedValues:
+    """Values that this process has written and that its watch has not received yet: they need not be decoded.
+
+    A comparison costs much less than decoding.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, tuple[bytes, ...]] = {}
+        """By key; the values of a key are in the order in which they were written."""
+        self._count = self._size = 0
+
+    def has(self, key: bytes, value: bytes) -> bool:
+        return value in self._values.get(key, ())
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Add a value that is about to be written; clear the set when it is full."""
+        values = self._values.get(key, ())
+        if value in values:
+            return
+        size = self._size + len(value)
+        if self._count >= MAX_TRUSTED or size > MAX_TRUSTED_BYTES:
+            self._values.clear()
+            values, self._count, size = (), 0, len(value)
+        self._values[key] = *values, value
+        self._count += 1
+        self._size = size
+
+    def discard(self, key: bytes, value: bytes) -> None:
+        """Remove a value that the watch has received, and the values before it, which were not written."""
+        values = self._values.get(key, ())
+        if value not in values:
+            return
+        end = values.index(value) + 1
+        self._count -= end
+        self._size -= sum(map(len, values[:end]))
+        if end == len(values):
+            del self._values[key]
+        else:
+            self._values[key] = values[end:]
+
+
+class UnreadableObjects:
+    """Values below one prefix of the store that are not the object of their key.
+
+    Each is counted, and named in the log once for each revision. Lists and watches leave it out; a get of it is an
+    error; it can be deleted by name.
+    """
+
+    def __init__(self) -> None:
+        self._revisions: dict[bytes, int] = {}
+        self._reported: dict[bytes, int] = {}
+        self.failures: Counter[bytes] = Counter()
+        """The number of unreadable values by folder."""
+
+    def __bool__(self) -> bool:
+        return bool(self._revisions)
+
+    @property
+    def revisions(self) -> Mapping[bytes, int]:
+        """The keys whose values cannot be read now, with their revisions."""
+        return self._revisions
+
+    def below(self, prefix: bytes) -> Sequence[bytes]:
+        return sorted(key for key in self._revisions if key.startswith(prefix))
+
+    def add(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
+        self._revisions[key] = revision
+        self.report(folder, key, revision, error)
+
+    def discard(self, key: bytes) -> None:
+        self._revisions.pop(key, None)
+
+    def clear(self) -> None:
+        """Reset before everything is listed again."""
+        self._revisions.clear()
+
+    def report(self, folder: bytes, key: bytes, revision: int, error: Exception) -> None:
+        """Count and log an object that cannot be read, or not be rendered for a client."""
+        if self._reported.get(key) == revision:
+            return
+        if len(self._reported) >= MAX_REPORTED:
+            self._reported.clear()
+        self._reported[key] = revision
+        self.failures[folder] += 1
+        reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
+        LOG.error("The object at %s cannot be read: %s", key.decode(errors="replace"), reason)
+
+
+def other_kind(text: bytes) -> Unreadable:
+    return Unreadable(f"it is of another kind or version: {text[:100]!r}")
+
+
+def relabel(text: bytes, heads: tuple[bytes, ...]) -> bytes:
+    """Return the text of an object in the first of its versions, which differ in their names only."""
+    if text.startswith(heads[0]):
+        return text
+    return heads[0] + next(text[len(head) :] for head in heads if text.startswith(head))

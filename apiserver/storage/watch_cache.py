@@ -12,8 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.long_work import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
-from mockube.apiserver.storage.stored import Stored
-from mockube.apiserver.storage.values import TrustedValues, UnreadableObjects, other_kind, with_first_version
+from mockube.apiserver.storage.stored import (
+    Stored,
+    TrustedValues,
+    UnreadableObjects,
+    other_kind,
+    relabel,
+)
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
@@ -91,7 +96,7 @@ class WatchCache:
                 tombstone = stored.at(max(self.revision, resource_cache.newest))
                 resource_cache.apply(Change(ChangeKind.DELETED, tombstone, stored, self._clock.monotonic()))
             elif relabels and not stored.value.startswith(heads[0]):
-                text = with_first_version(stored.value, heads)
+                text = relabel(stored.value, heads)
                 resource_cache.replace(Stored(stored.key, text, stored.revision, is_outdated=True))
 
     async def reconsider(self) -> None:
@@ -361,7 +366,7 @@ class WatchCache:
             raise other_kind(text)
         if heads is None or folder in self._as_stored:
             return Stored(kv.key, text, kv.mod_revision)
-        current_text = with_first_version(text, heads)
+        current_text = relabel(text, heads)
         return Stored(kv.key, current_text, kv.mod_revision, is_outdated=current_text is not text)
 
     def _advance(self, revision: int) -> None:

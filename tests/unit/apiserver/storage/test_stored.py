@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from mockube.apiserver.storage.stored import (
     NotCanonical,
     Stored,
+    Unreadable,
     canonical,
     canonical_custom,
     is_canonical,
+    read_value,
 )
-from mockube.apiserver.storage.values import Unreadable, read_value
 from mockube.apiserver.wire.protobuf import envelope
 
 NAMES = st.text("abcdefghij-.", min_size=1, max_size=20)
