@@ -14,8 +14,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.patch.gofmt import go_type
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.common.objectmeta import check_annotations
-from mockube.apiserver.kinds.common.selectors import check_labels
+from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.wire.go_json import syntax_error, type_name
 
 GROUP: Final = "apiextensions.k8s.io"

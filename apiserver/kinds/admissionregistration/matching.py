@@ -27,8 +27,8 @@ from mockube.apiserver.kinds.common.checks import (
     require,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
-from mockube.apiserver.kinds.common.selectors import check_label_name, check_selector
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
+from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.warnings import on_every_write
 
 check_failure_policy: Final = one_of("Fail", "Ignore")

@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
 
 _REASON: Final = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 

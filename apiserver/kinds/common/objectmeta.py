@@ -1,6 +1,6 @@
-"""Metadata, whatever the kind: names by the kind's rule, and the rest by rules that are the same for all.
+"""Validate the metadata of every kind: names by the kind's rule, and the rest by rules that are the same for all.
 
-The caller passes the rule of names and whether there is a namespace; the module has no kinds.
+The caller passes the rule of names, and whether the kind has namespaces.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import errors, gotext, meta, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
@@ -24,12 +25,11 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.selectors import check_labels
 
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
-def _check_whose(finalizer: str) -> list[str]:
+def _check_domain(finalizer: str) -> list[str]:
     if "/" in finalizer or finalizer in STANDARD_FINALIZERS:
         return []
     return ["name is neither a standard finalizer name nor is it fully qualified"]
@@ -40,9 +40,9 @@ class NameRule(NamedTuple):
 
     check_full: Callable[[str], list[str]]
     beginning: Callable[[str], list[str]]
-    """Something will be added to it."""
-    finalizer: Callable[[str], list[str]] = _check_whose
-    """Besides being a name at all."""
+    """Checks a generateName, to which a suffix will be added."""
+    finalizer: Callable[[str], list[str]] = _check_domain
+    """Checks a finalizer that is a qualified name."""
 
 
 METADATA: Final = ROOT.child("metadata")
@@ -78,7 +78,7 @@ LEAST: Final = with_any_finalizers(PATH_SEGMENT)
 
 
 def check(tree: ReadOnlyTree, rule: NameRule, *, namespaced: bool, path: Path = METADATA) -> list[FieldError]:
-    """Metadata as it must be at every write."""
+    """Return the errors of the metadata of an object that is written."""
     of = meta.metadata(tree)
     check_namespace = _check_namespace if namespaced else _check_no_namespace
     field_errors = [*check_name(tree, rule, path), *check_namespace(of, path), *_CHECK(of, path)]
@@ -104,6 +104,22 @@ _check_namespace: Final = require("namespace", report(names.check_dns1123_label)
 _check_no_namespace: Final = optional("namespace", refuse_any("not allowed on this type"))
 
 
+# --- labels
+
+_KEYS: Final = 4096
+_LONGEST_KEY: Final = 128
+"""The number and length of label keys whose results are cached: objects share a few."""
+
+check_label_name: Final = report(memoize(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
+check_label_value: Final = report(names.check_label_value)
+
+
+def check_labels(labels: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
+    for key, value in (labels or {}).items():
+        yield from check_label_name(key, path)
+        yield from check_label_value(value, path)
+
+
 # --- annotations
 
 
@@ -124,7 +140,7 @@ def _not_empty(name: str, message: str = "must not be empty") -> Check:
 
 
 def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    """An apiVersion of several slashes is none."""
+    """Refuse an apiVersion without a version, or with several slashes."""
     version = owner.get("apiVersion", "")
     if version.count("/") > 1 or not version.rpartition("/")[2]:
         return (errors.invalid(path.child("apiVersion"), version, "version must not be empty"),)
@@ -132,7 +148,7 @@ def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 _LONGEST_OWNER: Final = 1024
-"""Characters of an owner that an error shows, as there may be as many errors as owners."""
+"""The characters of an owner that an error shows, because there may be as many errors as owners."""
 
 _BANNED: Final = frozenset({("v1", "Event")})
 
@@ -201,7 +217,7 @@ def check_finalizers(tree: ReadOnlyTree, rule: NameRule, path: Path = METADATA) 
 
 
 def check_printable(manager: str, path: Path) -> Iterable[FieldError]:
-    """A manager's name, in metadata or in a query."""
+    """Refuse characters that are not printable in the name of a field manager, in metadata or in a query."""
     return () if manager.isprintable() else _unprintable(manager, path)
 
 

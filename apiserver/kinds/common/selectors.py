@@ -1,32 +1,19 @@
 """Label selectors and node selectors."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, report, require
-
-_KEYS: Final = 4096
-_LONGEST_KEY: Final = 128
-"""Keys of labels that are cached: objects share a few."""
-
-check_label_name: Final = report(memoize(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
-_check_label_value: Final = report(names.check_label_value)
+from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_label_value, check_labels
 
 NO_OPERATOR: Final = "not a valid selector operator"
 
 _WITH_VALUES: Final = frozenset({"In", "NotIn"})
 _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
-
-
-def check_labels(labels: ReadOnlyTree | None, path: Path) -> Iterator[FieldError]:
-    for key, value in (labels or {}).items():
-        yield from check_label_name(key, path)
-        yield from _check_label_value(value, path)
 
 
 def check_operator(requirement: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -46,7 +33,7 @@ def _selector(*of_values: Check) -> Check:
     return all_of(field("matchLabels", check_labels), field("matchExpressions", each_item(requirement)))
 
 
-check_selector: Final = _selector(field("values", each_item(_check_label_value)))
+check_selector: Final = _selector(field("values", each_item(check_label_value)))
 """Check a `LabelSelector` that is present."""
 
 check_selector_leniently: Final = _selector()
@@ -103,7 +90,7 @@ def _term(*of_values: Check) -> Check:
     )
 
 
-check_term: Final = _term(field("values", each_item(report(names.check_label_value))))
+check_term: Final = _term(field("values", each_item(check_label_value)))
 check_term_leniently: Final = _term()
 """Check a term, but not its label values."""
 

@@ -12,9 +12,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import field, non_negative, one_of, optional, pointer, require_that
-from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, with_any_finalizers
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
 from mockube.apiserver.kinds.common.objects import from_root, repeat_create
-from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import DisabledFields, Gate, Strategy

@@ -31,8 +31,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind

@@ -19,9 +19,9 @@ from mockube.apiserver.kinds.common.cells import flag, items, part, text
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, one_of, optional, require
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.resource_names import check_amount
-from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind

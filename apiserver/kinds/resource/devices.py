@@ -20,7 +20,8 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.selectors import check_label_name, check_node_selector
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
+from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.resource.capacities import check_shared, check_unshared
 from mockube.apiserver.kinds.resource.values import (
     check_effect,

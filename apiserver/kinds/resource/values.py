@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 
 _MAX_ID_LENGTH: Final = 32

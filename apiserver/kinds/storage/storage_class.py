@@ -16,8 +16,8 @@ from mockube.apiserver.kinds.common.cells import flag, name_with_default, text
 from mockube.apiserver.kinds.common.checks import all_of, each_item, field, one_of, optional, require, unique
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.objects import from_root, immutable_fields, in_order
-from mockube.apiserver.kinds.common.selectors import check_label_name
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind

@@ -10,7 +10,8 @@ from mockube.apimachinery.labels import SelectorError
 from mockube.apimachinery.names import check_label_value
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check, each_item, report
-from mockube.apiserver.kinds.common.selectors import check_label_name, check_operator
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
+from mockube.apiserver.kinds.common.selectors import check_operator
 
 _ATTRIBUTES: Final = ROOT.child("spec", "resourceAttributes")
 _OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})

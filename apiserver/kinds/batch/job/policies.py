@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.checks import (
     no_more_than,
     non_negative,
 )
-from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
 
 _MAX_RULES, _MAX_VALUES, _MAX_PATTERNS = 20, 255, 20
 _MAX_INDEXES_LENGTH: Final = 64 * 1024

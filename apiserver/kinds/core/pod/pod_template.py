@@ -16,8 +16,7 @@ from mockube.apiserver.kinds.common.cells import (
     names_and_images,
     part,
 )
-from mockube.apiserver.kinds.common.objectmeta import check_annotations
-from mockube.apiserver.kinds.common.selectors import check_labels
+from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of

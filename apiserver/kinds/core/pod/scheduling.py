@@ -22,8 +22,8 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
+from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.selectors import (
-    check_label_name,
     check_node_selector,
     check_node_selector_leniently,
     check_selector,

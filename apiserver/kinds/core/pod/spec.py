@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     required_one_of,
 )
-from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
+from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
 from mockube.apiserver.kinds.core.pod.containers import (
     check_containers,
     check_ephemeral_containers,

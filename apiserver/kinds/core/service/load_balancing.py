@@ -9,8 +9,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.addresses import check_cidr, check_endpoint_ip, check_ip, parse_sloppily
 from mockube.apiserver.kinds.common.checks import one_of, pointer, port_number, report
-from mockube.apiserver.kinds.common.objectmeta import METADATA
-from mockube.apiserver.kinds.common.selectors import check_label_name
+from mockube.apiserver.kinds.common.objectmeta import METADATA, check_label_name
 from mockube.apiserver.kinds.core.service.strategy import (
     LOAD_BALANCER,
     is_externally_accessible,

@@ -19,8 +19,7 @@ from mockube.apiserver.kinds.common.checks import (
     require,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objectmeta import LABEL, METADATA
-from mockube.apiserver.kinds.common.selectors import check_label_name, check_labels
+from mockube.apiserver.kinds.common.objectmeta import LABEL, METADATA, check_label_name, check_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.core.service import load_balancing
 from mockube.apiserver.kinds.core.service.cluster_ips import (

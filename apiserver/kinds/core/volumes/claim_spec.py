@@ -19,9 +19,9 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.objectmeta import check_annotations
+from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_labels
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_amount, check_positive
-from mockube.apiserver.kinds.common.selectors import check_labels, check_selector, check_selector_leniently
+from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", READ_WRITE_ONCE_POD)
