@@ -19,8 +19,7 @@ from mockube.apiserver.customresources.registries import AllDecoder, AllRules, A
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions import v1beta1
-from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.kinds.kind_rules import KindRules, UnprivilegedRules
+from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules, UnprivilegedRules
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import kinds_of
 from mockube.apiserver.outgoing import Outbound

@@ -18,7 +18,7 @@ from decode import POD
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import Defaulter
 
 DEPLOYMENT = {"spec": {"template": {"metadata": {"labels": {"app": "bench"}}, "spec": POD["spec"]}}}
 

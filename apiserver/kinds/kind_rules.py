@@ -1,24 +1,29 @@
-"""Validate, default and warn about objects by the rules of their kinds.
+"""Validate, default and warn about objects by the rules of their kinds: `KindRules`, which the verbs use.
 
-`KindRules` is what the verbs use.
+`Defaulter` sets defaults by the tables of the kinds, and as upstream's types declare. For each kind, the paths to the
+structs with defaults are compiled once, from the schema; the rest of an object is never visited. As upstream, a struct
+gets its defaults before the structs in it. A default is inserted at the place where Go would write it, so that the object
+stays in normal form.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeAlias
 
+from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.errors import DisplayedValue, FieldError
+from mockube.apimachinery.schema.model import Schemas, Shape, Type
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
+from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
 from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, Again, Validation
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
-from mockube.apiserver.kinds.defaulter import Defaulter
 from mockube.apiserver.kinds.internal_version import settle
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
 _NONE: Final = Validation(metadata_first=False)
-"""For a kind that is not in the registry: only metadata is checked."""
+"""The validation of a kind that is not in the registry: only its metadata is checked."""
 
 
 def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
@@ -43,11 +48,11 @@ def check_update(
     kind = kinds.validations.get(resource.group_kind, _NONE)
     update = kind.subresources.get(subresource) if subresource else kind.update
     wrong = _metadata(resource, new)
-    # Where nothing is wrong with metadata, saying so again would take as long.
+    # Valid metadata need not be checked a second time.
     changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
     field_errors = [*wrong, *changed]
     if update is not None:
-        for again in _said_again(kind, subresource):
+        for again in _repeated_checks(kind, subresource):
             if again is Again.CHANGE:
                 field_errors += [*changed, *objectmeta.check_finalizers(new, kind.name)]
             elif again is Again.CREATE:
@@ -58,7 +63,7 @@ def check_update(
     return field_errors
 
 
-def _said_again(kind: Validation, subresource: str) -> Sequence[Again]:
+def _repeated_checks(kind: Validation, subresource: str) -> Sequence[Again]:
     if not kind.metadata_first or subresource in kind.silent:
         return NO_CHECKS
     return CHANGE if subresource else kind.again
@@ -79,13 +84,162 @@ def warn_update(
     return () if update is None else update(new, old)
 
 
+# --- defaults
+
+Visit: TypeAlias = Callable[[Any], None]
+
+_RESOURCE_LIST: Final = "v1.ResourceList"
+"""The only map type with defaults. OpenAPI has no definition of it, so this is its name in Go."""
+
+
+class Defaulter:
+    """The defaults of every built-in kind. The function for a struct is compiled at its first use."""
+
+    def __init__(self, schemas: Schemas, *, clock: Clock, kinds: Kinds = NEWEST) -> None:
+        self._schemas = schemas
+        self._table = kinds.defaults(clock)
+        self._lacks_fields = kinds.minor != NEWEST.minor
+        """An older minor may not have all fields that have defaults."""
+        self._structs: dict[str, Visit | None] = {}
+
+    def default_object(self, api_version: str, kind: str, tree: Tree) -> None:
+        """Set the defaults of a tree in normal form, in place. Kinds that are not built in have none here."""
+        struct = self._schemas.kind(api_version, kind)
+        visit = self._struct(struct) if struct else None
+        if visit is not None:
+            visit(tree)
+
+    def _struct(self, struct: Type) -> Visit | None:
+        name = struct.name
+        if name not in self._structs:
+            # A struct may contain itself. None of those that do has defaults.
+            self._structs[name] = None
+            self._structs[name] = self._compile(struct)
+        return self._structs[name]
+
+    def _compile(self, struct: Type) -> Visit | None:
+        own = self._table.get(struct.name, ())
+        if own is NOWHERE:
+            return None
+        inner = {name: visit for name, field in struct.fields.items() if (visit := self._value(field.type))}
+        steps = (*own, *_declared_defaults(struct))
+        if steps:
+            fills = _make_fills(struct, steps)
+            if self._lacks_fields:
+                fills = (*fills, _drop_unknown(struct))
+            return _visit_struct(fills, inner, list(struct.fields))
+        return _descend(inner) if inner else None
+
+    def _value(self, of: Type) -> Visit | None:
+        if of.go == _RESOURCE_LIST:
+            return round_up
+        if of.shape is Shape.STRUCT:
+            return self._struct(of)
+        if of.shape not in (Shape.LIST, Shape.MAP):
+            return None
+        visit = self._value(of.items)
+        return visit and (_each_item(visit) if of.shape is Shape.LIST else _each_value(visit))
+
+
+def _declared_defaults(struct: Type) -> Steps:
+    """Return the defaults that the struct's schema declares. Zero matters for pointers only, where Go distinguishes it from absent."""
+    literals = {
+        name: field.default
+        for name, field in struct.fields.items()
+        if field.default is not None and (field.default or field.pointer)
+    }
+    return (literals,) if literals else ()
+
+
+def _make_fills(struct: Type, steps: Steps) -> tuple[Fill, ...]:
+    return tuple(_write(struct, step) if isinstance(step, Mapping) else step for step in steps if step)
+
+
+def _write(struct: Type, literals: Literals) -> Fill:
+    rows = tuple(
+        (name, value, struct.fields[name].pointer)
+        for name, value in literals.items()
+        if name in struct.fields  # an older minor may not have it
+    )
+
+    def fill(tree: Tree) -> None:
+        for name, value, pointer in rows:
+            current_value = tree.get(name)
+            if current_value is None or not (current_value or pointer):
+                tree[name] = value.copy() if isinstance(value, dict | list) else value
+
+    return fill
+
+
+def _drop_unknown(struct: Type) -> Fill:
+    def drop(tree: Tree) -> None:
+        for name in tree.keys() - struct.fields.keys():
+            del tree[name]
+
+    return drop
+
+
+def _visit_struct(fills: tuple[Fill, ...], inner: Mapping[str, Visit], fields: list[str]) -> Visit:
+    rows = {name: (place, inner.get(name)) for place, name in enumerate(fields)}
+
+    def visit_struct(tree: Tree) -> None:
+        for fill in fills:
+            fill(tree)
+        latest, in_order = -1, True
+        for name, value in tree.items():
+            place, visit = rows[name]
+            if visit is not None and value is not None:
+                visit(value)
+            if place < latest:
+                in_order = False
+            latest = place
+        if not in_order:
+            ordered = sorted(tree.items(), key=lambda item: rows[item[0]][0])
+            tree.clear()
+            tree.update(ordered)
+
+    return visit_struct
+
+
+def _descend(inner: Mapping[str, Visit]) -> Visit:
+    """Return a function that visits the structs in a struct that has no defaults itself."""
+    rows = tuple(inner.items())
+
+    def descend(tree: Tree) -> None:
+        for name, visit in rows:
+            value = tree.get(name)
+            if value is not None:
+                visit(value)
+
+    return descend
+
+
+def _each_item(visit: Visit) -> Visit:
+    def visit_list(items: list[Any]) -> None:
+        for item in items:
+            visit(item)
+
+    return visit_list
+
+
+def _each_value(visit: Visit) -> Visit:
+    def visit_map(values: dict[str, Any]) -> None:
+        for value in values.values():
+            visit(value)
+
+    return visit_map
+
+
+# --- the rules of all kinds
+
+
 class KindRules:
     """The `Rules` of the kinds of one minor release."""
 
     def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         self._defaulter = defaulter
         self.no_version: int | DisplayedValue = 0
-        # The functions themselves, for the newest kinds: every write calls them.
+        # For the newest kinds without `partial`, because every write calls these functions.
         newest = kinds is NEWEST
         self.check_create = check_create if newest else partial(check_create, kinds=kinds)
         self.check_update = check_update if newest else partial(check_update, kinds=kinds)

@@ -17,7 +17,7 @@ from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import Defaulter
 from tests.support.recorded import recordings
 
 SCHEMAS = builtin.load()

@@ -18,8 +18,7 @@ from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.app import catalog
 from mockube.apiserver.kinds import kind_rules as validations
 from mockube.apiserver.kinds.core.service.strategy import needs_health_check_node_port
-from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.kinds.kind_rules import KindRules
+from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
 from mockube.apiserver.kinds.registry import NEWEST, STRATEGIES
 from mockube.apiserver.kinds.strategy import DEFAULT, Request
 from mockube.apiserver.user import User

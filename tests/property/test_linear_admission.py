@@ -15,7 +15,7 @@ from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.app import ApiServer, catalog
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authz.chain import Authorization
-from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import Defaulter
 from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.user import User
 from mockube.controller_manager.workloads.pod_requests import nonzero_requests, pod_requests

@@ -11,8 +11,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.schema.builtin import load
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.kinds.kind_rules import check_create, check_update, warn_create, warn_update
+from mockube.apiserver.kinds.kind_rules import Defaulter, check_create, check_update, warn_create, warn_update
 from mockube.apiserver.kinds.registry import GROUPS, NEWEST
 from tests.support.hostile.doubling import Growth, check_growth
 from tests.support.hostile.grown_objects import growing

@@ -3,7 +3,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
-from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import Defaulter
 
 
 @pytest.fixture(scope="session")

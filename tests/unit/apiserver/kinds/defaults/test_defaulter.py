@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema.model import Shape
-from mockube.apiserver.kinds.defaulter import Defaulter
+from mockube.apiserver.kinds.kind_rules import Defaulter
 from mockube.apiserver.kinds.registry import NEWEST
 
 DEPLOYMENT = {

@@ -9,8 +9,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
 from mockube.apiserver.app import catalog
-from mockube.apiserver.kinds.defaulter import Defaulter
-from mockube.apiserver.kinds.kind_rules import KindRules
+from mockube.apiserver.kinds.kind_rules import Defaulter, KindRules
 
 SCHEMAS, DECODER = builtin.load(), Decoder()
 RULES = KindRules(Defaulter(SCHEMAS, clock=SteppedClock()))
