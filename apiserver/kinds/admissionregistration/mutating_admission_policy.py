@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.admissionregistration.policy_specs import (
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import field, one_of, require
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import from_root
+from mockube.apiserver.kinds.common.validation import from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -18,9 +18,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import items, part, text
 from mockube.apiserver.kinds.common.checks import all_of, field, one_of, pointer, report, require
-from mockube.apiserver.kinds.common.objects import as_created, from_root
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -21,8 +21,7 @@ from mockube.apiserver.kinds.admissionregistration.matching import (
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.cells import count, part
 from mockube.apiserver.kinds.common.checks import Check, all_of, pointer, require
-from mockube.apiserver.kinds.common.objects import as_created
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation, as_created
 
 # --- parameters
 

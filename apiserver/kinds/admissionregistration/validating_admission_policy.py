@@ -38,8 +38,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
-from mockube.apiserver.kinds.common.objects import get_struct, part
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, get_struct, part
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -31,8 +31,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import get_struct, immutable_fields
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, get_struct, immutable_fields
 from mockube.apiserver.kinds.common.webhook_clients import accepts, check_review_versions, client
 
 _SPEC, _STATUS = ROOT.child("spec"), ROOT.child("status")

@@ -26,8 +26,7 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import get_struct, in_order, part, repeat_create
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, get_struct, in_order, part, repeat_create
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, Request, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

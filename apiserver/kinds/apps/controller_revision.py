@@ -13,8 +13,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, text
 from mockube.apiserver.kinds.common.checks import field, non_negative
-from mockube.apiserver.kinds.common.objects import as_created, from_root
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -25,13 +25,12 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import (
     check_selector,
     check_selector_leniently,
     has_wrong_values,
 )
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.common.workloads import (
     check_amount,

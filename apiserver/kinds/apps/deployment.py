@@ -16,8 +16,7 @@ from mockube.apiserver.kinds.common.cells import CONTAINERS, IMAGES, SELECTOR, n
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.workloads import (
     check_amount,
     check_collisions,

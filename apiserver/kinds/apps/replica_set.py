@@ -21,8 +21,7 @@ from mockube.apiserver.kinds.common.cells import (
 )
 from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import immutable_fields, in_order
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.workloads import (
     check_required_selector,
     check_selected_template,

@@ -25,8 +25,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import LABEL
-from mockube.apiserver.kinds.common.objects import in_order
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.common.workloads import (
     check_amount,

@@ -16,8 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common import objectmeta, pem
 from mockube.apiserver.kinds.common.checks import pointer, require_that, unique
 from mockube.apiserver.kinds.common.objectmeta import NameRule
-from mockube.apiserver.kinds.common.objects import get_struct
-from mockube.apiserver.kinds.common.validation import Update, Validation
+from mockube.apiserver.kinds.common.validation import Update, Validation, get_struct
 
 _LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
 _APPROVED, _DENIED, _FAILED = "Approved", "Denied", "Failed"

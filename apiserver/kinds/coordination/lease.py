@@ -13,8 +13,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import field, non_negative, one_of, optional, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import from_root, repeat_create
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, from_root, repeat_create
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import DisabledFields, Gate, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -16,8 +16,14 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import count, text
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, immutable_fields, in_order
-from mockube.apiserver.kinds.common.validation import Create, Update, Validation
+from mockube.apiserver.kinds.common.validation import (
+    Create,
+    Update,
+    Validation,
+    as_created,
+    immutable_fields,
+    in_order,
+)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire import go_json
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

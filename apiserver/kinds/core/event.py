@@ -18,8 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number, part, text, time
-from mockube.apiserver.kinds.common.objects import get_struct
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UNSUPPORTED, Strategy
 from mockube.apiserver.wire.table import Column, Printer

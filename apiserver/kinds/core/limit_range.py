@@ -11,14 +11,13 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, field
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import as_created, from_root
 from mockube.apiserver.kinds.common.resource_names import (
     STORAGE,
     check_container_name,
     check_name,
     is_overcommit_allowed,
 )
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     Request,

@@ -16,8 +16,13 @@ from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import Check, each_item, field, report
 from mockube.apiserver.kinds.common.defaults import of, set_labels
 from mockube.apiserver.kinds.common.objectmeta import LABEL
-from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import (
+    AS_NEW_AND_CHANGE,
+    Validation,
+    from_root,
+    get_struct,
+    part,
+)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS

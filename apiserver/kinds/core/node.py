@@ -20,9 +20,8 @@ from mockube.apiserver.kinds.common.checks import Check, all_of, field, one_of, 
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
-from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.resource_names import check_amount
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation, get_struct
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (

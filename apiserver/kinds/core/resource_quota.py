@@ -12,14 +12,13 @@ from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.common import ages, cells
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, all_of, field, pointer
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import from_root, get_struct, in_order, part
 from mockube.apiserver.kinds.common.resource_names import (
     check_amount,
     check_quota_name,
     is_standard_of_quotas,
 )
 from mockube.apiserver.kinds.common.selectors import NO_OPERATOR
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, in_order, part
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (

@@ -8,7 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common import ages
-from mockube.apiserver.kinds.common.objects import check_name_only
+from mockube.apiserver.kinds.common.validation import check_name_only
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (

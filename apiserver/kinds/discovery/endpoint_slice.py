@@ -29,8 +29,14 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import check_label_name, check_labels
-from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
+from mockube.apiserver.kinds.common.validation import (
+    NO_CHECKS,
+    Validation,
+    as_created,
+    from_root,
+    immutable_fields,
+    in_order,
+)
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (

@@ -8,8 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import field
-from mockube.apiserver.kinds.common.objects import part
-from mockube.apiserver.kinds.common.validation import Update
+from mockube.apiserver.kinds.common.validation import Update, part
 from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Request, Strategy
 
 EXEMPT: Final = "exempt"

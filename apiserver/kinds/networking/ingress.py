@@ -25,8 +25,7 @@ from mockube.apiserver.kinds.common.checks import (
     report,
     require,
 )
-from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED

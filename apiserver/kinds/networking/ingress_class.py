@@ -25,8 +25,14 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
-from mockube.apiserver.kinds.common.validation import Update, Validation
+from mockube.apiserver.kinds.common.validation import (
+    Update,
+    Validation,
+    as_created,
+    from_root,
+    immutable_fields,
+    in_order,
+)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.networking.ingress import check_reference
 from mockube.apiserver.kinds.strategy import COUNTED

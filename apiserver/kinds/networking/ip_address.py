@@ -17,8 +17,7 @@ from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, all_of, field, optional, report, require
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule
-from mockube.apiserver.kinds.common.objects import from_root, get_struct
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation, from_root, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer

@@ -26,9 +26,8 @@ from mockube.apiserver.kinds.common.checks import (
     port_number,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, get_struct
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy

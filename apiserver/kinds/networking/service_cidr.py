@@ -15,8 +15,7 @@ from mockube.apiserver.kinds.common.addresses import check_cidr, is_ipv6, parse_
 from mockube.apiserver.kinds.common.cells import items
 from mockube.apiserver.kinds.common.checks import IMMUTABLE
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import get_struct
-from mockube.apiserver.kinds.common.validation import Validation, accept_update
+from mockube.apiserver.kinds.common.validation import Validation, accept_update, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

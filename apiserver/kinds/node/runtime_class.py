@@ -16,8 +16,12 @@ from mockube.apiserver.kinds.common.defaults import NOWHERE, of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_labels, with_any_finalizers
-from mockube.apiserver.kinds.common.objects import from_root, immutable_fields
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import (
+    AS_NEW_AND_CHANGE,
+    Validation,
+    from_root,
+    immutable_fields,
+)
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodContext
 from mockube.apiserver.kinds.core.pod.resources import check_requirements

@@ -14,9 +14,8 @@ from mockube.apiserver.kinds.common.cells import number, text
 from mockube.apiserver.kinds.common.checks import Check, all_of, field, non_negative, one_of, pointer
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
 from mockube.apiserver.kinds.common.workloads import check_amount, check_not_over_all
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL

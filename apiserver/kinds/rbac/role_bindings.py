@@ -24,14 +24,16 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import (
+from mockube.apiserver.kinds.common.validation import (
+    NO_CHECKS,
+    Create,
+    Validation,
     as_created,
     changed_metadata,
     from_root,
     get_struct,
     in_order,
 )
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -10,15 +10,18 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, field, pointer, require
 from mockube.apiserver.kinds.common.objectmeta import PATH_SEGMENT
-from mockube.apiserver.kinds.common.objects import (
+from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
+from mockube.apiserver.kinds.common.validation import (
+    NO_CHECKS,
+    Create,
+    Update,
+    Validation,
     as_created,
     changed_metadata,
     from_root,
     get_struct,
     in_order,
 )
-from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Update, Validation
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 

@@ -25,8 +25,8 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import get_struct
 from mockube.apiserver.kinds.common.selectors import check_node_selector
+from mockube.apiserver.kinds.common.validation import get_struct
 from mockube.apiserver.kinds.resource.devices import check_binding
 from mockube.apiserver.kinds.resource.requests import (
     check_configuration,

@@ -9,9 +9,8 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.checks import field, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import named_whole
-from mockube.apiserver.kinds.common.objects import from_root, repeat_create
 from mockube.apiserver.kinds.common.resource_names import is_extended
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation, from_root, repeat_create
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
 from mockube.apiserver.kinds.resource.values import items

@@ -14,8 +14,14 @@ from mockube.apiserver.kinds.common.cells import items, part
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import from_root, get_struct
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, WHOLE_AND_CHANGE, Update, Validation
+from mockube.apiserver.kinds.common.validation import (
+    AS_NEW_AND_CHANGE,
+    WHOLE_AND_CHANGE,
+    Update,
+    Validation,
+    from_root,
+    get_struct,
+)
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.claim_status import update_status

@@ -25,9 +25,14 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import Table, of
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import from_root, get_struct, immutable_fields, in_order
 from mockube.apiserver.kinds.common.selectors import check_node_selector
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import (
+    Validation,
+    from_root,
+    get_struct,
+    immutable_fields,
+    in_order,
+)
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.devices import (

@@ -14,8 +14,7 @@ from mockube.apiserver.kinds.common.cells import flag, number, text
 from mockube.apiserver.kinds.common.checks import one_of, pointer, require
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import METADATA
-from mockube.apiserver.kinds.common.objects import immutable_fields, in_order, not_updated
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order, not_updated
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer

@@ -13,14 +13,14 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import flag, items, part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, Check, field, one_of, pointer, require_that
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.objects import (
+from mockube.apiserver.kinds.common.validation import (
+    Validation,
     from_root,
     get_struct,
     immutable_fields,
     in_order,
     repeat_create,
 )
-from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy

@@ -10,10 +10,15 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same, pointer, report
 from mockube.apiserver.kinds.common.node_labels import selector_warnings
-from mockube.apiserver.kinds.common.objects import as_created, from_root, immutable_fields, in_order
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import (
+    Validation,
+    as_created,
+    from_root,
+    immutable_fields,
+    in_order,
+)
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy

@@ -17,8 +17,13 @@ from mockube.apiserver.kinds.common.checks import all_of, each_item, field, one_
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
-from mockube.apiserver.kinds.common.objects import from_root, immutable_fields, in_order
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation
+from mockube.apiserver.kinds.common.validation import (
+    AS_NEW_AND_CHANGE,
+    Validation,
+    from_root,
+    immutable_fields,
+    in_order,
+)
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED

@@ -23,8 +23,7 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.internal import internal
-from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation
+from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_spec
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind

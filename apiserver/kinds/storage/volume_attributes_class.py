@@ -9,8 +9,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import require
-from mockube.apiserver.kinds.common.objects import as_created, from_root, in_order, not_updated
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, as_created, from_root, in_order, not_updated
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED

@@ -21,9 +21,8 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
-from mockube.apiserver.kinds.common.objects import get_struct, part
 from mockube.apiserver.kinds.common.resource_names import check_container_name, check_not_negative
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, get_struct, part
 
 _SEGMENT: Final = report(names.check_path_segment_name)
 

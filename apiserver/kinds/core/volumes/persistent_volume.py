@@ -30,14 +30,21 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import as_created, from_root, get_struct, in_order
 from mockube.apiserver.kinds.common.resource_names import STORAGE, check_positive
 from mockube.apiserver.kinds.common.selectors import (
     check_node_selector,
     check_node_selector_leniently,
     has_wrong_node_values,
 )
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, accept_update
+from mockube.apiserver.kinds.common.validation import (
+    NO_CHECKS,
+    Validation,
+    accept_update,
+    as_created,
+    from_root,
+    get_struct,
+    in_order,
+)
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     VOLUME_MODES,

@@ -24,9 +24,8 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import difference
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
-from mockube.apiserver.kinds.common.objects import from_root, get_struct, part
 from mockube.apiserver.kinds.common.resource_names import STORAGE, is_native
-from mockube.apiserver.kinds.common.validation import Validation
+from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
 from mockube.apiserver.kinds.common.warnings import on_every_write
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     access_modes_text,
