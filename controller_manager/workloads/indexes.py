@@ -1,4 +1,4 @@
-"""Watches and indexes that several controllers share: a controller's own objects by spec, pods by owner."""
+"""Watches and indexes that several controllers share: own objects by spec or status, pods by node and by claim."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -17,12 +17,12 @@ def watches_of(
 ) -> tuple[Watch, Watch]:
     """`patience` and `max_delay` are for changes of the status."""
     return (
-        Watch(resource=resource, keys=_of_wish),
+        Watch(resource=resource, keys=_of_spec),
         Watch(resource=resource, keys=_of_status, patience=patience, max_delay=max_delay),
     )
 
 
-def _of_wish(_: Caches, change: Change) -> Iterable[Key]:
+def _of_spec(_: Caches, change: Change) -> Iterable[Key]:
     return () if _is_of_status(change) else (Key.of(change.last_known),)
 
 
@@ -37,24 +37,9 @@ def _is_of_status(change: Change) -> bool:
     return old == new
 
 
-BY_OWNER: Final = "owner"
-"""By the uid of the controller; those that have none by `orphans_of` their namespace."""
 BY_NODE: Final = "node"
 BY_CLAIM: Final = "claim"
 """Pods by the claims that they use, as `namespace/name`."""
-
-
-def orphans_of(namespace: str) -> str:
-    return f"orphans/{namespace}"
-
-
-def owner_of_pod(pod: PodView) -> Iterable[str]:
-    return (pod.owner_uid or orphans_of(pod.key.namespace),)
-
-
-def owner_of(obj: ReadOnlyTree) -> Iterable[str]:
-    controller = meta.controller_of(obj)
-    return (controller["uid"] if controller else orphans_of(meta.namespace(obj)),)
 
 
 def node_of_pod(pod: PodView) -> Iterable[str]:

@@ -5,7 +5,7 @@ reference names; the selector decides whether an owner releases its object, and 
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 from msgspec import Struct
 
@@ -13,10 +13,26 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
+from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import Action, Adopt, ObjectRef, Release
 from mockube.controller_manager.control.controller import ToKeys
-from mockube.controller_manager.workloads.indexes import BY_OWNER, orphans_of
+
+BY_OWNER: Final = "owner"
+"""The index of objects by the uid of their controller; those without one are found by `orphans_of` their namespace."""
+
+
+def orphans_of(namespace: str) -> str:
+    return f"orphans/{namespace}"
+
+
+def owner_of_pod(pod: PodView) -> Iterable[str]:
+    return (pod.owner_uid or orphans_of(pod.key.namespace),)
+
+
+def owner_of(obj: ReadOnlyTree) -> Iterable[str]:
+    controller = meta.controller_of(obj)
+    return (controller["uid"] if controller else orphans_of(meta.namespace(obj)),)
 
 
 class OwnedObjects(Struct, Generic[T], frozen=True, kw_only=True):

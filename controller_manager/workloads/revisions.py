@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, sorted_keys
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.control.actions import Action, Create, Delete, Update
 from mockube.controller_manager.workloads.ownership import object_ref
-from mockube.controller_manager.workloads.template_hash import safe_encode
+from mockube.controller_manager.workloads.templates import safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 

@@ -1,21 +1,147 @@
-"""Pod templates: the semantic equality of two, and the pod of one.
+"""Pod templates: the pod of one, the semantic equality of two, and the hash, as upstream computes it.
 
-Pure. The hash in names is `workloads.template_hash`; equality never uses it, since hashes collide and change with the
-types of a newer Kubernetes.
+The hash is over go-spew's `%#v` text of the decoded template: empty fields are nil there, quantities canonical and times
+zero. `data/pod_template.json` has the Go types, and its README their source. Equality never uses the hash, because hashes
+collide and change with the types of a newer Kubernetes. The order of Endpoints' subsets follows hashes over such texts, too.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from struct import iter_unpack
 from typing import Any, Final
 
+import orjson
+from msgspec import Struct
+
 from mockube.apimachinery import meta, quantity
+from mockube.apimachinery.fnv import fnv1a
+from mockube.apimachinery.quantity import Format, Quantity
+from mockube.apimachinery.randomness import SUFFIX_ALPHABET
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_POD_TEMPLATE_HASH
 from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.workloads.template_hash import POD_TEMPLATE, Field, GoType, Shape, go_type
+
+_DATA: Final = Path(__file__).parent / "data"
+_FILES: Final = ("pod_template.json", "endpoints.json")
+
+POD_TEMPLATE: Final = "v1.PodTemplateSpec"
+
+_COUNT_BYTES: Final = 8
+
+_NIL: Final = "<nil>"
+_ZERO_TIME: Final = "{Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}"
+_EMPTY_RAW: Final = "{Raw:([]uint8)<nil>}"
+
+_CANONICAL = re.compile(r"([-+]?)([0-9]++)\.?+(.*)")
+_DECIMAL_EXPONENTS: Final = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+}
+_BINARY_EXPONENTS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_INT64_DIGITS: Final = 18
+_BINARY_DIGITS: Final = 14
+_NO_DECIMAL: Final = f"(*inf.Dec){_NIL}"
+_WORD_BITS: Final = 64
+_MOST_DIGITS: Final = 10_000
+"""The maximum length of a number that is written in words, as upstream does for all: longer ones could fill the memory."""
+_NANO_DIGITS: Final = 9
+
+
+# --- the Go types of templates
+
+
+class Shape(Enum):
+    """What a value of the type is, in Go and so in JSON."""
+
+    BOOLEAN = "bool"
+    NUMBER = "number"
+    TEXT = "string"
+    STRUCT = "struct"
+    LIST = "slice"
+    MAP = "map"
+    POINTER = "pointer"
+    TIME = "time"
+    QUANTITY = "quantity"
+    INT_OR_STRING = "int or string"
+    RAW = "raw"
+    """JSON that is copied unchanged, which no stored template contains."""
+
+
+class Field(Struct, frozen=True, kw_only=True):
+    name: str
+    """In Go."""
+    json: str
+    """Empty for an embedded struct."""
+    type: str
+
+
+class GoType(Struct, frozen=True, kw_only=True):
+    name: str
+    shape: Shape
+    fields: tuple[Field, ...] = ()
+    element: str = ""
+    """What a list, map or pointer holds."""
+
+
+_SPECIAL: Final = {
+    "v1.Time": Shape.TIME,
+    "resource.Quantity": Shape.QUANTITY,
+    "intstr.IntOrString": Shape.INT_OR_STRING,
+    "v1.FieldsV1": Shape.RAW,
+}
+_SCALARS: Final = {
+    "string": Shape.TEXT,
+    "bool": Shape.BOOLEAN,
+    "int32": Shape.NUMBER,
+    "int64": Shape.NUMBER,
+}
+
+
+@cache
+def _load_types() -> Mapping[str, Any]:
+    types: dict[str, Any] = {}
+    for name in _FILES:
+        types |= orjson.loads((_DATA / name).read_bytes())
+    return types
+
+
+@cache
+def go_type(name: str) -> GoType:
+    """Return the type of this name in Go: `*int64`, `[]v1.Container`, `v1.PodSpec`."""
+    if name in _SPECIAL:
+        return GoType(name=name, shape=_SPECIAL[name])
+    if name in _SCALARS:
+        return GoType(name=name, shape=_SCALARS[name])
+    if name.startswith("*"):
+        return GoType(name=name, shape=Shape.POINTER, element=name[1:])
+    if name.startswith("[]"):
+        return GoType(name=name, shape=Shape.LIST, element=name[2:])
+    if name.startswith("map["):
+        return GoType(name=name, shape=Shape.MAP, element=name.partition("]")[2])
+    declared = _load_types()[name]
+    if isinstance(declared, str):
+        underlying = go_type(declared)
+        return GoType(name=name, shape=underlying.shape, element=underlying.element)
+    fields = tuple(Field(name=go, json=json, type=of) for go, json, of in declared)
+    return GoType(name=name, shape=Shape.STRUCT, fields=fields)
+
+
+# --- a template's pod, and equality
 
 
 def pod_of(template: ReadOnlyTree, owner: ReadOnlyTree) -> ReadOnlyTree:
-    """The pod that the owner's controller makes of the template; the server gives it its name."""
+    """Return the pod that the owner's controller creates from the template; the server generates its name."""
     template_metadata = meta.metadata(template)
     metadata = {
         "generateName": f"{meta.name(owner)}-",
@@ -34,20 +160,20 @@ def pod_of(template: ReadOnlyTree, owner: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def without_hash(template: ReadOnlyTree) -> ReadOnlyTree:
-    """The template as a Deployment has it."""
+    """Return the template without the hash label, as a Deployment has it."""
     if LABEL_POD_TEMPLATE_HASH not in meta.labels(template):
         return template
     return meta.with_labels(template, {LABEL_POD_TEMPLATE_HASH: None})
 
 
 def equal_ignoring_hash(template: ReadOnlyTree, other: ReadOnlyTree) -> bool:
-    """Whether they mean the same to Go: what is empty is absent, and quantities are numbers."""
+    """Whether they are the same to Go: what is empty is absent, and quantities are numbers."""
     template, other = without_hash(template), without_hash(other)
     return template == other or canonical_template(template) == canonical_template(other)
 
 
 def canonical_template(template: ReadOnlyTree) -> Any:
-    """What is equal for templates that mean the same, and for no others."""
+    """Return a value that is equal for templates that are semantically equal, and for no others."""
     return _canonical(template, go_type(POD_TEMPLATE))
 
 
@@ -55,28 +181,30 @@ def _canonical(value: Any, kind: GoType) -> Any:
     return _MEANINGS[kind.shape](value, kind)
 
 
-def _struct(value: Any, kind: GoType) -> Any:
+def _canonical_struct(value: Any, kind: GoType) -> Any:
     tree = value or {}
     fields = {
-        field.name: _field(tree, field) for field in kind.fields if field.json in tree or not field.json
+        field.name: _canonical_field(tree, field)
+        for field in kind.fields
+        if field.json in tree or not field.json
     }
     return {name: field_value for name, field_value in fields.items() if field_value} or None
 
 
-def _field(tree: Mapping[str, Any], field: Field) -> Any:
+def _canonical_field(tree: Mapping[str, Any], field: Field) -> Any:
     return _canonical(tree[field.json] if field.json else tree, go_type(field.type))
 
 
-def _pointer(value: Any, kind: GoType) -> Any:
-    # To point at nothing and to point at a zero are two things: `emptyDir: {}` is a volume.
+def _canonical_pointer(value: Any, kind: GoType) -> Any:
+    # A nil pointer is not a pointer to a zero value: `emptyDir: {}` is a volume.
     return None if value is None else (_canonical(value, go_type(kind.element)),)
 
 
-def _list(value: Any, kind: GoType) -> Any:
+def _canonical_list(value: Any, kind: GoType) -> Any:
     return [_canonical(item, go_type(kind.element)) for item in value or ()]
 
 
-def _map(value: Any, kind: GoType) -> Any:
+def _canonical_map(value: Any, kind: GoType) -> Any:
     return {key: _canonical(item, go_type(kind.element)) for key, item in (value or {}).items()}
 
 
@@ -85,10 +213,10 @@ def _unchanged_value(value: Any, _: GoType) -> Any:
 
 
 _MEANINGS: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
-    Shape.STRUCT: _struct,
-    Shape.POINTER: _pointer,
-    Shape.LIST: _list,
-    Shape.MAP: _map,
+    Shape.STRUCT: _canonical_struct,
+    Shape.POINTER: _canonical_pointer,
+    Shape.LIST: _canonical_list,
+    Shape.MAP: _canonical_map,
     Shape.QUANTITY: lambda value, _: quantity.from_json(value),
     Shape.BOOLEAN: _unchanged_value,
     Shape.NUMBER: _unchanged_value,
@@ -97,3 +225,123 @@ _MEANINGS: Final[Mapping[Shape, Callable[[Any, GoType], Any]]] = {
     Shape.INT_OR_STRING: _unchanged_value,
     Shape.RAW: _unchanged_value,
 }
+
+
+# --- the hash
+
+
+def template_hash(template: ReadOnlyTree, collision_count: int | None) -> str:
+    """Return the value of `pod-template-hash`. A collision count of 0 is not the same as none."""
+    text = spew(template, POD_TEMPLATE).encode()
+    if collision_count is not None:
+        text += collision_count.to_bytes(_COUNT_BYTES, "little")
+    return safe_encode(str(fnv1a(text, 32)))
+
+
+def safe_encode(text: str) -> str:
+    """Characters of an alphabet without vowels, so that names contain no words."""
+    return "".join(SUFFIX_ALPHABET[ord(character) % len(SUFFIX_ALPHABET)] for character in text)
+
+
+def spew(value: Any, type_name: str) -> str:
+    """Return the text of a value, with its type before it."""
+    kind = go_type(type_name)
+    if kind.shape is Shape.POINTER:
+        return f"({type_name}){_NIL if value is None else _spew_value(value, go_type(kind.element))}"
+    return f"({type_name}){_spew_value(value, kind)}"
+
+
+def _spew_value(value: Any, kind: GoType) -> str:
+    return _WRITERS[kind.shape](value, kind)
+
+
+def _spew_struct(value: Any, kind: GoType) -> str:
+    tree = value or {}
+    return (
+        "{"
+        + " ".join(f"{field.name}:{spew(_field_value(tree, field), field.type)}" for field in kind.fields)
+        + "}"
+    )
+
+
+def _field_value(tree: Mapping[str, Any], field: Field) -> Any:
+    # The fields of an embedded struct are inlined.
+    return tree.get(field.json) if field.json else tree
+
+
+def _spew_list(value: Any, kind: GoType) -> str:
+    element = go_type(kind.element)
+    return f"[{' '.join(_spew_value(item, element) for item in value)}]" if value else _NIL
+
+
+def _spew_map(value: Any, kind: GoType) -> str:
+    if not value:
+        return _NIL
+    element = go_type(kind.element)
+    return f"map[{' '.join(f'{key}:{_spew_value(value[key], element)}' for key in sorted(value))}]"
+
+
+def _spew_int_or_string(value: Any, _: GoType) -> str:
+    is_text = isinstance(value, str)
+    number, text = (0, value) if is_text else (value or 0, "")
+    return f"{{Type:(intstr.Type){int(is_text)} IntVal:(int32){number} StrVal:(string){text}}}"
+
+
+_WRITERS: Final[Mapping[Shape, Callable[[Any, GoType], str]]] = {
+    Shape.BOOLEAN: lambda value, _: "true" if value else "false",
+    Shape.NUMBER: lambda value, _: str(value or 0),
+    Shape.TEXT: lambda value, _: value or "",
+    Shape.STRUCT: _spew_struct,
+    Shape.LIST: _spew_list,
+    Shape.MAP: _spew_map,
+    Shape.TIME: lambda _, __: _ZERO_TIME,
+    Shape.QUANTITY: lambda value, _: _spew_quantity(quantity.from_json(value)),
+    Shape.INT_OR_STRING: _spew_int_or_string,
+    Shape.RAW: lambda _, __: _EMPTY_RAW,
+}
+
+
+def _spew_quantity(value: Quantity) -> str:
+    """Go's fields of a parsed quantity: an int64 and a scale, or where that is not enough a large decimal."""
+    canonical = str(value)
+    form = quantity.parse(canonical).format
+    if canonical == "0":
+        return _amount(0, 0, canonical, form)
+    match = _CANONICAL.fullmatch(canonical)
+    assert match is not None, canonical
+    sign, digits, suffix = match.groups()
+    if form is Format.BINARY_SI:
+        exponent, scale = _BINARY_EXPONENTS[suffix], 0
+        is_small = len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
+        is_kept = int(digits) % 8 != 0
+    else:
+        scale = _DECIMAL_EXPONENTS[suffix] if suffix in _DECIMAL_EXPONENTS else int(suffix[1:])
+        exponent = 0
+        is_small = len(digits) <= _INT64_DIGITS
+        is_kept = not digits.endswith("000")
+    if not is_small:
+        return _amount(0, 0, "", form, decimal=_decimal(value, sign))
+    return _amount(int(sign + digits) << exponent, scale, canonical if is_kept else "", form)
+
+
+def _amount(value: int, scale: int, text: str, form: Format, *, decimal: str = _NO_DECIMAL) -> str:
+    return (
+        f"{{i:(resource.int64Amount){{value:(int64){value} scale:(resource.Scale){scale}}} "
+        f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){text} Format:(resource.Format){form.value}}}"
+    )
+
+
+def _decimal(value: Quantity, sign: str) -> str:
+    """Billionths, in machine words from the lowest on."""
+    number = value.number.copy_abs()
+    if number.adjusted() > _MOST_DIGITS:
+        words = [str(value)]
+    else:
+        integer = int(number.scaleb(_NANO_DIGITS))
+        packed = integer.to_bytes(-(-integer.bit_length() // _WORD_BITS) * _WORD_BITS // 8, "little")
+        words = [str(word) for (word,) in iter_unpack("<Q", packed)]
+    negative = "true" if sign == "-" else "false"
+    return (
+        f"(*inf.Dec){{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat)[{' '.join(words)}]}} "
+        f"scale:(inf.Scale){_NANO_DIGITS}}}"
+    )

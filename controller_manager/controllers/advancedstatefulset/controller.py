@@ -18,8 +18,8 @@ from mockube.controller_manager.controllers.advancedstatefulset.strategy import 
     at_least_one,
     ordinals,
 )
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
+from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity
 from mockube.controller_manager.workloads.stateful.reconciliation import Kind, reconcile
 from mockube.controller_manager.workloads.stateful.spec import SetView

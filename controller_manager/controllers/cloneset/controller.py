@@ -37,8 +37,13 @@ from mockube.controller_manager.controllers.cloneset.state import CloneSetState
 from mockube.controller_manager.controllers.cloneset.status import Failure
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import adoption_and_release_actions, keys_of_owners
+from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
+    adoption_and_release_actions,
+    keys_of_owners,
+    owner_of,
+    owner_of_pod,
+)
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 
 

@@ -15,11 +15,10 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.cloneset import diffs, identity, storage
 from mockube.controller_manager.controllers.cloneset.diffs import Diffs, Tally
 from mockube.controller_manager.controllers.cloneset.spec import SetView
-from mockube.controller_manager.workloads.indexes import BY_OWNER
 from mockube.controller_manager.workloads.inplace import lifecycle
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 from mockube.controller_manager.workloads.inplace.update import is_in_service
-from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
+from mockube.controller_manager.workloads.ownership import BY_OWNER, OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.revisions import in_order
 
 

@@ -39,7 +39,7 @@ from mockube.controller_manager.controllers.cronjob.jobs import (
     observe_jobs,
 )
 from mockube.controller_manager.metrics.durations import Histogram
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
+from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
 
 Timing = tuple[str, str | None]
 """The schedule and the time zone of a CronJob."""

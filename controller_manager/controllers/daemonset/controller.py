@@ -20,17 +20,14 @@ from mockube.controller_manager.controllers.daemonset.rolling import rolling_upd
 from mockube.controller_manager.controllers.daemonset.state import DaemonState, Failures, pods_by_node
 from mockube.controller_manager.controllers.daemonset.status import next_available, status_update
 from mockube.controller_manager.workloads import indexes
-from mockube.controller_manager.workloads.indexes import (
-    BY_NODE,
-    BY_OWNER,
-    node_of_pod,
-    owner_of,
-    owner_of_pod,
-)
+from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
     adoption_and_release_actions,
     keys_of_owners,
     owned_objects,
+    owner_of,
+    owner_of_pod,
 )
 
 _PATIENCE: Final = timedelta(milliseconds=50)

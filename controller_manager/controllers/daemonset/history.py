@@ -21,7 +21,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.workloads.revisions import in_order, number
-from mockube.controller_manager.workloads.template_hash import template_hash
+from mockube.controller_manager.workloads.templates import template_hash
 
 
 class History(Struct, frozen=True, kw_only=True):

@@ -16,11 +16,13 @@ from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.deployment import status
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, selector_of, state_of
 from mockube.controller_manager.controllers.deployment.sync import plan
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
     adoption_and_release_actions,
     keys_of_owners,
     owned_objects,
+    owner_of,
+    owner_of_pod,
 )
 
 

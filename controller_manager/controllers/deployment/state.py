@@ -21,9 +21,8 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
-from mockube.controller_manager.workloads.indexes import BY_OWNER
-from mockube.controller_manager.workloads.template_hash import template_hash
-from mockube.controller_manager.workloads.templates import equal_ignoring_hash
+from mockube.controller_manager.workloads.ownership import BY_OWNER
+from mockube.controller_manager.workloads.templates import equal_ignoring_hash, template_hash
 
 UNLIMITED: Final = 2**31 - 1
 """The value of a deadline or a history limit that means that there is none."""

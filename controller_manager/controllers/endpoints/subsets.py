@@ -12,7 +12,7 @@ from mockube.apimachinery.fnv import fnv1a
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.workloads import services
-from mockube.controller_manager.workloads.template_hash import spew
+from mockube.controller_manager.workloads.templates import spew
 
 _CAPACITY: Final = 1000
 _READY: Final = "addresses"

@@ -42,11 +42,12 @@ from mockube.controller_manager.controllers.job.state import (
 from mockube.controller_manager.controllers.job.tracking import Progress, track
 from mockube.controller_manager.queue.workqueue import Retries
 from mockube.controller_manager.workloads import indexes
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
 from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
     adoption_and_release_actions,
     keys_of_owners,
     owned_objects,
+    owner_of_pod,
 )
 
 FORGET: Final = Plan(actions=(Remember(None),))

@@ -15,7 +15,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.job.pods import finalizer_removal
 from mockube.controller_manager.controllers.job.state import is_finished, is_managed_elsewhere, is_tracked
 from mockube.controller_manager.queue.workqueue import Retries
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
+from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of_pod
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:

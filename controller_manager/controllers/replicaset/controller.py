@@ -22,8 +22,13 @@ from mockube.controller_manager.controllers.replicaset.plan import (
 )
 from mockube.controller_manager.controllers.replicaset.status import next_check, status_update
 from mockube.controller_manager.workloads import indexes as primary
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import adoption_and_release_actions, keys_of_owners
+from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
+    adoption_and_release_actions,
+    keys_of_owners,
+    owner_of,
+    owner_of_pod,
+)
 
 
 def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:

@@ -23,8 +23,7 @@ from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICAT
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Resource
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, ObjectRef
-from mockube.controller_manager.workloads.indexes import BY_OWNER
-from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
+from mockube.controller_manager.workloads.ownership import BY_OWNER, OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.ranking import first_to_go
 from mockube.controller_manager.workloads.templates import pod_of
 

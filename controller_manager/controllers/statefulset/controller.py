@@ -7,7 +7,7 @@ from typing import Any, Final
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.controllers.statefulset.rolling import roll
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
+from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.customs import NoCustoms
 from mockube.controller_manager.workloads.stateful.reconciliation import Account, Kind, reconcile

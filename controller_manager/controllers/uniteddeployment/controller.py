@@ -44,8 +44,7 @@ from mockube.controller_manager.controllers.uniteddeployment.workload_actions im
     mark_reserved_pods,
 )
 from mockube.controller_manager.workloads import indexes as primary
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of, owner_of_pod
-from mockube.controller_manager.workloads.ownership import object_ref
+from mockube.controller_manager.workloads.ownership import BY_OWNER, object_ref, owner_of, owner_of_pod
 
 
 def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:

@@ -13,7 +13,7 @@ from mockube.controller_manager.control.actions import (
     Plan,
 )
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of
+from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of
 
 
 def key_of(obj):

@@ -11,7 +11,7 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Resource
 from mockube.controller_manager.controllers.uniteddeployment.subset import Subset
-from mockube.controller_manager.workloads.indexes import BY_OWNER
+from mockube.controller_manager.workloads.ownership import BY_OWNER
 
 
 def pods_of(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:

@@ -9,7 +9,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.uniteddeployment.adapters.adapter import Adapter, pods_of
-from mockube.controller_manager.workloads.indexes import BY_OWNER
+from mockube.controller_manager.workloads.ownership import BY_OWNER
 
 
 def _pods(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:

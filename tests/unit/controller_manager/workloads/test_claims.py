@@ -5,11 +5,12 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Adopt, Release
-from mockube.controller_manager.workloads.indexes import BY_OWNER, owner_of_pod
 from mockube.controller_manager.workloads.ownership import (
+    BY_OWNER,
     adoption_and_release_actions,
     keys_of_owners,
     owned_objects,
+    owner_of_pod,
 )
 from tests.support.controllers.fake_caches import Cached
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.controller_manager.workloads.template_hash import safe_encode, template_hash
+from mockube.controller_manager.workloads.templates import safe_encode, template_hash
 
 SAMPLES = [
     orjson.loads(line) for line in (Path(__file__).parent / "template_hashes.jsonl").read_bytes().splitlines()

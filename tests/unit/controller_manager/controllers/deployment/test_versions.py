@@ -7,7 +7,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.deployment.state import DeploymentView, new_set_name
-from mockube.controller_manager.workloads.template_hash import template_hash
+from mockube.controller_manager.workloads.templates import template_hash
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, template
 
 REVISION = "deployment.kubernetes.io/revision"
