@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
+
 from mockube.controller_manager.attacher import ATTACHER
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
-from mockube.controller_manager.controllers.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.controllers.attachdetach.controller import ATTACH_DETACH
 from mockube.controller_manager.controllers.bootstrap.controller import BOOTSTRAP_SIGNER, TOKEN_CLEANER
 from mockube.controller_manager.controllers.certificates.approving import CSR_APPROVING, CSR_CLEANER
 from mockube.controller_manager.controllers.certificates.signing import CSR_SIGNING
-from mockube.controller_manager.controllers.cloneset.controller import CLONE_SET
 from mockube.controller_manager.controllers.clusterroleaggregation.controller import CLUSTER_ROLE_AGGREGATION
 from mockube.controller_manager.controllers.cronjob.controller import CRON_JOB
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
@@ -52,7 +54,6 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
 )
 from mockube.controller_manager.controllers.tainteviction.controller import TAINT_EVICTION
 from mockube.controller_manager.controllers.ttlafterfinished.controller import TTL_AFTER_FINISHED
-from mockube.controller_manager.controllers.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.validatingadmissionpolicystatus.controller import (
     VALIDATING_ADMISSION_POLICY_STATUS,
 )

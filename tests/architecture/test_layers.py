@@ -25,6 +25,10 @@ PLANTED = {
         "controller_manager/controllers/cronjob/planted.py",
         "import mockube.controller_manager.controllers.job",
     ),
+    "controllers of OpenKruise do not know each other": (
+        "controller_manager/controllers/kruise/cloneset/planted.py",
+        "import mockube.controller_manager.controllers.kruise.uniteddeployment",
+    ),
     "below the HTTP layer nothing knows aiohttp": ("apiserver/request/planted.py", "import aiohttp"),
     "packages: mockube over the two processes, over the store and the language": (
         "etcd/planted.py",
@@ -68,7 +72,7 @@ def skeleton(tree: Path) -> None:
                 layer = tree / container.replace(".", "/") / name
                 layer.mkdir(exist_ok=True)
                 (layer / "__init__.py").touch()
-    for controller in ("cronjob", "job"):
+    for controller in ("cronjob", "job", "kruise", "kruise/cloneset", "kruise/uniteddeployment"):
         (tree / "controller_manager/controllers" / controller).mkdir()
         (tree / "controller_manager/controllers" / controller / "__init__.py").touch()
     for module in ("etcd/kv.py", "etcd/errors.py"):

@@ -1,0 +1,42 @@
+"""Subsets that are Deployments: they have no partitions, and their pods are their ReplicaSets'."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter, pods_of
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.workloads.ownership import BY_OWNER
+
+
+def _pods(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:
+    sets = caches.of(REPLICA_SETS).by_index(BY_OWNER, meta.uid(workload))
+    return [pod for replica_set in sets for pod in pods_of(caches, replica_set)]
+
+
+def _partition(_: ReadOnlyTree, __: Sequence[PodView]) -> int:
+    return 0
+
+
+def _with_partition(spec: ReadOnlyTree, _: int) -> ReadOnlyTree:
+    return spec
+
+
+def _unavailability(spec: ReadOnlyTree) -> tuple[str, ...]:
+    recreates = (spec.get("strategy") or {}).get("type") == "Recreate"
+    return () if recreates else ("strategy", "rollingUpdate", "maxUnavailable")
+
+
+DEPLOYMENT_SUBSETS: Final = Adapter(
+    type="Deployment",
+    template="deploymentTemplate",
+    resource=DEPLOYMENTS,
+    partition=_partition,
+    partitioned=_with_partition,
+    unavailability=_unavailability,
+    pods=_pods,
+)

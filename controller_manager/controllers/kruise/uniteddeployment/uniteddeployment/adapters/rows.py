@@ -1,0 +1,20 @@
+"""All kinds of workloads that subsets may be. Of several in a template the first one counts."""
+
+from typing import Final
+
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.cloneset import CLONE_SET_SUBSETS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.deployment import (
+    DEPLOYMENT_SUBSETS,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.statefulset import (
+    ADVANCED_STATEFUL_SET_SUBSETS,
+    STATEFUL_SET_SUBSETS,
+)
+
+ADAPTERS: Final[tuple[Adapter, ...]] = (
+    STATEFUL_SET_SUBSETS,
+    ADVANCED_STATEFUL_SET_SUBSETS,
+    CLONE_SET_SUBSETS,
+    DEPLOYMENT_SUBSETS,
+)

@@ -1,0 +1,215 @@
+"""The controller of UnitedDeployments: what it watches, and how one reconciliation is put together."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import AllocationError
+from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import (
+    desired_subsets,
+    settled_conditions,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import (
+    soonest,
+    subset_conditions,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView, UnknownTemplate
+from mockube.controller_manager.controllers.kruise.uniteddeployment.state import (
+    Belongings,
+    UnitedDeploymentState,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
+    REASON_FAILED_ALLOCATION,
+    REASON_FAILED_DUPLICATES,
+    REASON_FAILED_FIND,
+    REASON_FAILED_SUBSETS,
+    REASON_NOT_FOUND_SUBSETS,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload_actions import (
+    WorkloadActions,
+    manage,
+    mark_reserved_pods,
+)
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.patch.errors import PatchError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import (
+    CONTROLLER_REVISIONS,
+    PODS,
+    REPLICA_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.kruise.uniteddeployment import (
+    conditions,
+    keys,
+    revision,
+    state,
+    status,
+)
+from mockube.controller_manager.workloads import indexes as primary
+from mockube.controller_manager.workloads.ownership import BY_OWNER, object_ref, owner_of, owner_of_pod
+
+
+def reconcile(caches: Caches, key: Key, now: datetime) -> Plan:
+    view = _view(caches, key)
+    if view is None:
+        return EMPTY_PLAN
+    belongings = state.owned_by(caches, view)
+    # Adoption and release are a reconciliation of their own: workloads are counted after the caches show them.
+    if first := state.ownership_actions(view, belongings):
+        return Plan(actions=first)
+    workloads = belongings.of(view.adapter)
+    if problem := state.unlabelled_problem(workloads):
+        return Plan(actions=_not_found(view, REASON_FAILED_FIND, problem, "get all Subsets for"))
+    if surplus := state.duplicates(workloads):
+        return _without_duplicates(view, surplus)
+    return _plan(_state_of(caches, view, belongings, now))
+
+
+def _view(caches: Caches, key: Key) -> UnitedView | None:
+    tree = caches.of(UNITED_DEPLOYMENTS).get(*key)
+    if tree is None or meta.is_deleting(tree):
+        return None  # its dependents are deleted with it
+    try:
+        return UnitedView.of(tree)
+    except (SelectorError, UnknownTemplate):
+        return None  # no server accepts it, and trying again would not mend it
+
+
+# --- what keeps subsets from being known
+
+
+def _not_found(
+    view: UnitedView, reason: str, problem: str, operation: str
+) -> tuple[RecordEvent, RecordEvent]:
+    wrapped = f"fail to {operation} UnitedDeployment {view.key}: {problem}"
+    return _warning(view, reason, problem), _warning(view, REASON_NOT_FOUND_SUBSETS, wrapped)
+
+
+def _without_duplicates(view: UnitedView, surplus: Sequence[ReadOnlyTree]) -> Plan:
+    """Their deletion requeues the key."""
+    resource = view.adapter.resource
+    delete = Delete(
+        resource=resource,
+        objects=tuple(object_ref(resource, workload) for workload in surplus),
+        propagation="Background",
+    )
+
+    def status_action(error: ApiError | None) -> tuple[Action, ...]:
+        if error is None:
+            return ()
+        return _not_found(view, REASON_FAILED_DUPLICATES, str(error), "manage duplicate Subset of")
+
+    return Plan(actions=(delete,), last=status_action)
+
+
+def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
+    return RecordEvent(about=view.object, type="Warning", reason=reason, message=message)
+
+
+# --- what is decided
+
+
+def _state_of(
+    caches: Caches, view: UnitedView, belongings: Belongings, now: datetime
+) -> UnitedDeploymentState:
+    history = revision.settle(caches, view, belongings.revisions.owned)
+    subsets = [state.subset_of(caches, view.adapter, workload) for workload in belongings.of(view.adapter)]
+    # The first of a name stays; the others are on their way out already.
+    by_name = {subset.name: subset for subset in reversed(subsets)}
+    present = conditions.updated_condition(
+        view.status.get("conditions") or (), history.current, history.expected, now
+    )
+    return UnitedDeploymentState(
+        view=view,
+        history=history,
+        subsets=by_name,
+        foreign=[(other, belongings.of(other)) for other in ADAPTERS if other is not view.adapter],
+        conditions=present,
+        subset_conditions=subset_conditions(view, by_name, present, history.expected, now),
+        now=now,
+    )
+
+
+def _plan(snapshot: UnitedDeploymentState) -> Plan:
+    first = (*snapshot.history.actions, *mark_reserved_pods(snapshot))
+    again_after = soonest(
+        subset_condition.check_after for subset_condition in snapshot.subset_conditions.values()
+    )
+    try:
+        goals = desired_subsets(snapshot)
+        managed = manage(snapshot, goals)
+    except AllocationError as error:
+        message = f"Specified subset replicas is ineffective: {error}"
+        return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_ALLOCATION, message)))
+    except PatchError as error:
+        return Plan(actions=(*first, _warning(snapshot.view, REASON_FAILED_SUBSETS, str(error))))
+    return Plan(
+        actions=(*first, *managed.actions),
+        last=partial(_final_actions, snapshot, goals, managed),
+        again_after=again_after,
+    )
+
+
+def _final_actions(
+    snapshot: UnitedDeploymentState,
+    goals: Mapping[str, Goal],
+    managed: WorkloadActions,
+    error: ApiError | None,
+) -> tuple[Action, ...]:
+    """The status, unless an action failed: then the retry writes it."""
+    if error is not None:
+        return ()
+    after = settled_conditions(snapshot, goals)
+    return status.status_update(snapshot, goals, after, provisioned=managed.provisioned)
+
+
+_PATIENCE: Final = timedelta(milliseconds=200)
+_MAX_DELAY: Final = timedelta(seconds=1)
+"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
+
+UNITED_DEPLOYMENT: Final = Controller(
+    name="uniteddeployment-controller",
+    queue="uniteddeployment",
+    service_account="",
+    event_component="uniteddeployment-controller",
+    metrics_name="uniteddeployment-controller",
+    needs=tuple(
+        resource
+        for resource in (UNITED_DEPLOYMENTS, *(adapter.resource for adapter in ADAPTERS))
+        if resource.group == UNITED_DEPLOYMENTS.group
+    ),
+    watches=(
+        *primary.watches_of(UNITED_DEPLOYMENTS, patience=_PATIENCE, max_delay=_MAX_DELAY),
+        Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
+        *(
+            Watch(
+                resource=adapter.resource,
+                keys=keys.of_owned(adapter.resource),
+                patience=_PATIENCE,
+                max_delay=_MAX_DELAY,
+            )
+            for adapter in ADAPTERS
+        ),
+        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE, max_delay=_MAX_DELAY),
+        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE, max_delay=_MAX_DELAY),
+    ),
+    indexes={
+        PODS: {BY_OWNER: owner_of_pod},
+        REPLICA_SETS: {BY_OWNER: owner_of},
+        CONTROLLER_REVISIONS: {BY_OWNER: owner_of},
+        **{adapter.resource: {BY_OWNER: owner_of} for adapter in ADAPTERS},
+    },
+    reconcile=reconcile,
+    workers=3,
+)

@@ -1,0 +1,111 @@
+"""The state that one reconciliation of a UnitedDeployment works on, read from the caches: workloads of all kinds, pods, history."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
+    Conditions,
+    SubsetCondition,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.revision import History
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.control.actions import Action
+from mockube.controller_manager.workloads.ownership import (
+    OwnedObjects,
+    adoption_and_release_actions,
+    owned_objects,
+)
+
+
+class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
+    view: UnitedView
+    history: History
+    subsets: Mapping[str, Subset]
+    """Those that have a workload, by name."""
+    foreign: Sequence[tuple[Adapter, Sequence[ReadOnlyTree]]]
+    """Workloads of other kinds than the template's."""
+    conditions: Conditions
+    """The UnitedDeployment's conditions, with that of its present revision."""
+    subset_conditions: Mapping[str, SubsetCondition]
+    """Of each subset that has a place in the status."""
+    now: datetime
+
+
+class Belongings(Struct, frozen=True, kw_only=True):
+    workloads: Mapping[str, OwnedObjects[ReadOnlyTree]]
+    """By the type of their adapter."""
+    revisions: OwnedObjects[ReadOnlyTree]
+
+    def of(self, adapter: Adapter) -> Sequence[ReadOnlyTree]:
+        """Those that stay longest first, then by name."""
+        owned = self.workloads[adapter.type].owned
+        return sorted(owned, key=lambda workload: (meta.is_deleting(workload), meta.name(workload)))
+
+
+def owned_by(caches: Caches, view: UnitedView) -> Belongings:
+    recorded = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
+    return Belongings(
+        workloads={
+            adapter.type: owned_objects(caches, adapter.resource, view.object, view.selector)
+            for adapter in ADAPTERS
+        },
+        # What it recorded stays its own, whatever its labels are: a template may have other ones than the selector's.
+        revisions=replace(recorded, owned=(*recorded.owned, *recorded.strays), strays=()),
+    )
+
+
+def ownership_actions(view: UnitedView, belongings: Belongings) -> tuple[Action, ...]:
+    """Adopt and release workloads and revisions."""
+    owner = view.object
+    by_adapter = (
+        adoption_and_release_actions(
+            belongings.workloads[adapter.type], adapter.resource, owner, UNITED_DEPLOYMENTS
+        )
+        for adapter in ADAPTERS
+    )
+    history = adoption_and_release_actions(
+        belongings.revisions, CONTROLLER_REVISIONS, owner, UNITED_DEPLOYMENTS
+    )
+    return (*history, *(action for actions in by_adapter for action in actions))
+
+
+def subset_of(caches: Caches, adapter: Adapter, workload: ReadOnlyTree) -> Subset:
+    pods = tuple(adapter.pods(caches, workload))
+    return Subset(workload=workload, pods=pods, partition=adapter.partition(workload, pods))
+
+
+def unlabelled_problem(workloads: Sequence[ReadOnlyTree]) -> str:
+    """What is wrong with the first workload that belongs to no subset; empty if all do."""
+    for workload in workloads:
+        labels = meta.labels(workload)
+        if not labels.get(LABEL_SUBSET_NAME):
+            problem = (
+                f"label {LABEL_SUBSET_NAME} has an empty value"
+                if LABEL_SUBSET_NAME in labels
+                else f"no label {LABEL_SUBSET_NAME} found"
+            )
+            named = f"{meta.namespace(workload)}/{meta.name(workload)}"
+            return f"fail to get subSet name from label of subset {named}: {problem}"
+    return ""
+
+
+def duplicates(workloads: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
+    """Of each subset all workloads but the first, except terminating ones."""
+    seen: set[str] = set()
+    surplus = []
+    for workload in workloads:
+        name = meta.labels(workload)[LABEL_SUBSET_NAME]
+        if name in seen and not meta.is_deleting(workload):
+            surplus.append(workload)
+        seen.add(name)
+    return surplus

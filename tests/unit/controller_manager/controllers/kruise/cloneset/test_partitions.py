@@ -1,0 +1,25 @@
+import pytest
+from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
+
+
+@pytest.mark.parametrize(
+    ("replicas", "partition", "kept"),
+    [
+        (9, "99%", 8),
+        (10, "90%", 9),
+        (10, "1%", 1),
+        (99, "100%", 99),
+        (4, "99%", 3),
+        (0, "99%", 0),
+        (9, "0.01%", 1),
+        (1, "99%", 1),
+        (9, "99", 0),
+        (5, 3, 3),
+        (5, 7, 5),
+        (5, -1, 0),
+        (5, None, 0),
+        (5, "0%", 0),
+    ],
+)
+def test_partition_keeps_pods(replicas, partition, kept):
+    assert kept_by(partition, replicas) == kept

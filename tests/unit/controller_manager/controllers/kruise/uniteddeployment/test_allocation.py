@@ -1,0 +1,211 @@
+"""UnitedDeployment: allocation of replicas to subsets, with the documented numbers of each method."""
+
+import pytest
+from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import (
+    AllocationError,
+    SubsetInfo,
+    allocate,
+)
+
+
+def shares(total, places, *, adapts=False, reserves=False):
+    return [*allocate(total, places, adapts=adapts, reserves=reserves).items()]
+
+
+# --- specified replicas
+
+
+def currently(*specified, **current):
+    """Return subsets with these current replicas; the first ones have specified replicas."""
+    asked = [*specified, *[None] * (len(current) - len(specified))]
+    return [
+        SubsetInfo(name=name, current=count, exists=True, replicas=replicas)
+        for (name, count), replicas in zip(current.items(), asked, strict=True)
+    ]
+
+
+FOUR = {"t1": 1, "t2": 4, "t3": 2, "t4": 2}
+
+
+@pytest.mark.parametrize(
+    ("total", "places", "expected"),
+    [
+        (5, currently(**FOUR), {"t1": 1, "t3": 1, "t4": 1, "t2": 2}),
+        (17, currently(**FOUR), {"t1": 4, "t3": 4, "t4": 4, "t2": 5}),
+        (9, currently(t1=2, t2=4, t3=2, t4=2), {"t1": 2, "t3": 2, "t4": 2, "t2": 3}),
+        (19, currently(t1=0, t2=10), {"t1": 9, "t2": 10}),
+        (21, currently(t1=0, t2=10), {"t1": 10, "t2": 11}),
+        (0, currently(t1=2), {"t1": 0}),
+        (27, currently(4, None, 4, **FOUR), {"t1": 4, "t3": 4, "t4": 9, "t2": 10}),
+        (8, currently(4, None, 4, t1=2, t2=4, t3=2, t4=2), {"t2": 0, "t4": 0, "t1": 4, "t3": 4}),
+        (10, currently(1, 2, 3, t1=4, t2=2, t3=2, t4=2), {"t1": 1, "t2": 2, "t3": 3, "t4": 4}),
+        (None, currently(1, 2, 3, 4, **FOUR), {"t1": 1, "t2": 2, "t3": 3, "t4": 4}),
+        (10, currently(9, a=0, b=0), {"a": 9, "b": 1}),
+        (10, currently("40%", a=0, b=0), {"a": 4, "b": 6}),
+        (10, currently("30%", a=0, b=0), {"a": 3, "b": 7}),
+        (3, currently("25%", "25%", a=0, b=0, c=0), {"a": 1, "b": 1, "c": 1}),
+        (4, currently("25%", "25%", a=1, b=1, c=1), {"a": 1, "b": 1, "c": 2}),
+        (1, currently("25%", "25%", a=1, b=1, c=2), {"a": 0, "b": 0, "c": 1}),
+        (1, currently(a=0, b=0), {"a": 0, "b": 1}),
+        (4, currently("x", a=0, b=0), {"a": 2, "b": 2}),
+        (0, [], {}),
+    ],
+)
+def test_specified_replicas(total, places, expected):
+    assert dict(shares(total, places)) == expected
+
+
+@pytest.mark.parametrize(
+    ("total", "places", "problem"),
+    [
+        (14, currently(6, 6, t1=10, t2=4), "(12) is less than UnitedDeployment replica (14)"),
+        (14, currently(10, 11, t1=10, t2=4), "(21) is greater than UnitedDeployment replica (14)"),
+        (5, currently(9, a=0, b=0), "(9) is greater than UnitedDeployment replica (5)"),
+        (5, [], "(0) is less than UnitedDeployment replica (5)"),
+    ],
+)
+def test_unsatisfiable_replicas_are_refused(total, places, problem):
+    with pytest.raises(AllocationError) as refused:
+        shares(total, places)
+    assert str(refused.value) == f"specified subsets' replica {problem}"
+
+
+@pytest.mark.parametrize("first", [None, "50%"])
+def test_unspecified_total_needs_all_subset_replicas(first):
+    with pytest.raises(AllocationError) as refused:
+        shares(None, currently(first, 2, a=0, b=0))
+    assert str(refused.value) == "all subsets must be specified when UnitedDeployment replica is unspecified"
+
+
+# --- bounds
+
+ENDLESS = None
+
+
+def between(least, most, **states):
+    """Return subsets with these bounds; each state is a list with a value per subset."""
+    rows = [{field: values[number] for field, values in states.items()} for number in range(len(most))]
+    return [
+        SubsetInfo(name=f"s{number}", min_replicas=low, max_replicas=high, **row)
+        for number, (low, high, row) in enumerate(zip(least, most, rows, strict=True))
+    ]
+
+
+FIVE = ([2] * 5, [5, 5, 5, 5, ENDLESS])
+THREE = ([1] * 3, [2, 2, ENDLESS])
+
+
+@pytest.mark.parametrize(
+    ("total", "least", "most", "expected"),
+    [
+        (5, [2, 2], [4, ENDLESS], [3, 2]),
+        (10, *FIVE, [2, 2, 2, 2, 2]),
+        (14, *FIVE, [5, 3, 2, 2, 2]),
+        (5, *FIVE, [2, 2, 1, 0, 0]),
+        (3, *THREE, [1, 1, 1]),
+        (7, *THREE, [2, 2, 3]),
+        (1, *THREE, [1, 0, 0]),
+        (10, ["20%", 0], ["30%", ENDLESS], [3, 7]),
+        (None, [0, 0], [2, ENDLESS], [0, 0]),
+        (4, ["x", 0], [3, ENDLESS], [3, 1]),
+        (4, [0, 0], ["x", ENDLESS], [0, 4]),
+    ],
+)
+def test_bounded_replicas(total, least, most, expected):
+    assert [share for _, share in shares(total, between(least, most))] == expected
+
+
+@pytest.mark.parametrize("way", [{}, {"adapts": True}, {"adapts": True, "reserves": True}])
+def test_equal_bounds_fix_replicas(way):
+    with pytest.raises(AllocationError) as refused:
+        shares(5, between([0, 3], [ENDLESS, 2]), **way)
+    assert str(refused.value) == "subset[1].maxReplicas(2) must be more than or equal to minReplicas(3)"
+
+
+# --- bounds that follow the cluster
+
+
+def pending(least, most, current, waiting):
+    """Return subsets with pods waiting for a node; -1 marks an unschedulable subset without such pods."""
+    return between(
+        least,
+        most,
+        exists=[True] * len(current),
+        current=current,
+        ready=[count - max(few, 0) for count, few in zip(current, waiting, strict=True)],
+        unschedulable=[few != 0 for few in waiting],
+    )
+
+
+NARROW = ([3, 0], [5, ENDLESS])
+WIDE = ([0, 0, 0, 0], [2, ENDLESS, ENDLESS, ENDLESS])
+
+
+@pytest.mark.parametrize(
+    ("total", "current", "waiting", "bounds", "expected"),
+    [
+        (10, [5, 5], [5, 0], NARROW, [3, 7]),
+        (10, [5, 5], [4, 0], NARROW, [3, 7]),
+        (10, [5, 5], [3, 0], NARROW, [3, 7]),
+        (10, [5, 5], [2, 0], NARROW, [3, 7]),
+        (10, [5, 5], [0, 0], NARROW, [5, 5]),
+        (3, [2, 2], [0, 0], ([1, 0], [2, ENDLESS]), [2, 1]),
+        (1, [2, 1], [0, 0], ([1, 0], [2, ENDLESS]), [1, 0]),
+        (3, [1, 3], [1, 0], ([1, 0], [2, ENDLESS]), [1, 2]),
+        (3, [1, 3], [1, 0], ([0, 0], [2, ENDLESS]), [0, 3]),
+        (4, [0, 0, 0, 0], [0, 0, 0, 0], WIDE, [2, 2, 0, 0]),
+        (4, [2, 2, 0, 0], [0, 2, 0, 0], WIDE, [2, 0, 2, 0]),
+        (4, [2, 0, 2, 0], [0, -1, 2, 0], WIDE, [2, 0, 0, 2]),
+        (8, [2, 0, 0, 2], [0, -1, -1, 0], WIDE, [2, 0, 0, 6]),
+        (8, [2, 0, 0, 2], [0, 0, 0, 0], WIDE, [2, 4, 0, 2]),
+    ],
+)
+def test_adaptive_replicas(total, current, waiting, bounds, expected):
+    found = shares(total, pending(*bounds, current, waiting), adapts=True)
+    assert [share for _, share in found] == expected
+
+
+def test_missing_subset_is_allocated_like_others():
+    assert shares(3, between([0, 0], [2, ENDLESS]), adapts=True) == [("s0", 2), ("s1", 1)]
+
+
+# --- reserved pods
+
+
+def reserving(least, most, current, reserved):
+    """Return subsets with reserved pods; -1 marks one that was unschedulable and has none."""
+    return between(
+        least,
+        most,
+        exists=[True] * len(current),
+        current=current,
+        reserved=[max(few, 0) for few in reserved],
+        unschedulable=[few > 0 for few in reserved],
+        marked=[few < 0 for few in reserved],
+    )
+
+
+ONES = ([1] * 4, [2, 2, 2, ENDLESS])
+TWOS = ([2] * 4, [4, 4, 4, ENDLESS])
+FREE = ([None] * 3, [ENDLESS] * 3)
+
+
+@pytest.mark.parametrize(
+    ("total", "current", "reserved", "bounds", "expected"),
+    [
+        (8, [0, 0, 0, 0], [0, 0, 0, 0], ONES, [2, 2, 2, 2]),
+        (8, [2, 2, 2, 2], [0, 2, 2, 0], ONES, [2, 2, 2, 6]),
+        (8, [2, 2, 2, 6], [0, 1, 1, 0], ONES, [2, 2, 2, 4]),
+        (8, [2, 2, 2, 4], [0, -1, 1, 0], ONES, [2, 2, 2, 3]),
+        (16, [2, 2, 2, 6], [0, 1, 1, 0], TWOS, [4, 2, 2, 10]),
+        (16, [4, 2, 2, 10], [0, -1, -1, 0], TWOS, [4, 4, 4, 8]),
+        (2, [2, 2, 0], [2, 2, 0], FREE, [2, 2, 2]),
+        (2, [2, 2, 1], [0, 1, 0], FREE, [2, 0, 0]),
+        (4, [2, 2, 4], [4, -1, 0], FREE, [2, 4, 2]),
+        (4, [2, 2, 4], [-1, 2, 0], FREE, [4, 2, 2]),
+        (2, [1, 1, 0], [1, 1, 0], ([1, 1, 0], [ENDLESS] * 3), [1, 1, 2]),
+    ],
+)
+def test_reserved_replicas(total, current, reserved, bounds, expected):
+    found = shares(total, reserving(*bounds, current, reserved), adapts=True, reserves=True)
+    assert [share for _, share in found] == expected

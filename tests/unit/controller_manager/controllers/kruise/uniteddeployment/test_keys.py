@@ -1,0 +1,79 @@
+"""UnitedDeployment: changes of pods and workloads map to the keys of their UnitedDeployment."""
+
+import pytest
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.cache.store import Change
+from mockube.controller_manager.client.kinds import (
+    ADVANCED_STATEFUL_SETS,
+    CLONE_SETS,
+    DEPLOYMENTS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment import keys
+from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, United
+
+of_each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def concerned(foo, of, old, new):
+    return {*of(foo.caches(), Change(old, new))}
+
+
+@of_each_kind
+def test_pod_maps_to_its_united_deployment(kind):
+    foo = United(kind).settle()
+    view = PODS.view(foo.pods[0])
+    assert concerned(foo, keys.of_pod, None, view) == {FOO}
+    assert concerned(foo, keys.of_pod, view, None) == {FOO}
+
+
+@of_each_kind
+def test_workload_maps_to_its_united_deployment(kind):
+    foo = United(kind).settle()
+    of = keys.of_owned(ADAPTER[kind].resource)
+    assert concerned(foo, of, None, foo.workload("a")) == {FOO}
+
+
+def test_replica_set_maps_to_its_united_deployment():
+    foo = United("Deployment").settle()
+    assert concerned(foo, keys.of_replica_set, None, foo.all(REPLICA_SETS)[0]) == {FOO}
+
+
+def test_orphan_maps_to_possible_adopters():
+    foo = United("CloneSet").settle()
+    orphan = meta.with_metadata(foo.workload("a"), ownerReferences=[])
+    assert concerned(foo, keys.of_owned(CLONE_SETS), None, orphan) == {FOO}
+
+
+@pytest.mark.parametrize("gone", [UNITED_DEPLOYMENTS, DEPLOYMENTS, REPLICA_SETS], ids=str)
+def test_pod_with_missing_owner_maps_to_no_key(gone):
+    foo = United("Deployment").settle()
+    view = PODS.view(foo.pods[0])
+    foo.objects[gone] = {}
+    assert concerned(foo, keys.of_pod, None, view) == set()
+
+
+def test_pod_of_other_owner_maps_to_no_key():
+    foo = United("Deployment")
+    job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    names = {"name": "p", "namespace": "default"}
+    assert concerned(foo, keys.of_pod, None, PODS.view({"metadata": names})) == set()
+    owned = PODS.view({"metadata": {**names, "ownerReferences": [job]}})
+    assert concerned(foo, keys.of_pod, None, owned) == set()
+
+
+def test_stateful_sets_of_both_groups_are_distinguished():
+    """Both are called StatefulSet; only their groups differ."""
+    foo = United("AdvancedStatefulSet").settle()
+    view = PODS.view(foo.pods[0])
+    foo.objects[STATEFUL_SETS] = foo.objects.pop(ADVANCED_STATEFUL_SETS)
+    assert concerned(foo, keys.of_pod, None, view) == set()
+
+
+def test_united_deployment_needs_kinds_of_pack():
+    assert {*UNITED_DEPLOYMENT.needs} == {UNITED_DEPLOYMENTS, CLONE_SETS, ADVANCED_STATEFUL_SETS}
