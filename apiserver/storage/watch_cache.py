@@ -12,13 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.long_work import batches, yield_to_loop
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache
-from mockube.apiserver.storage.stored import (
-    Stored,
-    TrustedValues,
-    UnreadableObjects,
-    other_kind,
-    relabel,
-)
+from mockube.apiserver.storage.stored import Stored, TrustedValues, UnreadableObjects, other_kind, relabel
 from mockube.etcd.errors import Compacted, KVError
 from mockube.etcd.kv import KV, Event, EventKind, KeyValue, Range, Watch, WatchBatch, WatchRequest, prefix_end
 
