@@ -3,10 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
-
 from mockube.controller_manager.attacher import ATTACHER
 from mockube.controller_manager.control.controller import Controller
 from mockube.controller_manager.control.runnable import Runnable
@@ -31,6 +27,9 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.controller i
 )
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.legacytokencleaner.controller import LEGACY_TOKEN_CLEANER
 from mockube.controller_manager.controllers.namespace.controller import NAMESPACE
 from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM

@@ -1,9 +1,9 @@
 """Advanced StatefulSets through a real server, with pods that a simulated kubelet runs."""
 
 import pytest
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 
 from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from tests.support.controllers.advancedsets import in_place, rolling, template
 from tests.support.controllers.set_scenarios import NAMESPACE, REVISIONS, running_scenario
 from tests.support.controllers.statefulsets import claim_template, statefulset

@@ -1,9 +1,9 @@
 """CloneSets through a real server; a simulated kubelet runs the pods and reports little or full status."""
 
 import pytest
-from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
 
 from mockube.apiserver.http.settings import Settings
+from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
 from tests.support.controllers.clonesets import IN_PLACE, claim_template, cloneset, template
 from tests.support.controllers.set_scenarios import NAMESPACE, REVISIONS, Scenario, running_scenario
 

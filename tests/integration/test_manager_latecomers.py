@@ -3,12 +3,12 @@
 import asyncio
 
 import yaml
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.packs.definitions import definitions
 from mockube.controller_manager.control.runnable import REFRESH_SECONDS
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.controllers.united_scenarios import UNITED

@@ -2,11 +2,11 @@
 
 import orjson
 import pytest
+
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
     LABEL_REVISION,
     LABEL_SUBSET_NAME,
 )
-
 from mockube.etcd.kv import Put
 from tests.support.controllers.united_scenarios import UNITED, Scenario, united_story
 from tests.support.controllers.uniteddeployments import (

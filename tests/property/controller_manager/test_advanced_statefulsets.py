@@ -3,13 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import view
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete, Patch
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import view
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
 from mockube.controller_manager.workloads.inplace import lifecycle, update
 from tests.support.controllers.advancedsets import AdvancedSets, template
 from tests.support.controllers.set_state_machines import OrdinalSetStateMachine

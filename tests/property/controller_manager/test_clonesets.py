@@ -3,13 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Tally, diffs
-from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits, SetView
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Create, Delete
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import Tally, diffs
+from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits, SetView
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 from tests.support.controllers.clonesets import WEB, Clones, claim_template
 from tests.support.controllers.set_state_machines import SetStateMachine

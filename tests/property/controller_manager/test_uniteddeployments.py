@@ -3,6 +3,9 @@
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mockube.apimachinery import meta
+from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import (
     AllocationError,
     SubsetInfo,
@@ -10,9 +13,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator im
     bounds,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME
-
-from mockube.apimachinery import meta
-from mockube.controller_manager.client.kinds import PODS
 from tests.support.controllers.uniteddeployments import ADAPTER, KINDS, United, adaptive, subset
 
 counts = st.integers(0, 12)

@@ -1,9 +1,8 @@
 """A test harness for one advanced StatefulSet: a fake API server, and a fake kubelet for its pods."""
 
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-
 from mockube.apimachinery import conditions, meta
 from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, PODS
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
 from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from mockube.controller_manager.workloads.inplace.update import GATE
 from tests.support.controllers.statefulsets import Sets

@@ -1,7 +1,5 @@
 """A test harness for one CloneSet: a fake API server, and a fake kubelet that runs its pods on request."""
 
-from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
-
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
@@ -13,6 +11,7 @@ from mockube.controller_manager.client.kinds import (
     PODS,
 )
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
 from mockube.controller_manager.workloads.inplace.lifecycle import LABEL_STATE
 from tests.support.controllers.fake_api_server import FakeApiServer
 

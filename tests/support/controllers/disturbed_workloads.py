@@ -1,15 +1,14 @@
 """The steps of disturbed scenarios for workloads of each kind, and the expected end states."""
 
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
-
 from mockube.apimachinery import meta
 from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.job.controller import JOB
 from mockube.controller_manager.controllers.job.orphans import JOB_ORPHAN_PODS
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.controllers import (

@@ -2,16 +2,15 @@
 
 import contextlib
 
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
-from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME
-
 from mockube.apimachinery.packs.definitions import definitions
 from mockube.apiserver.http.settings import Settings
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.controllers.deployment.controller import DEPLOYMENT
 from mockube.controller_manager.controllers.garbagecollector.collector import GARBAGE_COLLECTOR
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.controller import ADVANCED_STATEFUL_SET
+from mockube.controller_manager.controllers.kruise.cloneset.controller import CLONE_SET
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME
 from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET

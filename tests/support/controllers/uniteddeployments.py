@@ -1,12 +1,5 @@
 """A test harness for one UnitedDeployment: a fake API server, and fakes of the workloads' controllers."""
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
-    LABEL_REVISION,
-    LABEL_SUBSET_NAME,
-)
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.timestamps import format_time
@@ -17,6 +10,12 @@ from mockube.controller_manager.client.kinds import (
     UNITED_DEPLOYMENTS,
 )
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
+    LABEL_REVISION,
+    LABEL_SUBSET_NAME,
+)
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 FOO = Key("default", "foo")

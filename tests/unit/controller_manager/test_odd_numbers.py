@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.deployment import revision, state
+from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS

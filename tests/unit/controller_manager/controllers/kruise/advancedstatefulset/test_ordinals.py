@@ -1,6 +1,7 @@
 """Advanced StatefulSet: the ordinals of pods, with reserved ordinals."""
 
 import pytest
+
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import ordinals
 
 

@@ -1,10 +1,9 @@
 from datetime import timedelta
 
-from mockube.controller_manager.controllers.kruise.cloneset.order import earliest, side_by_side
-
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Patch
+from mockube.controller_manager.controllers.kruise.cloneset.order import earliest, side_by_side
 
 
 def patch(name, subresource=""):

@@ -1,9 +1,10 @@
 """CloneSet: computes how many pods to create, delete and update."""
 
 import pytest
+from msgspec.structs import asdict
+
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, Tally, diffs
 from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits
-from msgspec.structs import asdict
 
 
 def limits(replicas, partition, unavailable, surge, **more):

@@ -1,4 +1,5 @@
 import pytest
+
 from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
 
 

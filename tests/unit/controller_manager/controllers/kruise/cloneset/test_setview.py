@@ -1,6 +1,6 @@
 import pytest
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 
+from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 from tests.support.controllers.clonesets import cloneset
 
 

@@ -1,6 +1,7 @@
 """UnitedDeployment: allocation of replicas to subsets, with the documented numbers of each method."""
 
 import pytest
+
 from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import (
     AllocationError,
     SubsetInfo,

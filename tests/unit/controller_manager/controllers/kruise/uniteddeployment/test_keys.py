@@ -1,7 +1,6 @@
 """UnitedDeployment: changes of pods and workloads map to the keys of their UnitedDeployment."""
 
 import pytest
-from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 
 from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
@@ -15,6 +14,7 @@ from mockube.controller_manager.client.kinds import (
     UNITED_DEPLOYMENTS,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment import keys
+from mockube.controller_manager.controllers.kruise.uniteddeployment.controller import UNITED_DEPLOYMENT
 from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, United
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -3,6 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.client.kinds import PODS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.kruise.uniteddeployment import rescheduling
 from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import Rollout, judge
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import Schedule
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
@@ -10,12 +16,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     LABEL_REVISION,
     Subset,
 )
-
-from mockube.apimachinery import meta
-from mockube.apimachinery.timestamps import format_time
-from mockube.controller_manager.client.kinds import PODS, UNITED_DEPLOYMENTS
-from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.controllers.kruise.uniteddeployment import rescheduling
 from tests.support.controllers.uniteddeployments import United, adaptive, subset
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -1,15 +1,15 @@
 """UnitedDeployment: rollouts with partitions, the current revision, and revision history."""
 
 import pytest
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import partitions
-from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_REVISION
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.meta import with_labels
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, PODS, STATEFUL_SETS
 from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import partitions
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_REVISION
 from mockube.controller_manager.workloads.revisions import hash_of
 from tests.support.controllers.uniteddeployments import KINDS, United, template_of, united
 

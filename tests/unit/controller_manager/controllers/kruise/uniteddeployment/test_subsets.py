@@ -1,16 +1,16 @@
 """UnitedDeployment: subsets of each workload kind are created, scaled, changed and deleted."""
 
 import pytest
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
-    ANNOTATION_SUBSET_PATCH,
-    LABEL_REVISION,
-    LABEL_SUBSET_NAME,
-)
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.status import Forbidden
 from mockube.controller_manager.client.kinds import UNITED_DEPLOYMENTS
 from mockube.controller_manager.control.actions import Create, SlowStart
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
+    ANNOTATION_SUBSET_PATCH,
+    LABEL_REVISION,
+    LABEL_SUBSET_NAME,
+)
 from tests.support.controllers.uniteddeployments import (
     ADAPTER,
     FOO,

@@ -2,9 +2,9 @@
 
 import orjson
 import pytest
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import ANNOTATION_SUBSET_PATCH
 
 from mockube.apimachinery import meta
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import ANNOTATION_SUBSET_PATCH
 from tests.support.controllers.uniteddeployments import (
     KINDS,
     LABELS,

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
-
 from mockube.apimachinery import conditions
 from mockube.apimachinery.timestamps import after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 
 PROGRESSING: Final = "Progressing"
 

@@ -5,6 +5,12 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
+
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.controllers.kruise.advancedstatefulset import status
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.hooks import Hooks
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.rolling import roll
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import (
@@ -12,12 +18,6 @@ from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy 
     at_least_one,
     ordinals,
 )
-from msgspec.structs import replace
-
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, CONTROLLER_REVISIONS, PODS
-from mockube.controller_manager.control.controller import Controller
-from mockube.controller_manager.controllers.kruise.advancedstatefulset import status
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
 from mockube.controller_manager.workloads.ownership import BY_OWNER, owner_of, owner_of_pod
 from mockube.controller_manager.workloads.stateful import identity

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_POD_TEMPLATE_HASH
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.kruise.cloneset import storage
+from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 from mockube.controller_manager.workloads import templates
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State

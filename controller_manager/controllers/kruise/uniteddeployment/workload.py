@@ -5,12 +5,6 @@ from functools import cache
 from typing import Any, Final
 
 import orjson
-from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import SubsetSpec, UnitedView
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
-    ANNOTATION_SUBSET_PATCH,
-    LABEL_REVISION,
-    LABEL_SUBSET_NAME,
-)
 from msgspec import Struct
 
 from mockube.apimachinery import meta
@@ -19,6 +13,12 @@ from mockube.apimachinery.patch import strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import SubsetSpec, UnitedView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
+    ANNOTATION_SUBSET_PATCH,
+    LABEL_REVISION,
+    LABEL_SUBSET_NAME,
+)
 
 _TERMS: Final = (
     "affinity",

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
-
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import CLONE_SETS
 from mockube.controller_manager.control.actions import Update
 from mockube.controller_manager.controllers.kruise.cloneset import progress
+from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
 from mockube.controller_manager.workloads.inplace.update import is_in_service
 
 

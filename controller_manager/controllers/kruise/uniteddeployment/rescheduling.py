@@ -8,6 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery.timestamps import after
+from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.controllers.kruise.uniteddeployment import conditions as conditions_of
 from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
     FALSE,
     TRUE,
@@ -23,12 +29,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     Subset,
     revision_of,
 )
-from msgspec import Struct
-from msgspec.structs import replace
-
-from mockube.apimachinery.timestamps import after
-from mockube.controller_manager.client.podview import RUNNING, PodView
-from mockube.controller_manager.controllers.kruise.uniteddeployment import conditions as conditions_of
 
 _NO_WAIT = timedelta()
 

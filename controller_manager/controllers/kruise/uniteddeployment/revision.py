@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import REASON_FAILED_REVISION
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -14,6 +12,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import REASON_FAILED_REVISION
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import DesiredRevision

@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
-from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import selector_of
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -18,6 +15,8 @@ from mockube.controller_manager.client.kinds import (
 )
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.controller import ToKeys
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
+from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import selector_of
 from mockube.controller_manager.workloads.ownership import keys_of_owners
 
 

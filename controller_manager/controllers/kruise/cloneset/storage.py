@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, Create, Delete, EventTemplate, Update
+from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 from mockube.controller_manager.workloads.ownership import object_ref
 from mockube.controller_manager.workloads.revisions import hash_of
 

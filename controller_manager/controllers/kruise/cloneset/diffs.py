@@ -1,7 +1,8 @@
 """How many pods are too many or too few, of which revision, and how many may be missing meanwhile: arithmetic alone."""
 
-from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits
 from msgspec import Struct
+
+from mockube.controller_manager.controllers.kruise.cloneset.spec import Limits
 
 
 class Tally(Struct, frozen=True, kw_only=True):

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 from msgspec import Struct
 
 from mockube.apimachinery import labels
@@ -14,6 +12,8 @@ from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.timestamps import span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 
 _REVISION_HISTORY_LIMIT: Final = 10
 _RESCHEDULE_CRITICAL_SECONDS: Final = 30

@@ -2,15 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
-from mockube.controller_manager.controllers.kruise.uniteddeployment.state import UnitedDeploymentState
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
-    LABEL_RESERVED_POD,
-    REASON_FAILED_SUBSETS,
-    REASON_UPDATED_SUBSETS,
-    Subset,
-)
-from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
 from msgspec import Struct
 
 from mockube.apimachinery import meta
@@ -28,6 +19,15 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment import workload
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
+from mockube.controller_manager.controllers.kruise.uniteddeployment.state import UnitedDeploymentState
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
+    LABEL_RESERVED_POD,
+    REASON_FAILED_SUBSETS,
+    REASON_UPDATED_SUBSETS,
+    Subset,
+)
+from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
 from mockube.controller_manager.workloads.ownership import object_ref
 
 

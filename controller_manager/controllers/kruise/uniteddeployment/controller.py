@@ -5,6 +5,28 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.labels import SelectorError
+from mockube.apimachinery.patch.errors import PatchError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import (
+    CONTROLLER_REVISIONS,
+    PODS,
+    REPLICA_SETS,
+    UNITED_DEPLOYMENTS,
+)
+from mockube.controller_manager.client.resources import Key
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
+from mockube.controller_manager.control.controller import Controller, Watch
+from mockube.controller_manager.controllers.kruise.uniteddeployment import (
+    conditions,
+    keys,
+    revision,
+    state,
+    status,
+)
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import AllocationError
 from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import (
@@ -32,29 +54,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.workload_act
     WorkloadActions,
     manage,
     mark_reserved_pods,
-)
-
-from mockube.apimachinery import meta
-from mockube.apimachinery.labels import SelectorError
-from mockube.apimachinery.patch.errors import PatchError
-from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import (
-    CONTROLLER_REVISIONS,
-    PODS,
-    REPLICA_SETS,
-    UNITED_DEPLOYMENTS,
-)
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Delete, Plan, RecordEvent
-from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.kruise.uniteddeployment import (
-    conditions,
-    keys,
-    revision,
-    state,
-    status,
 )
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads.ownership import BY_OWNER, object_ref, owner_of, owner_of_pod

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import Subset
 from msgspec import Struct
 
 from mockube.apimachinery import meta
@@ -11,6 +10,7 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Resource
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import Subset
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 
 

@@ -9,17 +9,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, STATEFUL_SETS
+from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
     LABEL_REVISION,
     Subset,
     revision_of,
 )
-
-from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import ADVANCED_STATEFUL_SETS, STATEFUL_SETS
-from mockube.controller_manager.client.podview import PodView
 
 _MAX_UNAVAILABLE = ("updateStrategy", "rollingUpdate", "maxUnavailable")
 

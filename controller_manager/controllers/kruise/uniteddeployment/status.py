@@ -3,6 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.client.kinds import UNITED_DEPLOYMENTS
+from mockube.controller_manager.control.actions import Update
+from mockube.controller_manager.controllers.kruise.uniteddeployment import conditions
 from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
     Conditions,
     SubsetCondition,
@@ -15,12 +20,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     LABEL_RESERVED_POD,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
-
-from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.client.kinds import UNITED_DEPLOYMENTS
-from mockube.controller_manager.control.actions import Update
-from mockube.controller_manager.controllers.kruise.uniteddeployment import conditions
 
 _ALWAYS = ("replicas", "updatedReplicas", "currentRevision")
 """Counts that are written even if they are 0."""

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
+from mockube.controller_manager.controllers.kruise.uniteddeployment import allocator, rescheduling
 from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import SubsetInfo
 from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import FREE, SubsetCondition
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import SubsetSpec
 from mockube.controller_manager.controllers.kruise.uniteddeployment.state import UnitedDeploymentState
 from mockube.controller_manager.controllers.kruise.uniteddeployment.workload import Goal
-
-from mockube.controller_manager.controllers.kruise.uniteddeployment import allocator, rescheduling
 
 
 def partitions(requested: Mapping[str, int], replicas: Mapping[str, int]) -> Mapping[str, int]:

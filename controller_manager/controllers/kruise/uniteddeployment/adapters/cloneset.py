@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
-
 from mockube.apimachinery import intstr
 from mockube.apimachinery.intstr import IntOrStringError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import CLONE_SETS
 from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
 
 
 def _strategy(spec: ReadOnlyTree) -> ReadOnlyTree:

@@ -3,12 +3,11 @@
 from enum import Enum, auto
 from typing import NamedTuple
 
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Policy, Strategy
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Policy, Strategy
 from mockube.controller_manager.workloads.inplace import lifecycle, next_step, update
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.record import Change, change_between

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter, pods_of
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client.kinds import DEPLOYMENTS, REPLICA_SETS
 from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter, pods_of
 from mockube.controller_manager.workloads.ownership import BY_OWNER
 
 

@@ -4,10 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
-    CONDITION_SCHEDULABLE,
-    CONDITION_UPDATED,
-)
 from msgspec import Struct
 
 from mockube.apimachinery import conditions as of_object
@@ -16,6 +12,10 @@ from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.controller_manager.client.podview import PENDING, PodView
+from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
+    CONDITION_SCHEDULABLE,
+    CONDITION_UPDATED,
+)
 
 Conditions = Sequence[ReadOnlyTree]
 

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from mockube.controller_manager.controllers.kruise.cloneset.creation import creation
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
-from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, side_by_side
-from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
-
 from mockube.apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, Delete, EventTemplate, ObjectRef, RecordEvent
 from mockube.controller_manager.controllers.kruise.cloneset import identity, order, storage
+from mockube.controller_manager.controllers.kruise.cloneset.creation import creation
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
+from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, side_by_side
+from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import readiness
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 

@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
-from mockube.controller_manager.controllers.kruise.cloneset.order import Decision, earliest, side_by_side
-from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
-
 from mockube.apimachinery import meta
 from mockube.apimachinery.wellknown import LABEL_SPECIFIED_DELETE
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.controllers.kruise.cloneset import identity, order, storage
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
+from mockube.controller_manager.controllers.kruise.cloneset.order import Decision, earliest, side_by_side
+from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, record
 from mockube.controller_manager.workloads.inplace import next_step as turn
 from mockube.controller_manager.workloads.inplace.lifecycle import State

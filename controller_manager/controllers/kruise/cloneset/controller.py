@@ -5,11 +5,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, earliest
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
-from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
-from mockube.controller_manager.controllers.kruise.cloneset.status import Failure
-
 from mockube.apimachinery import conditions, labels, meta
 from mockube.apimachinery.labels import Selector, SelectorError
 from mockube.apimachinery.status import ApiError, Conflict
@@ -36,6 +31,10 @@ from mockube.controller_manager.controllers.kruise.cloneset import (
     storage,
     updating,
 )
+from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, earliest
+from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
+from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
+from mockube.controller_manager.controllers.kruise.cloneset.status import Failure
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads import revisions
 from mockube.controller_manager.workloads.ownership import (

@@ -5,13 +5,12 @@ Pods with the label for deletion are deleted first, within the same limit.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.inplace import Way
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
-
 from mockube.apimachinery.wellknown import LABEL_SPECIFIED_DELETE
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action
 from mockube.controller_manager.controllers.kruise.advancedstatefulset import inplace
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.inplace import Way
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
 from mockube.controller_manager.workloads.inplace import record, update
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult

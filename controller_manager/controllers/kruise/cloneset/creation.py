@@ -5,15 +5,14 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import count
 
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
-from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
-
 from mockube.apimachinery.randomness import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Action, Create, EventTemplate, Patch
 from mockube.controller_manager.controllers.kruise.cloneset import identity, storage
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
+from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, Tally
-from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,6 +13,8 @@ from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.kruise.cloneset import diffs, identity, storage
+from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs, Tally
+from mockube.controller_manager.controllers.kruise.cloneset.spec import SetView
 from mockube.controller_manager.workloads.inplace import lifecycle
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 from mockube.controller_manager.workloads.inplace.update import is_in_service

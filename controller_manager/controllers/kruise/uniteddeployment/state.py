@@ -3,6 +3,14 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockube.apimachinery import meta
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, UNITED_DEPLOYMENTS
+from mockube.controller_manager.control.actions import Action
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.adapter import Adapter
 from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.rows import ADAPTERS
 from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions import (
@@ -12,14 +20,6 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.conditions i
 from mockube.controller_manager.controllers.kruise.uniteddeployment.revision import History
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import LABEL_SUBSET_NAME, Subset
-from msgspec import Struct
-from msgspec.structs import replace
-
-from mockube.apimachinery import meta
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, UNITED_DEPLOYMENTS
-from mockube.controller_manager.control.actions import Action
 from mockube.controller_manager.workloads.ownership import (
     OwnedObjects,
     adoption_and_release_actions,
