@@ -11,7 +11,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.names import check_path_segment_name
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.allocation import addresses, ports
+from mockube.apiserver.allocation import addresses
 from mockube.apiserver.allocation.addresses import IP_ADDRESSES
 from mockube.apiserver.allocation.families import (
     init_ip_families,
@@ -19,7 +19,13 @@ from mockube.apiserver.allocation.families import (
     is_well_formed,
     keeps_prefer_dual_stack,
 )
-from mockube.apiserver.allocation.node_ports import allocate_node_ports, allocated_node_ports
+from mockube.apiserver.allocation.node_ports import (
+    NodePorts,
+    UsedPortLister,
+    allocate_node_ports,
+    allocated_node_ports,
+    read_node_ports,
+)
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
@@ -45,8 +51,8 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         if new is None:
             return await self._release(backend, old or {})
         old_spec = {} if old is None else old["spec"]
-        if wrong := _check_addresses(new["spec"], old_spec or None):
-            raise status.invalid(SERVICE, meta.name(new), wrong)
+        if field_errors := _check_addresses(new["spec"], old_spec or None):
+            raise status.invalid(SERVICE, meta.name(new), field_errors)
         if not is_well_formed(new["spec"]):
             return NO_CLAIMS
         new["spec"] = dict(new["spec"])
@@ -80,7 +86,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         node_ports = allocated_node_ports(old["spec"])
         if not node_ports:
             return Claims(then=deletes)
-        record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
+        record = await read_node_ports(backend, self.node_ports, _used_port_lister(backend))
         record.release(node_ports)
         return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
 
@@ -90,7 +96,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         Its addresses are found by the IPAddress objects that refer to it. The owner of a node port is not recorded:
         ports that no other Service has are released, unless another Service cannot be read either.
         """
-        record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
+        record = await read_node_ports(backend, self.node_ports, _used_port_lister(backend))
         await backend.watch_cache.fresh()  # a later allocation changes the record
         services = backend.rows[SERVICES]
         own = backend.layout.object(services, namespace, name)
@@ -155,16 +161,16 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
 
     async def _allocate_ports(
         self, backend: Backend, new: Tree, old_spec: Tree, *, dry_run: bool
-    ) -> ports.NodePorts | None:
+    ) -> NodePorts | None:
         """Set the node ports; return their record if this write changes it."""
         old_ports = allocated_node_ports(old_spec)
         if not old_ports and not needs_node_port(new["spec"]):
             return None
-        record = await ports.read(backend, self.node_ports, _used_port_lister(backend))
+        record = await read_node_ports(backend, self.node_ports, _used_port_lister(backend))
         record.dry_run = dry_run
-        wrong = allocate_node_ports(new["spec"], record, old_ports, is_new=not old_spec)
-        if wrong:
-            raise status.invalid(SERVICE, meta.name(new), wrong)
+        field_errors = allocate_node_ports(new["spec"], record, old_ports, is_new=not old_spec)
+        if field_errors:
+            raise status.invalid(SERVICE, meta.name(new), field_errors)
         record.release(old_ports - allocated_node_ports(new["spec"]))
         return record if record.is_changed and not dry_run else None
 
@@ -184,7 +190,7 @@ def _allocated_addresses(spec: Tree) -> Sequence[str]:
     return cluster_ips
 
 
-def _used_port_lister(backend: Backend) -> ports.UsedPortLister:
+def _used_port_lister(backend: Backend) -> UsedPortLister:
     """Return a function that lists the node ports of all Services: the content of a new record."""
 
     async def list_used_ports() -> Iterator[int]:
@@ -243,19 +249,19 @@ async def _check_chosen(
     else:
         return
     path, cluster_ips = ROOT.child("spec", "clusterIPs"), service["spec"]["clusterIPs"]
-    wrong = errors.invalid(path, cluster_ips, f"failed to allocate IP {address}: {problem}")
-    raise status.invalid(SERVICE, meta.name(service), [wrong])
+    field_error = errors.invalid(path, cluster_ips, f"failed to allocate IP {address}: {problem}")
+    raise status.invalid(SERVICE, meta.name(service), [field_error])
 
 
 def _check_owner(service: Tree, new_addresses: Sequence[str], cluster_ips: Sequence[str]) -> None:
     """Raise an error if the Service's name is invalid in an IPAddress, which is created before the Service is validated."""
     name, path = meta.name(service), ROOT.child("spec", "parentRef", "name")
-    wrong = [errors.invalid(path, name, problem) for problem in check_path_segment_name(name)]
+    field_errors = [errors.invalid(path, name, problem) for problem in check_path_segment_name(name)]
     if not name:
-        wrong = [errors.required(path)]
-    if not new_addresses or not wrong:
+        field_errors = [errors.required(path)]
+    if not new_addresses or not field_errors:
         return
-    problem = status.invalid(GroupKind(IP_ADDRESSES.group, "IPAddress"), new_addresses[0], wrong)
+    problem = status.invalid(GroupKind(IP_ADDRESSES.group, "IPAddress"), new_addresses[0], field_errors)
     address_text = f" {new_addresses[0]}" if new_addresses[0] in cluster_ips else ""
     field_error = errors.invalid(
         ROOT.child("spec", "clusterIPs"), cluster_ips, f"failed to allocate IP{address_text}: {problem}"

@@ -14,9 +14,9 @@ from mockube.apimachinery.cel.schema_values import Convert, converter
 from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Optional
 from mockube.apimachinery.errors import OMITTED, ErrorType, FieldError
 from mockube.apimachinery.paths import ROOT, Path
+from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_unchanged, keys_of, map_keys
 from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
-from mockube.apiserver.kinds.jsonschema.unchanged import elements_by_keys, is_unchanged, keys_of, map_keys
 
 BUDGET: Final = 10_000_000
 """What all rules together may cost for one object."""

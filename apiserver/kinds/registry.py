@@ -57,8 +57,8 @@ from mockube.apiserver.kinds.core import (
 )
 from mockube.apiserver.kinds.core.pod import pod, pod_template
 from mockube.apiserver.kinds.core.service import service
-from mockube.apiserver.kinds.core.volumes import defaults as volume_defaults
 from mockube.apiserver.kinds.core.volumes import persistent_volume, persistent_volume_claim
+from mockube.apiserver.kinds.core.volumes import sources as volume_sources
 from mockube.apiserver.kinds.discovery import endpoint_slice
 from mockube.apiserver.kinds.events import event as events_event
 from mockube.apiserver.kinds.flowcontrol import flow_schema, priority_level_configuration
@@ -110,7 +110,7 @@ GROUPS: Final = (
             service_account.KIND,
             service.KIND,
         ),
-        defaults=volume_defaults.DEFAULTS,
+        defaults=volume_sources.DEFAULTS,
     ),
     Group(name="apiregistration.k8s.io", kinds=(api_service.KIND,)),
     Group(

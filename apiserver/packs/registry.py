@@ -1,20 +1,81 @@
-"""The kinds of packs, compiled from their definitions, and their webhooks."""
+"""The kinds of packs, compiled from their definitions, and their admission webhooks, which run in this process."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Final
+from typing import Final, TypeAlias
 
+import orjson
+
+from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.packs.definitions import definitions
+from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.schema.model import Schemas
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.yaml_decode import load
+from mockube.apiserver.admission.plugin import WRITE, Plugin
 from mockube.apiserver.customresources.catalog import Catalog
 from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.packs.kruise import clone_set, stateful_set, united_deployment
-from mockube.apiserver.packs.webhook import SetDefaults, Validate, Webhook
+from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.call import Attributes
+
+# --- webhooks
+
+SetDefaults: TypeAlias = Callable[[Backend, Tree, ReadOnlyTree | None], None]
+"""Takes the new object, which it changes, and the old one. Raises DecodeError if a template cannot be read."""
+
+Validate: TypeAlias = Callable[[Backend, ReadOnlyTree, ReadOnlyTree | None], Iterable[FieldError]]
+"""Takes the new object and the old one. Raises DecodeError if a template cannot be read."""
+
+BAD_REQUEST: Final = 400
+UNPROCESSABLE: Final = 422
+
+
+class Webhook(Plugin):
+    operations = WRITE
+
+    def __init__(self, custom: Custom, *, set_defaults: SetDefaults, validate: Validate) -> None:
+        self._custom = custom
+        self._set_defaults = set_defaults
+        self._validate = validate
+        self._name = custom.row.singular_name
+        self.about = frozenset({(custom.row.group, custom.row.name, "")})
+
+    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+        new_object = attributes.object
+        assert new_object is not None
+        if [*self._custom.check(new_object)]:
+            return  # the validation by schema returns a better message
+        custom_object: Tree = {"spec": {}} | orjson.loads(orjson.dumps(new_object))
+        try:
+            self._set_defaults(backend, custom_object, attributes.old)
+        except DecodeError as error:
+            raise _denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
+        new_object["spec"] = custom_object["spec"]
+
+    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+        assert attributes.object is not None
+        try:
+            field_errors = [*self._validate(backend, attributes.object, attributes.old)]
+        except DecodeError as error:
+            raise _denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
+        if field_errors:
+            raise _denial_error(f"v{self._name}.kb.io", _join_messages(field_errors), UNPROCESSABLE)
+
+
+def _denial_error(name: str, problem: str, code: int) -> ApiError:
+    return ApiError(f'admission webhook "{name}" denied the request: {problem}', code=code)
+
+
+def _join_messages(field_errors: Sequence[FieldError]) -> str:
+    """Join the messages as Go joins errors, without duplicates."""
+    messages = list(dict.fromkeys(map(str, field_errors)))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+
 
 WEBHOOKS: Final[Mapping[str, Mapping[GroupResource, tuple[SetDefaults, Validate]]]] = {
     "kruise": {
@@ -35,6 +96,9 @@ def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Webhook]:
             custom = catalog.custom_kind(row.api_version, row.kind)
             assert custom is not None
             yield Webhook(custom, set_defaults=set_defaults, validate=validate)
+
+
+# --- kinds
 
 
 def pack_kinds(packs: Iterable[str], schemas: Schemas) -> Iterator[Sequence[Custom]]:

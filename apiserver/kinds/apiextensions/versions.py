@@ -3,7 +3,8 @@
 Upstream's internal type has values that all versions share in fields of the spec; messages have these paths.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.apiextensions.schemas import check_schema
-from mockube.apiserver.kinds.apiextensions.selectable_fields import check_selectable_fields
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item, optional, pointer, require
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
@@ -86,6 +86,68 @@ def _check_scale(scale: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from _IN_SELECTOR(selector, path.child("labelSelectorPath"))
 
 
+# --- selectable fields
+
+_SELECTABLE_TYPES: Final = frozenset({"string", "boolean", "integer"})
+_OTHER_TYPE: Final = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+_MAX_FIELDS: Final = 8
+_PARTS: Final = re.compile(r"[.\[\]]|[^.\[\]]+")
+
+
+class _InvalidPath(ValueError):
+    """A text that is not a path, or a path to no field; the message is upstream's."""
+
+
+def _check_selectable_fields(
+    fields: Sequence[ReadOnlyTree], schema: ReadOnlyTree, path: Path
+) -> Iterator[FieldError]:
+    seen: set[tuple[str, ...]] = set()
+    for index, selectable in enumerate(fields):
+        text, at = selectable.get("jsonPath", ""), path.index(index).child("jsonPath")
+        if not text:
+            yield errors.required(at, "")
+            continue
+        try:
+            steps, field_schema = _field_at(text, schema)
+        except _InvalidPath as error:
+            yield errors.invalid(at, text, f"is an invalid path: {error}")
+            continue
+        if steps[0] == "metadata":
+            yield errors.invalid(at, text, "must not point to fields in metadata")
+        if field_schema.get("type") not in _SELECTABLE_TYPES:
+            yield errors.invalid(at, text, _OTHER_TYPE)
+        if steps in seen:
+            yield errors.duplicate(at, text)
+        seen.add(steps)
+    if len(seen) > _MAX_FIELDS:
+        yield errors.too_many(path, len(seen), _MAX_FIELDS)
+
+
+def _field_at(text: str, schema: ReadOnlyTree) -> tuple[tuple[str, ...], ReadOnlyTree]:
+    """Return the steps of a path, and the schema of its field."""
+    steps: list[str] = []
+    parts = iter(_PARTS.findall(text))
+    for part in parts:
+        if part == "[":
+            raise _InvalidPath("array notation is not allowed")
+        if part != ".":
+            raise _InvalidPath(f"expected [ or . but got: {part}")
+        name = next(parts, None)
+        if name is None:
+            raise _InvalidPath("unexpected end of JSON path")
+        schema = _member(schema, name)
+        steps.append(name)
+    return tuple(steps), schema
+
+
+def _member(schema: ReadOnlyTree, name: str) -> ReadOnlyTree:
+    properties, additional = schema.get("properties"), schema.get("additionalProperties")
+    inner: Any = properties.get(name) if properties else additional
+    if not isinstance(inner, dict):
+        raise _InvalidPath("does not refer to a valid field")
+    return inner
+
+
 # --- columns
 
 
@@ -136,7 +198,7 @@ def _check_selectable(schema_field: str, problem: str) -> Check:
         at, schema = path.child("selectableFields"), (tree.get(schema_field) or {}).get("openAPIV3Schema")
         if schema is None:
             return (errors.invalid(at, "", problem),)
-        return check_selectable_fields(fields, schema, at)
+        return _check_selectable_fields(fields, schema, at)
 
     return check
 

@@ -1,10 +1,12 @@
 """CronJob."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from mockube.apimachinery import errors, meta
+from mockube.apimachinery import cron, errors, meta
+from mockube.apimachinery.cron import ScheduleError
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT, Path
@@ -12,7 +14,6 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.batch.job.job import completions_warnings
 from mockube.apiserver.kinds.batch.job.validation import check_job_spec
-from mockube.apiserver.kinds.batch.schedule_validation import check_schedule, check_time_zone
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import (
     CONTAINERS,
@@ -42,7 +43,44 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
-# --- validation
+# --- validation of schedules
+
+_ZONE_PART: Final = re.compile(r"(?!-)[A-Za-z.\-_0-9+]{1,14}")
+
+
+def _check_time_zone(zone: str, path: Path) -> Iterator[FieldError]:
+    """Check that the time zone exists and is not `Local`."""
+    if not zone:
+        yield errors.invalid(path, zone, "timeZone must be nil or non-empty string")
+        return
+    for name in zone.split("/"):
+        if name in (".", "..") or not _ZONE_PART.fullmatch(name):
+            yield errors.invalid(path, zone, f"unknown time zone {zone}")
+            return
+    if zone.lower() == cron.LOCAL.lower():
+        problem = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        yield errors.invalid(path, zone, problem)
+    if problem := cron.zone_problem(zone):
+        yield errors.invalid(path, zone, problem)
+
+
+def _check_schedule(schedule: str, zone: str | None, path: Path, *, had_zone: bool) -> Iterator[FieldError]:
+    """Check the schedule. With `had_zone`, the old schedule contains a time zone, and the new one may, too."""
+    try:
+        cron.parse(schedule)
+    except ScheduleError as error:
+        yield errors.invalid(path, schedule, str(error))
+    if "TZ" not in schedule:
+        return
+    if not had_zone:
+        problem = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        yield errors.invalid(path, schedule, problem)
+    elif zone is not None:
+        problem = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        yield errors.invalid(path, schedule, problem)
+
+
+# --- validation of other fields
 
 _MAX_NAME_LENGTH: Final = 52
 """The name of a Job has a suffix for its time, and is the prefix of its pods' names."""
@@ -57,12 +95,12 @@ def _check_times(spec: ReadOnlyTree, old: ReadOnlyTree | None, path: Path) -> It
     schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
     if schedule:
         had_zone = old is not None and "TZ" in old.get("schedule", "")
-        yield from check_schedule(schedule, zone, path.child("schedule"), had_zone=had_zone)
+        yield from _check_schedule(schedule, zone, path.child("schedule"), had_zone=had_zone)
     else:
         yield errors.required(path.child("schedule"))
     yield from field("startingDeadlineSeconds", non_negative)(spec, path)
     if zone is not None and (old is None or old.get("timeZone") != zone):
-        yield from check_time_zone(zone, path.child("timeZone"))
+        yield from _check_time_zone(zone, path.child("timeZone"))
 
 
 def _check_job_template(

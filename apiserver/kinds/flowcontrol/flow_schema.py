@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, get_struct
-from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
+from mockube.apiserver.kinds.flowcontrol.priority_level_configuration import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 

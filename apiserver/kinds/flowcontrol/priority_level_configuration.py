@@ -1,7 +1,7 @@
-"""PriorityLevelConfiguration: the number of requests of a level that are served at once, and the queues of others."""
+"""PriorityLevelConfiguration, and the strategy and the validation of the status that it shares with FlowSchema."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,8 +10,9 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import cells
 from mockube.apiserver.kinds.common.ages import age
-from mockube.apiserver.kinds.common.cells import number, part, text
+from mockube.apiserver.kinds.common.cells import number, text
 from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
@@ -24,10 +25,52 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, get_struct
-from mockube.apiserver.kinds.flowcontrol.status import EXEMPT, STRATEGY, update_status
+from mockube.apiserver.kinds.common.validation import (
+    NO_CHECKS,
+    Update,
+    Validation,
+    as_created,
+    get_struct,
+    part,
+)
 from mockube.apiserver.kinds.kind import Kind
+from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Request, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+
+# --- strategy and status, which FlowSchema shares
+
+EXEMPT: Final = "exempt"
+"""The name of the FlowSchema and of the level whose requests are never queued."""
+
+
+def _keep_metadata(new: Tree, old: Tree, _request: Request) -> None:
+    """Keep the old metadata in an update of the status, except for managedFields."""
+    metadata = {name: value for name, value in old["metadata"].items() if name != "managedFields"}
+    if "managedFields" in new["metadata"]:
+        metadata["managedFields"] = new["metadata"]["managedFields"]
+    new["metadata"] = metadata
+
+
+STRATEGY: Final = Strategy(
+    resets=OWN_STATUS, generation=SPEC, first_generation=1, prepare_update={"status": _keep_metadata}
+)
+
+
+def _check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
+    seen = set()
+    for index, condition in enumerate(conditions or ()):
+        at, kind = path.index(index).child("type"), condition.get("type", "")
+        if kind in seen:
+            yield errors.duplicate(at, kind)
+        seen.add(kind)
+        if not kind:
+            yield errors.required(at)
+
+
+update_status: Final[Update] = part(field("conditions", _check_conditions), "status")
+
+
+# --- specs
 
 _SHARES: Final = require_that(lambda shares: shares >= 0, "must be a non-negative integer")
 _PERCENT: Final = between(0, 100)
@@ -124,8 +167,8 @@ def _create(tree: ReadOnlyTree) -> Iterator[FieldError]:
 
 
 def _cells(level: Tree, now: datetime) -> list[Any]:
-    limited = part(level, "spec", "limited")
-    queuing = part(limited, "limitResponse", "queuing")
+    limited = cells.part(level, "spec", "limited")
+    queuing = cells.part(limited, "limitResponse", "queuing")
     return [
         meta.name(level),
         text(level, "spec", "type"),

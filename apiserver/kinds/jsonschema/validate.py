@@ -15,6 +15,7 @@ from mockube.apimachinery.gonumbers import as_read
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer
+from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_unchanged, keys_of, map_keys
 from mockube.apiserver.kinds.jsonschema.schema import (
     ANYTHING,
     Schema,
@@ -22,7 +23,6 @@ from mockube.apiserver.kinds.jsonschema.schema import (
     types,
     values,
 )
-from mockube.apiserver.kinds.jsonschema.unchanged import elements_by_keys, is_unchanged, keys_of, map_keys
 from mockube.apiserver.kinds.jsonschema.values import (
     check_array,
     check_object,

@@ -2,21 +2,24 @@
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.schema import minors
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Group, Kind
-from mockube.apiserver.kinds.minors.columns import older_printer
 from mockube.apiserver.kinds.minors.fields import PODS, disabled_fields
 from mockube.apiserver.kinds.minors.flowcontrol import V1BETA3
 from mockube.apiserver.kinds.minors.rules import older_validation, older_warnings
 from mockube.apiserver.kinds.networking import ip_address, service_cidr
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 from mockube.apiserver.kinds.strategy import DEFAULT, Strategy
+from mockube.apiserver.wire.table import Column, Printer
 
 BETAS: Final[Mapping[str, tuple[Kind, ...]]] = {"flowcontrol.apiserver.k8s.io": V1BETA3}
 """By group, the kinds of beta versions that older minors serve by default, and the newest does not."""
@@ -82,7 +85,7 @@ def _kind(kind: Kind, minor: str) -> Kind:
         strategy=_strategy(kind, minor),
         validation=older_validation(kind, minor),
         warnings=older_warnings(kind, minor),
-        printer=older_printer(kind, minor),
+        printer=_printer(kind, minor),
     )
 
 
@@ -100,3 +103,41 @@ def _strategy(kind: Kind, minor: str) -> Strategy | None:
     if row.group_resource == PODS and minors.is_before(minor, "1.33"):
         return replace(own, disabled=disabled, generation=(), first_generation=0)
     return kind.strategy if disabled is own.disabled else replace(own, disabled=disabled)
+
+
+# --- columns
+
+_SECRETS: Final = "Secrets"
+
+
+class _Order(NamedTuple):
+    until: str
+    columns: tuple[str, ...] = ()
+    """The names of all columns; empty if the order is unchanged."""
+    left_out: tuple[str, ...] = ()
+
+
+_ORDERS: Final[Mapping[GroupKind, _Order]] = {
+    GroupKind("", "ResourceQuota"): _Order("1.32", columns=("Name", "Age", "Request", "Limit")),
+    GroupKind("", "ServiceAccount"): _Order("1.34", columns=("Name", _SECRETS, "Age")),
+    GroupKind("batch", "CronJob"): _Order("1.29", left_out=("Timezone",)),
+    GroupKind("batch", "Job"): _Order("1.29", left_out=("Status",)),
+    GroupKind("scheduling.k8s.io", "PriorityClass"): _Order("1.31", left_out=("PreemptionPolicy",)),
+}
+
+
+def _printer(kind: Kind, minor: str) -> Printer | None:
+    """Return the printer of a kind in a minor."""
+    own, order = kind.printer, _ORDERS.get(kind.resource.group_kind)
+    if own is None or order is None or minors.is_before(order.until, minor):
+        return own
+    columns = {column.name: column for column in own.columns} | {_SECRETS: Column(name=_SECRETS)}
+    names = order.columns or tuple(column.name for column in own.columns if column.name not in order.left_out)
+    own_names = [column.name for column in own.columns]
+
+    def cells(tree: Tree, now: datetime) -> list[Any]:
+        cells_by_name = dict(zip(own_names, own.cells(tree, now), strict=True))
+        cells_by_name[_SECRETS] = len(tree.get("secrets") or ())
+        return [cells_by_name[name] for name in names]
+
+    return replace(own, columns=[columns[name] for name in names], cells=cells)

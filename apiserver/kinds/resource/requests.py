@@ -4,6 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from mockube.apimachinery import errors
+from mockube.apimachinery.cel import types
+from mockube.apimachinery.cel.environment import ResultTypeError
+from mockube.apimachinery.cel.program import ProgramError
+from mockube.apimachinery.cel.source import Issues
+from mockube.apimachinery.device_expressions import MAX_COST, environment, sizes
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -16,7 +21,6 @@ from mockube.apiserver.kinds.common.checks import (
     positive,
     require,
 )
-from mockube.apiserver.kinds.resource.selectors import check_expression
 from mockube.apiserver.kinds.resource.values import (
     check_driver,
     check_fully_qualified_name,
@@ -41,6 +45,28 @@ def _check_allocation(request: ReadOnlyTree, path: Path) -> Iterable[FieldError]
         return (errors.not_supported(path.child("allocationMode"), mode, ("All", "ExactCount")),)
     problem = "must not be specified when allocationMode is 'All'"
     return (errors.invalid(path.child("count"), count, problem),) if count else ()
+
+
+# --- selectors
+
+_MAX_EXPRESSION_LENGTH: Final = 10 * 1024
+
+
+def check_expression(text: str, path: Path) -> Iterable[FieldError]:
+    if len(text.encode()) > _MAX_EXPRESSION_LENGTH:
+        return (errors.too_long(path, _MAX_EXPRESSION_LENGTH),)
+    try:
+        compiled = environment().compile(text, lambda type_: type_ in (types.BOOL, types.ANY))
+    except Issues as issues:
+        return (errors.invalid(path, text, f"compilation failed: {issues}"),)
+    except ResultTypeError as error:
+        problem = f"must evaluate to bool or the unknown type, not {error.type}"
+        return (errors.invalid(path, text, problem),)
+    except ProgramError as error:
+        return (errors.internal(path, f"program instantiation failed: {error}"),)
+    if compiled.cost(sizes).high > MAX_COST:
+        return (errors.forbidden(path, "too complex, exceeds cost limit"),)
+    return ()
 
 
 _SELECTOR: Final = require("cel", field("expression", check_expression, absent=""))

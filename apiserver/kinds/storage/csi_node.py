@@ -84,7 +84,7 @@ def _prepare_create(node: Tree, _request: Request) -> None:
 
 
 def _prepare_update(new: Tree, _old: Tree, _request: Request) -> None:
-    """Replace empty lists by null, as Go does, so that no topology keys equal an empty list of them."""
+    """Replace empty lists by null, as Go does, so that missing topology keys equal an empty list."""
     _write_lists(new)
 
 

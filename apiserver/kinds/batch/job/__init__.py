@@ -2,6 +2,8 @@
 
 A module belongs here if it describes Jobs.
 
-    validation   new Jobs, and templates of them    update_validation, status_validation   what may change
-    policies     pod failure and success policies   indexes                                `0,2-4`
+    validation           Jobs, and the Job templates of CronJobs
+    status_validation    the status
+    policies             pod failure and success policies
+    indexes              lists of indexes, such as `0,2-4`
 """

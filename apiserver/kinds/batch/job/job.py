@@ -16,8 +16,7 @@ from mockube.apimachinery.wellknown import (
 )
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
 from mockube.apiserver.kinds.batch.job.status_validation import check_status_change
-from mockube.apiserver.kinds.batch.job.update_validation import check_job_change
-from mockube.apiserver.kinds.batch.job.validation import check_new_job
+from mockube.apiserver.kinds.batch.job.validation import check_job_change, check_new_job
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import (
     CONTAINERS,

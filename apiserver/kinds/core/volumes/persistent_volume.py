@@ -53,8 +53,7 @@ from mockube.apiserver.kinds.core.volumes.claim_spec import (
     phase_text,
     storage_class_text,
 )
-from mockube.apiserver.kinds.core.volumes.persistent_sources import PERSISTENT_SOURCES
-from mockube.apiserver.kinds.core.volumes.sources import check_source
+from mockube.apiserver.kinds.core.volumes.sources import PERSISTENT_SOURCES, check_source
 from mockube.apiserver.kinds.core.volumes.warnings import volume_source_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Request, Strategy

@@ -1,12 +1,12 @@
-"""The volume sources of pods."""
+"""The sources of volumes in pods and of PersistentVolumes: their validation, and the defaults of those in pods."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
@@ -19,6 +19,8 @@ from mockube.apiserver.kinds.common.checks import (
     require,
     require_that,
 )
+from mockube.apiserver.kinds.common.defaults import of
+from mockube.apiserver.kinds.common.images import pull_policy
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
 from mockube.apiserver.kinds.core.volumes import legacy
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_template
@@ -142,3 +144,96 @@ def check_source(
             yield errors.forbidden(path.child(_REFUSED_PATHS.get(name, name)), detail)
         else:
             yield from sources[name](volume[name], path.child(_INNER_PATHS.get(name, name)))
+
+
+# --- sources of PersistentVolumes
+
+_SECRET: Final = all_of(require("name"), require("namespace"))
+_CHECKED_SECRET: Final = all_of(
+    require("name", report(names.check_dns1123_subdomain)), require("namespace", _LABEL)
+)
+
+
+def _check_namespace(namespace: str, path: Path) -> Iterable[FieldError]:
+    if not namespace:
+        problem = "if the endpointnamespace is set, it must be a valid namespace name"
+        return (errors.invalid(path, namespace, problem),)
+    return _LABEL(namespace, path)
+
+
+def _check_not_empty(value: str, path: Path) -> Iterator[FieldError]:
+    if not value:
+        yield errors.required(path)
+
+
+_CSI_SECRETS: Final = (
+    "controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef",
+)  # fmt: skip
+
+_CSI: Final = all_of(
+    require("driver", check_driver_name),
+    require("volumeHandle"),
+    *(pointer(name, _CHECKED_SECRET) for name in _CSI_SECRETS),
+)
+
+PERSISTENT_SOURCES: Final[Mapping[str, Check]] = {
+    "hostPath": SOURCES["hostPath"],
+    "gcePersistentDisk": SOURCES["gcePersistentDisk"],
+    "awsElasticBlockStore": SOURCES["awsElasticBlockStore"],
+    "glusterfs": all_of(
+        require("endpoints"), require("path"), pointer("endpointsNamespace", _check_namespace)
+    ),
+    "flocker": SOURCES["flocker"],
+    "nfs": SOURCES["nfs"],
+    "rbd": SOURCES["rbd"],
+    "quobyte": SOURCES["quobyte"],
+    "cephfs": SOURCES["cephfs"],
+    "iscsi": all_of(legacy.check_persistent_iscsi, pointer("secretRef", require("name"))),
+    "cinder": all_of(require("volumeID"), pointer("secretRef", _SECRET)),
+    "fc": SOURCES["fc"],
+    "flexVolume": SOURCES["flexVolume"],
+    "azureFile": all_of(
+        require("secretName"), require("shareName"), pointer("secretNamespace", _check_not_empty)
+    ),
+    "vsphereVolume": SOURCES["vsphereVolume"],
+    "photonPersistentDisk": SOURCES["photonPersistentDisk"],
+    "portworxVolume": SOURCES["portworxVolume"],
+    "azureDisk": SOURCES["azureDisk"],
+    "scaleIO": SOURCES["scaleIO"],
+    "local": require("path", check_no_backsteps),
+    "storageos": all_of(
+        require("volumeName", _LABEL), optional("volumeNamespace", _LABEL), pointer("secretRef", _SECRET)
+    ),
+    "csi": _CSI,
+}
+
+
+# --- defaults
+
+_DEFAULT_MODE: Final = 0o644
+
+
+def _default_source(volume: Tree) -> None:
+    """Make a volume without a source an empty directory."""
+    if len(volume) == 1:
+        volume["emptyDir"] = {}
+
+
+def _default_pull_policy(source: Tree) -> None:
+    source.setdefault("pullPolicy", pull_policy(source.get("reference", "")))
+
+
+DEFAULTS: Final = of(
+    "io.k8s.api.core.v1",
+    {
+        "Volume": _default_source,
+        "AzureDiskVolumeSource": {"cachingMode": "ReadWrite", "kind": "Shared"},
+        "ConfigMapVolumeSource": {"defaultMode": _DEFAULT_MODE},
+        "DownwardAPIVolumeSource": {"defaultMode": _DEFAULT_MODE},
+        "HostPathVolumeSource": {"type": ""},
+        "ImageVolumeSource": _default_pull_policy,
+        "ProjectedVolumeSource": {"defaultMode": _DEFAULT_MODE},
+        "SecretVolumeSource": {"defaultMode": _DEFAULT_MODE},
+        "ServiceAccountTokenProjection": {"expirationSeconds": 3600},
+    },
+)

@@ -1,7 +1,6 @@
 """Node ports in a dry run: the server does not check the range, as upstream."""
 
-from mockube.apiserver.allocation.node_ports import allocate_node_ports
-from mockube.apiserver.allocation.ports import FIRST_DRY_RUN_PORT, NodePorts
+from mockube.apiserver.allocation.node_ports import FIRST_DRY_RUN_PORT, NodePorts, allocate_node_ports
 
 
 def record(*, dry_run):

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.allocation.node_ports import allocate_node_ports, allocated_node_ports
-from mockube.apiserver.allocation.ports import NodePorts
+from mockube.apiserver.allocation.node_ports import NodePorts, allocate_node_ports, allocated_node_ports
 
 PORTS = range(30000, 30100)
 STATIC = 16

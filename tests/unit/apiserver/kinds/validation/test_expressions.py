@@ -13,7 +13,7 @@ from mockube.apimachinery.admission_expressions import (
     OptionalVariables,
 )
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.resource.selectors import check_expression
+from mockube.apiserver.kinds.resource.requests import check_expression
 
 
 @pytest.mark.parametrize(

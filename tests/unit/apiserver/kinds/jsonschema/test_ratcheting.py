@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.kinds.jsonschema.unchanged import is_unchanged
+from mockube.apiserver.kinds.jsonschema.ratcheting import is_unchanged
 
 TEXT = {"type": "string"}
 ELEMENT = {"type": "object", "properties": {"n": TEXT, "v": TEXT}}
