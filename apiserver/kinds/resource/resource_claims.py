@@ -1,19 +1,36 @@
 """ResourceClaim and ResourceClaimTemplate: the devices that a pod requests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from ipaddress import ip_interface
 from typing import Any, Final
 
 from mockube.apimachinery import errors, meta
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import STATUS_WITHOUT_TABLE, Resource
+from mockube.apiserver.kinds.common import cells
 from mockube.apiserver.kinds.common.ages import age
-from mockube.apiserver.kinds.common.cells import items, part
-from mockube.apiserver.kinds.common.checks import IMMUTABLE, field, is_same
+from mockube.apiserver.kinds.common.checks import (
+    IMMUTABLE,
+    Check,
+    all_of,
+    canonical,
+    field,
+    is_same,
+    no_longer_than,
+    no_more_than,
+    one_of,
+    optional,
+    pointer,
+    require,
+    unique,
+)
+from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
+from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import (
     AS_NEW_AND_CHANGE,
     WHOLE_AND_CHANGE,
@@ -24,8 +41,22 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_template_metadata
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.resource.claim_status import update_status
-from mockube.apiserver.kinds.resource.requests import check_devices
+from mockube.apiserver.kinds.resource.devices import check_binding
+from mockube.apiserver.kinds.resource.requests import (
+    check_configuration,
+    check_devices,
+    reference,
+    references,
+    request_names,
+)
+from mockube.apiserver.kinds.resource.values import (
+    check_driver,
+    check_label,
+    check_parameters,
+    check_pool_name,
+    check_uid,
+    items,
+)
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
 from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
 
@@ -69,6 +100,139 @@ def _immutable_spec(struct: str) -> Update:
     return update
 
 
+# --- validation of the status
+
+_STATUS: Final = ROOT.child("status")
+_MAX_USERS, _MAX_RESULTS, _MAX_CONFIGURATIONS = 256, 32, 64
+_MAX_CONDITIONS, _MAX_ADDRESSES = 8, 16
+
+_DEVICE_NAME: Final = all_of(
+    check_driver, require("pool", check_pool_name), field("device", check_label, absent="")
+)
+_SHARE: Final = pointer("shareID", check_uid)
+_DEVICE: Final = all_of(_DEVICE_NAME, _SHARE)
+_ID: Final = {"driver": "Driver", "pool": "Pool", "device": "Device", "shareID": "ShareID"}
+"""The fields that identify an allocated device, and their names in Go."""
+
+_USERS: Final = items(
+    _MAX_USERS,
+    require("resource"),
+    require("name"),
+    require("uid"),
+    key=lambda user: user.get("uid", ""),
+)
+
+
+# --- devices in the status
+
+
+def _check_interface(address: str, path: Path) -> Iterable[FieldError]:
+    try:
+        canonical = str(ip_interface(address)) if "/" in address else ""
+    except ValueError:
+        canonical = ""
+    if not canonical:
+        problem = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        return (errors.invalid(path, address, problem),)
+    if canonical != address:
+        return (errors.invalid(path, address, f'must be in canonical form ("{canonical}")'),)
+    return ()
+
+
+_NETWORK: Final = all_of(
+    optional("interfaceName", no_longer_than(256)),
+    optional("hardwareAddress", no_longer_than(128)),
+    field("ips", items(_MAX_ADDRESSES, _check_interface), unique()),
+)
+_REPORTED: Final = all_of(
+    optional("conditions", no_more_than(_MAX_CONDITIONS), check_conditions),
+    pointer("data", check_parameters),
+    pointer("networkData", _NETWORK),
+)
+
+
+def _check_reports(
+    devices: Sequence[ReadOnlyTree], allocated: set[tuple[str, ...]], path: Path
+) -> Iterator[FieldError]:
+    for index, device in enumerate(devices):
+        at, key = path.index(index), _key(device)
+        yield from _DEVICE(device, at)
+        if key not in allocated:
+            yield errors.invalid(at, _error_value(key), "must be an allocated device in the claim")
+        yield from _REPORTED(device, at)
+    seen = set()
+    for index, device in enumerate(devices):
+        key = _key(device)
+        if key in seen:
+            yield errors.duplicate(path.index(index), _error_value(key))
+        seen.add(key)
+
+
+def _key(device: ReadOnlyTree) -> tuple[str, ...]:
+    return tuple(device.get(name, "") for name in _ID)
+
+
+def _error_value(key: tuple[str, ...]) -> dict[str, str]:
+    return dict(zip(_ID.values(), key, strict=True))
+
+
+# --- the allocation
+
+
+def _allocation(requests: frozenset[str]) -> Check:
+    result = all_of(field("request", reference(requests), absent=""), _DEVICE_NAME, check_binding, _SHARE)
+    configuration = all_of(
+        require("source", one_of("FromClaim", "FromClass")), references(requests), check_configuration
+    )
+    return all_of(
+        field(
+            "devices",
+            field("results", items(_MAX_RESULTS, result)),
+            field("config", items(_MAX_CONFIGURATIONS, configuration)),
+            absent={},
+        ),
+        pointer("nodeSelector", check_node_selector),
+    )
+
+
+def _check_allocation(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    """Refuse changes of an allocation; check a new one."""
+    allocation, old_allocation = (
+        get_struct(new, "status").get("allocation"),
+        get_struct(old, "status").get("allocation"),
+    )
+    path = _STATUS.child("allocation")
+    if allocation is None or is_same(allocation, old_allocation):
+        return ()
+    if old_allocation is not None:
+        return (errors.invalid(path, internal("resource.AllocationResult", allocation), IMMUTABLE),)
+    return _allocation(request_names(get_struct(new, "spec", "devices")))(allocation, path)
+
+
+# --- consumers
+
+
+def _check_users(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
+    users, old_users = (get_struct(tree, "status").get("reservedFor") or [] for tree in (new, old))
+    path = _STATUS.child("reservedFor")
+    if users and get_struct(new, "status").get("allocation") is None:
+        return (errors.forbidden(path, "may not be specified when `allocated` is not set"),)
+    if meta.is_deleting(new) and {*map(canonical, users)} - {*map(canonical, old_users)}:
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        return (errors.forbidden(path, detail),)
+    return ()
+
+
+def _update_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
+    status = get_struct(new, "status")
+    results = get_struct(status, "allocation", "devices").get("results") or ()
+    users = status.get("reservedFor")
+    yield from _USERS(users, _STATUS.child("reservedFor"))
+    yield from _check_reports(status.get("devices") or (), {*map(_key, results)}, _STATUS.child("devices"))
+    yield from _check_users(new, old)
+    yield from _check_allocation(new, old)
+
+
 # --- columns
 
 
@@ -78,9 +242,9 @@ def _claim_cells(claim: Tree, now: datetime) -> list[Any]:
 
 def _states(claim: Tree) -> list[str]:
     deleted = ["deleted"] if meta.is_deleting(claim) else []
-    if part(claim, "status", "allocation") is None:
+    if cells.part(claim, "status", "allocation") is None:
         return deleted or ["pending"]
-    reserved = ["reserved"] if items(claim, "status", "reservedFor") else []
+    reserved = ["reserved"] if cells.items(claim, "status", "reservedFor") else []
     return [*deleted, "allocated", *reserved]
 
 
@@ -101,7 +265,7 @@ RESOURCE_CLAIM: Final = Kind(
         again=WHOLE_AND_CHANGE,
         create=_CREATE_CLAIM,
         update=_immutable_spec("resource.ResourceClaimSpec"),
-        subresources={"status": update_status},
+        subresources={"status": _update_status},
     ),
     printer=Printer(columns=(NAME, Column(name="State"), AGE), cells=_claim_cells),
 )

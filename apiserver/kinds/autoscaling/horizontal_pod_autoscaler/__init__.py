@@ -3,6 +3,5 @@
 A module belongs here if it describes HorizontalPodAutoscalers.
 
     validation                    objects of v2, the stored version
-    conversion, metric_conversion between v1 and v2
-    metric_targets                a column of `kubectl get`
+    conversion, annotations       between v1 and v2
 """

@@ -4,12 +4,12 @@ v1 has one metric, the CPU utilization. The other fields of a v2 object are stor
 conversion to v1 and back loses nothing.
 """
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import annotations
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler import metric_conversion as metrics
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
 
@@ -35,10 +35,10 @@ def to_v2(autoscaler: Tree) -> Tree:
     spec, status = autoscaler.get("spec", {}), autoscaler.get("status", {})
     annotated = {name: _read(autoscaler, name) for name in _SHAPES}
     v2_spec = _subset(spec, _SPEC)
-    metric_specs = [metrics.spec_to_v2(metric) for metric in annotated[METRICS] or ()]
+    metric_specs = [_spec_to_v2(metric) for metric in annotated[METRICS] or ()]
     if (percentage := spec.get("targetCPUUtilizationPercentage")) is not None:
-        metric_specs.append(metrics.cpu_spec(percentage))
-    v2_spec["metrics"] = metric_specs or [metrics.cpu_spec(CPU_UTILIZATION)]
+        metric_specs.append(_cpu_spec(percentage))
+    v2_spec["metrics"] = metric_specs or [_cpu_spec(CPU_UTILIZATION)]
     if annotated[BEHAVIOR]:
         v2_spec["behavior"] = annotated[BEHAVIOR]
     v2_status = _subset(status, _STATUS) | {"currentMetrics": _current_metrics(status, annotated[CURRENT])}
@@ -55,17 +55,17 @@ def to_v1(autoscaler: Tree) -> Tree:
     v1_spec = _subset(spec, _SPEC)
     v1_status = {"currentReplicas": 0, "desiredReplicas": 0} | _subset(status, _STATUS)
     metric_specs, metric_statuses = spec.get("metrics") or (), status.get("currentMetrics") or ()
-    for metric in filter(metrics.is_cpu_utilization, reversed(metric_specs)):  # the first has priority
+    for metric in filter(_is_cpu_utilization, reversed(metric_specs)):  # the first has priority
         v1_spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
-    for metric in filter(metrics.is_current_cpu_utilization, metric_statuses):
+    for metric in filter(_is_current_cpu_utilization, metric_statuses):
         v1_status["currentCPUUtilizationPercentage"] = metric["resource"]["current"]["averageUtilization"]
     texts: dict[str, str | None] = dict.fromkeys(_ANNOTATIONS)
     for name, value in (
         (
             METRICS,
-            [metrics.spec_to_v1(metric) for metric in metric_specs if not metrics.is_cpu_utilization(metric)],
+            [_spec_to_v1(metric) for metric in metric_specs if not _is_cpu_utilization(metric)],
         ),
-        (CURRENT, [*map(metrics.status_to_v1, metric_statuses)]),
+        (CURRENT, [*map(_status_to_v1, metric_statuses)]),
         (CONDITIONS, status.get("conditions")),
     ):
         texts[name] = gotext.marshal(value) if value else None
@@ -83,9 +83,9 @@ def without_annotations(autoscaler: Tree) -> Tree:
 def _current_metrics(status: Tree, annotated: list[Tree] | None) -> list[Tree] | None:
     """Return the current metrics of the annotation, which has all of them, or of the field."""
     if annotated is not None:
-        return [metrics.status_to_v2(_without_zero(metric)) for metric in annotated] or None
+        return [_status_to_v2(_without_zero(metric)) for metric in annotated] or None
     percentage = status.get("currentCPUUtilizationPercentage")
-    return None if percentage is None else [metrics.current_cpu(percentage)]
+    return None if percentage is None else [_current_cpu(percentage)]
 
 
 def _without_zero(metric: Tree) -> Tree:
@@ -111,3 +111,164 @@ def _with_annotations(autoscaler: Tree, changes: dict[str, str | None]) -> Tree:
     if not any(changes.values()) and not any(name in present for name in changes):
         return autoscaler
     return meta.with_annotations(autoscaler, changes)
+
+
+# --- metrics, by a table of field names
+
+_FieldPaths: TypeAlias = Sequence[tuple[str, tuple[str, ...]]]
+"""The fields of a metric source in v1, each with its path in v2."""
+
+_NAME: Final = ("metricName", ("metric", "name"))
+_SELECTOR: Final = ("selector", ("metric", "selector"))
+
+_SPECS: Final[Mapping[str, _FieldPaths]] = {
+    "resource": (
+        ("name", ("name",)),
+        ("targetAverageUtilization", ("target", "averageUtilization")),
+        ("targetAverageValue", ("target", "averageValue")),
+    ),
+    "containerResource": (
+        ("name", ("name",)),
+        ("targetAverageUtilization", ("target", "averageUtilization")),
+        ("targetAverageValue", ("target", "averageValue")),
+        ("container", ("container",)),
+    ),
+    "pods": (_NAME, ("targetAverageValue", ("target", "averageValue")), _SELECTOR),
+    "object": (
+        ("target", ("describedObject",)),
+        _NAME,
+        ("targetValue", ("target", "value")),
+        _SELECTOR,
+        ("averageValue", ("target", "averageValue")),
+    ),
+    "external": (
+        ("metricName", ("metric", "name")),
+        ("metricSelector", ("metric", "selector")),
+        ("targetValue", ("target", "value")),
+        ("targetAverageValue", ("target", "averageValue")),
+    ),
+}
+_STATUSES: Final[Mapping[str, _FieldPaths]] = {
+    "resource": (
+        ("name", ("name",)),
+        ("currentAverageUtilization", ("current", "averageUtilization")),
+        ("currentAverageValue", ("current", "averageValue")),
+    ),
+    "containerResource": (
+        ("name", ("name",)),
+        ("currentAverageUtilization", ("current", "averageUtilization")),
+        ("currentAverageValue", ("current", "averageValue")),
+        ("container", ("container",)),
+    ),
+    "pods": (_NAME, ("currentAverageValue", ("current", "averageValue")), _SELECTOR),
+    "object": (
+        ("target", ("describedObject",)),
+        _NAME,
+        ("currentValue", ("current", "value")),
+        _SELECTOR,
+        ("averageValue", ("current", "averageValue")),
+    ),
+    "external": (
+        ("metricName", ("metric", "name")),
+        ("metricSelector", ("metric", "selector")),
+        ("currentValue", ("current", "value")),
+        ("currentAverageValue", ("current", "averageValue")),
+    ),
+}
+_WRITTEN_IF_ABSENT: Final = frozenset(
+    {
+        *(("object", "targetValue"), ("pods", "targetAverageValue"), ("object", "currentValue")),
+        *(("pods", "currentAverageValue"), ("resource", "currentAverageValue")),
+        ("containerResource", "currentAverageValue"),
+    }
+)
+"""Quantities that v1 writes as 0 if they are absent."""
+_ORDER: Final = ("type", "object", "pods", "resource", "containerResource", "external")
+_TARGET_TYPES: Final = (
+    ("averageUtilization", "Utilization"),
+    ("averageValue", "AverageValue"),
+    ("value", "Value"),
+)
+"""The type of a target by its field; the first field that is present decides."""
+
+
+def _spec_to_v2(metric: Tree) -> Tree:
+    v2_metric = _metric_to_v2(metric, _SPECS)
+    for source in _sources(v2_metric, _SPECS):
+        target = v2_metric[source].get("target", {})
+        kind = next((name for field, name in _TARGET_TYPES if field in target), "")
+        v2_metric[source]["target"] = {"type": kind} | target
+    return v2_metric
+
+
+def _spec_to_v1(metric: Tree) -> Tree:
+    return _metric_to_v1(metric, _SPECS)
+
+
+def _status_to_v2(metric: Tree) -> Tree:
+    return _metric_to_v2(metric, _STATUSES)
+
+
+def _status_to_v1(metric: Tree) -> Tree:
+    return _metric_to_v1(metric, _STATUSES)
+
+
+def _cpu_spec(percentage: int) -> Tree:
+    target = {"type": "Utilization", "averageUtilization": percentage}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def _current_cpu(percentage: int) -> Tree:
+    return {
+        "type": "Resource",
+        "resource": {"name": "cpu", "current": {"averageUtilization": percentage}},
+    }
+
+
+def _is_cpu_utilization(metric: Tree) -> bool:
+    """Return whether this is the one metric for which v1 has a field."""
+    return _is_cpu(metric, "target")
+
+
+def _is_current_cpu_utilization(metric: Tree) -> bool:
+    return _is_cpu(metric, "current")
+
+
+def _is_cpu(metric: Tree, part: str) -> bool:
+    resource = metric.get("resource") or {}
+    measured = resource.get(part) or {}
+    return resource.get("name") == "cpu" and measured.get("averageUtilization") is not None
+
+
+def _sources(metric: Tree, table: Mapping[str, _FieldPaths]) -> list[str]:
+    return [source for source in table if metric.get(source)]
+
+
+def _metric_to_v2(metric: Tree, table: Mapping[str, _FieldPaths]) -> Tree:
+    v2_metric: dict[str, Any] = dict(metric)
+    for source in _sources(metric, table):
+        v2_source: dict[str, Any] = {}
+        for field, path in table[source]:
+            if field in metric[source]:
+                v2_source = meta.with_value(v2_source, path, metric[source][field])
+        v2_metric[source] = v2_source
+    return v2_metric
+
+
+def _metric_to_v1(metric: Tree, table: Mapping[str, _FieldPaths]) -> Tree:
+    v1_metric: dict[str, Any] = {name: metric[name] for name in _ORDER if name in metric}
+    for source in _sources(metric, table):
+        values = {field: _get(metric[source], path) for field, path in table[source]}
+        zeros = {field: "0" for field in values if (source, field) in _WRITTEN_IF_ABSENT}
+        v1_metric[source] = {
+            field: value if value is not None else zeros[field]
+            for field, value in values.items()
+            if value is not None or field in zeros
+        }
+    return v1_metric
+
+
+def _get(tree: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
