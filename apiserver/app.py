@@ -34,9 +34,9 @@ from mockube.apiserver.customresources.conversion_webhook import Reviews
 from mockube.apiserver.customresources.establishing import DEFINITIONS, Establishing
 from mockube.apiserver.http.aggregator import Aggregator, ConversionCaller
 from mockube.apiserver.http.backend_connection import Dialer
+from mockube.apiserver.http.outgoing_client import RemoteServices
 from mockube.apiserver.http.probe import probe
 from mockube.apiserver.http.proxy import ReverseProxy
-from mockube.apiserver.http.remote_services import RemoteServices
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.http.webhook_client import WebhookClient
@@ -45,9 +45,9 @@ from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.long_work import Worker
 from mockube.apiserver.metrics.access import AccessMetrics, CredentialMetrics
 from mockube.apiserver.metrics.audit import AuditMetrics
-from mockube.apiserver.metrics.conversions import ConversionMetrics
 from mockube.apiserver.metrics.requests import RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics, storage_size
+from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
 from mockube.apiserver.registry.component_statuses import ComponentStatuses
 from mockube.apiserver.registry.custom_metrics import CustomMetrics

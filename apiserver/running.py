@@ -32,7 +32,7 @@ from mockube.apiserver.bootstrap.required_object import RequiredObject
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.config.feature_gates import is_on
+from mockube.apiserver.config.features import is_on
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.server import Listener, listening

@@ -1,22 +1,23 @@
 """The audit log: a line of JSON for each request, as upstream's.
 
-Lines are whole or not there. They are written in the order in which requests ended, into a file that is opened for
-appending; a failed write is logged by the server and stops no request.
+Each line is written completely or not at all, in the order in which requests end. A failed write is logged by the
+server, and no request fails because of it.
 
-The file is its owner's alone: it is made with mode 0600, and of one that is there the bits that let others read or
-anybody else write are taken away. A symbolic link is refused, so that a user who may write to its folder cannot redirect
-the log.
+Only the owner has access to the file: it is created with mode 0600, and an existing file loses the bits that let others
+read, or anybody else write. A symbolic link is refused, so that a user who may write to its folder cannot redirect the
+log.
 """
 
 import logging
 import os
 import stat
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 from msgspec import Struct
@@ -24,11 +25,10 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import format_micro_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.audit.arrival import Arrival
 from mockube.apiserver.audit.policy import DEFAULT_POLICY, AuditDecision, Level, Policy, read
-from mockube.apiserver.authz.chain import Decision
+from mockube.apiserver.authz.chain import Decision, DecisionAndReason
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.user import User
+from mockube.apiserver.user import Impersonated, User
 
 LOG = logging.getLogger(__name__)
 
@@ -38,13 +38,54 @@ MAX_USER_AGENT: Final = 1024
 """Characters; upstream's."""
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
-"""Annotations that begin so contain parts of the object, and need the level Request."""
+"""The prefix of annotations that contain parts of the object, and need the level Request."""
 _OWNERS: Final = stat.S_IRWXU | stat.S_IRGRP
-"""Bits that a file which is there may keep: its group may be one that ships logs."""
+"""Bits that an existing file may keep: programs that ship logs may read it through its group."""
 
 
 class BadAuditLog(Exception):
-    """The path of the audit log leads to no file that the server may use."""
+    """The path of the audit log is not one of a file that the server can use."""
+
+
+class Arrival(Protocol):
+    """A request as the handler has it, for the audit log."""
+
+    @property
+    def audit_id(self) -> str: ...
+
+    @property
+    def info(self) -> RequestInfo: ...
+
+    @property
+    def authenticated(self) -> User:
+        """The user whose credentials were sent."""
+
+    @property
+    def impersonated(self) -> Impersonated | None: ...
+
+    @property
+    def decision(self) -> DecisionAndReason | None:
+        """The decision of the authorizer; None if it was not called."""
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Annotations that filters and handlers have added."""
+
+    @property
+    def uri(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def user_agent(self) -> str: ...
+
+    @property
+    def is_dry_run(self) -> bool: ...
+
+    @property
+    def applies(self) -> bool:
+        """Whether it is a patch by server-side apply."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -88,7 +129,7 @@ class Audit:
         self.counts = AuditCounts()
 
     def receive(self, arrival: Arrival) -> Request | None:
-        """Begin with a request, if anything of it is written down."""
+        """Log the arrival of a request; None if the policy logs nothing of it."""
         request = self._request(arrival, arrival.authenticated)
         if request is not None:
             self._write(request, "RequestReceived", request.received, {})
@@ -97,7 +138,7 @@ class Audit:
     def complete(
         self, request: Request, arrival: Arrival, code: int, *, body: bytes = b"", answer: bytes = b""
     ) -> None:
-        """End with a request that was answered."""
+        """Log the response to a request."""
         level = request.decision.level
         extra = _identity_and_annotations(arrival, level)
         extra["responseStatus"] = _outcome(code, answer)
@@ -108,7 +149,7 @@ class Audit:
         self._write(request, "ResponseComplete", self._clock.now(), extra)
 
     def reject(self, arrival: Arrival, code: int, answer: bytes) -> None:
-        """Write down a request whose sender could not be authenticated, at the stage that upstream does."""
+        """Log a request that could not be authenticated, at the same stage as upstream."""
         request = self._request(arrival, None)
         if request is not None:
             extra = {"responseStatus": _outcome(code, answer)}

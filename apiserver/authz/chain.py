@@ -11,8 +11,10 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
+from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Forbidden
+from mockube.apiserver.outgoing import Send
 from mockube.apiserver.user import MASTERS, User
 
 T = TypeVar("T")
@@ -36,7 +38,7 @@ class Attributes(Struct, frozen=True, kw_only=True):
 
     @property
     def is_resource(self) -> bool:
-        """Return whether it is a request for a resource: one that a review leaves without a name is one too."""
+        """Return whether it is a request for a resource. A review may omit the resource's name and the path."""
         return bool(self.resource) or not self.path
 
 
@@ -65,7 +67,7 @@ def _message(attributes: Attributes) -> str:
 
 
 Rule: TypeAlias = dict[str, Any]
-"""A ResourceRule or NonResourceRule, as a SelfSubjectRulesReview shows it."""
+"""A ResourceRule or NonResourceRule of a SelfSubjectRulesReview."""
 
 
 class Decision(Enum):
@@ -87,12 +89,12 @@ class Rules(Struct, kw_only=True):
     resources: Sequence[Rule] = ()
     paths: Sequence[Rule] = ()
     is_incomplete: bool = False
-    """The user may do more than that."""
+    """Whether the user may have more rights."""
     error: str = ""
 
 
 class PreparationNeeded(Exception):
-    """An authorizer must apply too many changes before it can decide: they are applied in the background."""
+    """An authorizer must first apply many changes: `prepare` applies them in the background."""
 
     def __init__(self, prepare: Callable[[], Awaitable[None]], prepare_at_once: Callable[[], None]) -> None:
         super().__init__()
@@ -127,7 +129,7 @@ async def ask_again(ask: Callable[[], T]) -> T:
 
 
 async def await_again(ask: Callable[[], Awaitable[T]]) -> T:
-    """The same for a coroutine function."""
+    """Do the same for a coroutine function."""
     while True:
         try:
             return await ask()
@@ -141,9 +143,31 @@ class RemoteAuthorizer(Protocol):
         """Return the decision, or raise AuthorizerFailed."""
 
 
+class Observer(Protocol):
+    """Receives the results of webhooks and of reloads, for metrics."""
+
+    def record_evaluation(self, name: str, result: str, seconds: float) -> None: ...
+
+    def failed_open(self, name: str, result: str) -> None: ...
+
+    def record_match(self, name: str, seconds: float, *, failed: bool, excluded: bool) -> None: ...
+
+    def record_config(self, data: bytes) -> None: ...
+
+    def record_reload(self, *, success: bool) -> None: ...
+
+
+class RemoteAuthorization(Struct, frozen=True):
+    """The dependencies of authorizers that call other servers. The observer is created when it is needed."""
+
+    send: Send
+    observer: Callable[[], Observer]
+    clock: Clock
+
+
 class Authorizer(Protocol):
     def decide(self, attributes: Attributes, /) -> DecisionAndReason:
-        """Return the decision, or raise Unprepared."""
+        """Return the decision, or raise PreparationNeeded."""
 
     def rules(self, user: User, namespace: str, /) -> Rules:
         """Return the rules of a user in a namespace, and for paths."""
@@ -252,7 +276,7 @@ class Authorization:
         return Decision.NO_OPINION, "\n".join(reasons)
 
     def decide(self, attributes: Attributes) -> DecisionAndReason:
-        """The same, at once. An authorizer that failed has the decision of its failure.
+        """Return the decision without waiting. An authorizer that failed has the decision of its failure.
 
         Raise RemoteAnswerNeeded if another server must be called: see `ask_again`.
         """

@@ -11,7 +11,14 @@ from msgspec import Struct
 from mockube.apimachinery import gotext
 from mockube.apimachinery.records import ConfigurationError
 from mockube.apiserver.authz.abac import ABAC
-from mockube.apiserver.authz.chain import AlwaysAllow, AlwaysDeny, Authorization, Authorizer, Decision
+from mockube.apiserver.authz.chain import (
+    AlwaysAllow,
+    AlwaysDeny,
+    Authorization,
+    Authorizer,
+    Decision,
+    RemoteAuthorization,
+)
 from mockube.apiserver.authz.configuration import (
     DENY,
     SECOND,
@@ -21,7 +28,6 @@ from mockube.apiserver.authz.configuration import (
     conditions_of,
     read_configuration,
 )
-from mockube.apiserver.authz.remote import RemoteAuthorization
 from mockube.apiserver.authz.webhook import WebhookAuthorizer, WebhookSettings
 from mockube.apiserver.kubeconfig import BadKubeconfig, read_endpoint
 from mockube.apiserver.outgoing import Reviewer

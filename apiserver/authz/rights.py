@@ -1,17 +1,22 @@
-"""The authorizers of one server, wired together: they decide by what its watch cache shows, once they follow it."""
+"""The authorizers of one server, by the modes of `--authorization-mode`. They follow its watch cache."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.authz import modes
-from mockube.apiserver.authz.chain import Attributes, Authorizer
+from mockube.apiserver.authz.chain import (
+    AlwaysAllow,
+    AlwaysDeny,
+    Attributes,
+    Authorization,
+    Authorizer,
+    RemoteAuthorization,
+)
 from mockube.apiserver.authz.node.authorizer import NodeAuthorizer
 from mockube.apiserver.authz.node.graph import GROUPS, NodeGraph
 from mockube.apiserver.authz.rbac.authorizer import RBAC
 from mockube.apiserver.authz.rbac.policy import GROUP, Policy
-from mockube.apiserver.authz.remote import RemoteAuthorization
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.apiserver.user import User
@@ -20,8 +25,13 @@ if TYPE_CHECKING:
     from mockube.apiserver.authz.configured import AuthorizationSettings, ConfiguredAuthorizers
 
 
+DEFAULT_MODES: Final = ("Node", "RBAC")
+PLAIN_MODES: Final = ("AlwaysAllow", "AlwaysDeny", "Node", "RBAC")
+"""Modes without configuration."""
+
+
 class Rights:
-    """`rules` are those that all nodes have, `stored` the resources that there are."""
+    """`rules` are those of all nodes, `stored` the resources that the server stores."""
 
     def __init__(
         self,
@@ -34,8 +44,8 @@ class Rights:
             [name for name, group in GROUPS.items() if GroupResource(group, name) in stored]
         )
         self._node = NodeAuthorizer(self.nodes, rules)
-        plain = [mode for mode in authorization_modes if mode in modes.PLAIN]
-        self.authorization = modes.authorization(plain, self.rbac, self._node)
+        plain = [mode for mode in authorization_modes if mode in PLAIN_MODES]
+        self.authorization = authorization_of(plain, self.rbac, self._node)
 
     def configure(
         self, settings: "AuthorizationSettings", remote: RemoteAuthorization
@@ -47,7 +57,7 @@ class Rights:
         return ConfiguredAuthorizers(settings, self.authorization, built_in, remote)
 
     def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
-        """Decide by what the watch cache shows, by group and resource, from now on."""
+        """Follow the watch cache from now on; `caches` returns the cache of a group and resource."""
         of_roles, of_nodes = partial(caches, GROUP), lambda name: caches(GROUPS[name], name)
         self.rbac.follow(of_roles)
         self.nodes.follow(of_nodes)
@@ -76,3 +86,14 @@ class Rights:
             name=name,
         )
         return self.authorization.is_allowed(question)
+
+
+def authorization_of(modes: Sequence[str], rbac: RBAC, node: NodeAuthorizer) -> Authorization:
+    """Return the chain of authorizers in the order of the modes."""
+    built: Mapping[str, Authorizer] = {
+        "AlwaysAllow": AlwaysAllow(),
+        "AlwaysDeny": AlwaysDeny(),
+        "Node": node,
+        "RBAC": rbac,
+    }
+    return Authorization([built[mode] for mode in modes], [(mode, mode.lower()) for mode in modes])

@@ -18,11 +18,11 @@ from mockube.apiserver.authz.chain import (
     AuthorizerFailed,
     Decision,
     DecisionAndReason,
+    Observer,
     RemoteAnswerNeeded,
     Rules,
 )
 from mockube.apiserver.authz.conditions import Conditions, ConditionsFailed
-from mockube.apiserver.authz.remote import Observer
 from mockube.apiserver.outgoing import Reviewer, ReviewFailed
 from mockube.apiserver.user import User
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.flags import Flag, comma_separated, seconds
 from mockube.apimachinery.records import ConfigurationError
-from mockube.apiserver.authz import modes
+from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.config.files import FileProblem, from_flag
 from mockube.apiserver.config.upstream import AUTHORIZATION_MODES
 
@@ -67,7 +67,7 @@ class Authorization(Struct, frozen=True, kw_only=True):
             comma_separated,
             repeats=True,
         ),
-    ] = modes.DEFAULT
+    ] = DEFAULT_MODES
     authorization_config: Annotated[
         AuthorizationFile,
         Flag(

@@ -20,8 +20,7 @@ from mockube.apiserver.config import (
 )
 from mockube.apiserver.config.authentication_configuration import OpenIDConnect
 from mockube.apiserver.config.authorization import Authorization
-from mockube.apiserver.config.feature_gates import gates_problem, ignored_settings
-from mockube.apiserver.config.features import Features
+from mockube.apiserver.config.features import Features, gates_problem, ignored_settings
 from mockube.apiserver.config.settings import (
     SECTIONS,
     Admission,

@@ -1,5 +1,7 @@
 """What can be set, a record for each section of the help. Names and defaults are kube-apiserver's where it has them."""
 
+import re
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -33,8 +35,26 @@ from mockube.apiserver.config.authentication_configuration import (
 from mockube.apiserver.config.authorization import Authorization
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.tls import cipher_suites, tls_version
-from mockube.apiserver.config.watch_cache import cache_sizes
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+def cache_sizes(text: str) -> tuple[tuple[str, int], ...]:
+    """Return the sizes in a text such as `pods#100,leases.coordination.k8s.io#0`, as kube-apiserver parses them."""
+    return tuple(_size(part) for part in text.split(",") if part)
+
+
+def _size(text: str) -> tuple[str, int]:
+    resource, *numbers = text.split("#")
+    if len(numbers) != 1:
+        raise ArgumentTypeError(f"invalid value of watch cache size: {text}")
+    if _NUMBER.fullmatch(numbers[0]) is None:
+        raise ArgumentTypeError(f"invalid size of watch cache size: {text}")
+    size = int(numbers[0])
+    if size < 0:
+        raise ArgumentTypeError(f"watch cache size cannot be negative: {text}")
+    return resource, size
 
 
 class Serving(Struct, frozen=True, kw_only=True):

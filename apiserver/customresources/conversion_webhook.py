@@ -22,7 +22,7 @@ from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.kind import NotConverted
 from mockube.apiserver.long_work import Worker, batches
-from mockube.apiserver.metrics.conversions import ConversionMetrics
+from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.storage.stored import Stored, canonical_custom
 
 MOST_OBJECTS: Final = 100

@@ -1,19 +1,32 @@
-"""All that leads to other servers: those that APIServices name, and the webhooks that convert custom resources."""
+"""Other API servers, which APIServices name: their requests, and their discovery and OpenAPI documents.
 
+As kube-aggregator does, the resources of a server are requested first in the document of all groups, which is fetched
+once for all versions of the same Service; then, from a server without that document, in the list of the one version.
+"""
+
+import asyncio
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from http import HTTPStatus
+from typing import Final, NamedTuple, TypeAlias
 
-from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.webhooks.review import CallFailed
 from mockube.apiserver.admission.webhooks.services import NoAddress, OnlyPods, endpoint, resolve
 from mockube.apiserver.aggregation.availability import Availability, Unreachable
+from mockube.apiserver.aggregation.discovery import (
+    ACCEPT,
+    DiscoveredVersions,
+    is_aggregated,
+    resources_of,
+    versions_of,
+)
 from mockube.apiserver.aggregation.merging import OtherGroups
-from mockube.apiserver.aggregation.remotes import Remote, Remotes
+from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, index_of
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.http.backend_connection import Dialer
-from mockube.apiserver.http.service_documents import ServiceDocuments
-from mockube.apiserver.http.service_proxy import Address, ServiceProxy
+from mockube.apiserver.http.service_proxy import Address, Fetched, ServiceProxy
 from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics import resource_metrics
@@ -21,6 +34,7 @@ from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.request.health import Page, Pages
+from mockube.apiserver.user import User
 
 CONVERSION_SECONDS = 30
 """How long a conversion webhook may take."""
@@ -34,7 +48,7 @@ Services = Mapping[str, tuple[str, int]]
 
 
 class ConversionCaller:
-    """Sends ConversionReviews. `backend` is made after it, and is where Services are looked up."""
+    """Sends ConversionReviews to webhooks. `backend`, which is created later, finds the addresses of Services."""
 
     def __init__(self, client: WebhookClient, services: Services, backend: Callable[[], Backend]) -> None:
         self._client = client
@@ -42,7 +56,7 @@ class ConversionCaller:
         self._backend = backend
 
     async def post(self, client: ReadOnlyTree, body: bytes) -> bytes:
-        """Send a review to where a client configuration leads; raises `ConversionFailed`."""
+        """Return the response of the webhook of a client configuration, or raise ConversionFailed."""
         try:
             at = endpoint(self._backend(), client, self._services, seconds=CONVERSION_SECONDS)
             return await self._client.post(at, body, seconds=CONVERSION_SECONDS)
@@ -51,7 +65,7 @@ class ConversionCaller:
 
 
 class Aggregator:
-    """Proxies requests to other API servers, and has their discovery and OpenAPI documents."""
+    """Forwards requests to other API servers, and provides their discovery and OpenAPI documents."""
 
     def __init__(
         self,
@@ -67,7 +81,7 @@ class Aggregator:
         self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
     def follow(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
-        """Begin to follow API services; returns what judges them, and is to be run."""
+        """Begin to follow APIServices; return the task that checks their availability."""
         self.remotes.follow()
         inspect = ServiceDocuments(self.proxy).inspect
         return Availability(self._backend, api_services, services, self.remotes, inspect)
@@ -81,7 +95,7 @@ class Aggregator:
         return {remote.path: self._forwarding(remote) for remote in self.remotes.served_remotes.values()}
 
     def replaced_metrics(self) -> frozenset[str]:
-        """Return the groups of metrics that are not simulated, for another server serves a version of them."""
+        """Return the groups of metrics that are not simulated, because another server serves a version of them."""
         return self.remotes.groups & _SIMULATED
 
     def other_groups(self) -> OtherGroups:
@@ -106,3 +120,99 @@ class Aggregator:
             return error.location
         except NoAddress as error:
             raise Unreachable(str(error)) from error
+
+
+LOG: Final = logging.getLogger(__name__)
+CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",))
+LISTER: Final = User(name=CHECKER.name)
+"""Upstream requests the list of one version without a group."""
+MOST_CACHED: Final = 100
+"""Servers whose document of all groups is cached with its ETag."""
+JSON: Final = {"Accept": "application/json"}
+
+_Server: TypeAlias = tuple[tuple[str, str, int], bytes, bool]
+
+
+class _Discovery(NamedTuple):
+    """The document of all groups of a server. `order` is the number of inspections before it was requested."""
+
+    versions: DiscoveredVersions
+    etag: str
+    order: int
+
+
+class ServiceDocuments:
+    def __init__(self, proxy: ServiceProxy) -> None:
+        self._proxy = proxy
+        self._cached: dict[_Server, _Discovery] = {}
+        self._locks: dict[_Server, asyncio.Lock] = {}
+        self._inspections = 0
+
+    async def inspect(self, remote: Remote) -> Documents:
+        """Fetch the documents of an available server, or raise `Unreachable`."""
+        self._inspections += 1
+        number = self._inspections
+        check = await self._proxy.fetch(remote, remote.path, CHECKER, JSON)
+        if not HTTPStatus.OK <= check.code < HTTPStatus.MULTIPLE_CHOICES:
+            problem = (
+                f"failing or missing response from {check.url}: bad status from {check.url}: {check.code}"
+            )
+            raise Unreachable(problem)
+        documents = Documents()
+        try:
+            documents.resources = await self._resources(remote, number)
+        except (Unreachable, ValueError) as error:
+            LOG.info("The resources of %s could not be fetched: %s", remote.name, error)
+        documents.index = await self._index(remote)
+        documents.v2 = await self._document(remote, "/openapi/v2")
+        return documents
+
+    async def _resources(self, remote: Remote, number: int) -> list[Tree]:
+        """Return the resources of a version; a document that was requested before this inspection is fetched again."""
+        server = remote.service, remote.authority, remote.is_insecure
+        async with self._locks.setdefault(server, asyncio.Lock()):
+            discovery = self._cached.get(server)
+            if discovery is None or discovery.order < number:
+                discovery = await self._discover(remote, self._cached.pop(server, None))
+            if discovery is not None:
+                self._cached[server] = discovery
+                if len(self._cached) > MOST_CACHED:
+                    del self._cached[next(iter(self._cached))]
+        if discovery is not None:
+            return [*discovery.versions.get(remote.served, ())]
+        response = await self._proxy.fetch(remote, remote.path, LISTER, JSON)
+        if response.code != HTTPStatus.OK:
+            raise Unreachable(f"bad status from {response.url}: {response.code}")
+        return [*await asyncio.to_thread(resources_of, response.data)]
+
+    async def _discover(self, remote: Remote, cached: _Discovery | None) -> _Discovery | None:
+        """Return the document of all groups; None if a server has none."""
+        order = self._inspections
+        headers = {"Accept": ACCEPT} | ({"If-None-Match": cached.etag} if cached and cached.etag else {})
+        response = await self._proxy.fetch(remote, "/apis", CHECKER, headers)
+        if response.code == HTTPStatus.NOT_MODIFIED and cached is not None:
+            return cached._replace(order=order)
+        if response.code == HTTPStatus.SERVICE_UNAVAILABLE:
+            raise Unreachable(f"bad status from {response.url}: {response.code}")
+        if response.code != HTTPStatus.OK or not is_aggregated(_header(response, "Content-Type")):
+            return None
+        versions = await asyncio.to_thread(versions_of, response.data)
+        return _Discovery(versions, _header(response, "ETag"), order)
+
+    async def _index(self, remote: Remote) -> Mapping[str, object]:
+        index = await self._document(remote, "/openapi/v3")
+        try:
+            return index_of(index, remote) if index else {}
+        except (ValueError, KeyError, TypeError):
+            return {}
+
+    async def _document(self, remote: Remote, path: str) -> bytes:
+        try:
+            response = await self._proxy.fetch(remote, path, CHECKER, JSON)
+        except Unreachable:
+            return b""
+        return response.data if response.code == HTTPStatus.OK else b""
+
+
+def _header(response: Fetched, name: str) -> str:
+    return response.headers.get(name, "")

@@ -1,16 +1,24 @@
-"""The client for requests that the server sends for itself: bounded in time, in size and in connections."""
+"""The client of webhooks that authenticate and authorize, and of token issuers: limited in time, size and connections."""
 
 import ssl
 import tempfile
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, ThreadedResolver
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 from yarl import URL
 
+from mockube.apimachinery.clock import Clock
+from mockube.apiserver.authn.chain import Remote
+from mockube.apiserver.authz.chain import RemoteAuthorization
 from mockube.apiserver.http.webhook_client import failure_reason
-from mockube.apiserver.outgoing import Answer, CallFailed, Outgoing, Tls
+from mockube.apiserver.metrics.authentication import AuthenticationMetrics
+from mockube.apiserver.metrics.authorization import AuthorizationMetrics
+from mockube.apiserver.outgoing import Answer, CallFailed, Outbound, Outgoing, Tls
 
 MAX_ANSWER: Final = 4 * 1024 * 1024
 MAX_CONTEXTS: Final = 200
@@ -18,7 +26,7 @@ _CONNECTIONS: Final = 100
 
 
 class OutgoingClient:
-    """Belongs to the event loop in which it is first used."""
+    """Sends requests; its connections belong to the event loop of its first request."""
 
     def __init__(self) -> None:
         self._session: ClientSession | None = None
@@ -81,20 +89,53 @@ class OutgoingClient:
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return a context, or raise CallFailed for what is no PEM."""
+    """Return the TLS context of a client; raise CallFailed if a certificate cannot be parsed."""
     try:
         context = ssl.create_default_context(cadata=tls.authority.decode() or None)
         if tls.certificate:
-            with tempfile.NamedTemporaryFile(prefix="mockube-") as file:  # ssl reads keys from files alone
+            with tempfile.NamedTemporaryFile(prefix="mockube-") as file:  # ssl loads keys from files only
                 Path(file.name).write_bytes(tls.certificate + b"\n" + tls.key)
                 context.load_cert_chain(file.name)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise CallFailed(f"tls: failed to parse certificates: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # As Go: a certificate that is trusted by itself needs no issuer, and need not be an authority's.
+    # As in Go, a trusted certificate needs no issuer, and need not be that of a CA.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if tls.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+class RemoteServices(Collector):
+    """The dependencies of authenticators and authorizers that call other servers; metrics are created when needed.
+
+    `server` is the identity of this server.
+    """
+
+    def __init__(self, server: str, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._client = OutgoingClient()
+        self._metrics: list[Collector] = []
+        self.authorization = RemoteAuthorization(self._client.send, self._observe_authorization, clock)
+        self.outbound = Outbound(self._client.send, clock)
+        self.authentication = Remote(self._client.send, self._observe_authentication)
+
+    def _observe_authentication(self) -> AuthenticationMetrics:
+        metrics = AuthenticationMetrics(self._server, self._clock)
+        self._metrics.append(metrics)
+        return metrics
+
+    def _observe_authorization(self) -> AuthorizationMetrics:
+        metrics = AuthorizationMetrics(self._server, self._clock)
+        self._metrics.append(metrics)
+        return metrics
+
+    def collect(self) -> Iterable[Metric]:
+        for metrics in self._metrics:
+            yield from metrics.collect()
+
+    async def close(self) -> None:
+        await self._client.close()

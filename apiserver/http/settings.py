@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
-from mockube.apiserver.authz import modes
+from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.backend_connection import KubeletClient
 from mockube.apiserver.kinds.common.addresses import Network
@@ -41,7 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Seconds for which events are kept."""
     plugins: Switches = NO_SWITCHES
     """Of admission."""
-    authorization_modes: Sequence[str] = modes.DEFAULT
+    authorization_modes: Sequence[str] = DEFAULT_MODES
     authorization: "AuthorizationSettings | None" = None
     """Settings of authorization besides its modes: webhooks and policies, and the file that configures them."""
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ import orjson
 from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.wire.protobuf import envelope
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 LOG = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.apiserver.wire import go_json
 from mockube.apiserver.wire.negotiation import FORMATS, Format, parse_content_type
 from mockube.apiserver.wire.protobuf import envelope
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 
 class Unreadable(ValueError):

@@ -11,7 +11,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.aggregation.remotes import Remote
-from mockube.apiserver.authz.modes import DEFAULT
+from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.http.backend_connection import Dialer, KubeletClient
 from mockube.apiserver.http.service_proxy import ServiceProxy
 from mockube.apiserver.http.settings import Settings
@@ -185,7 +185,7 @@ async def test_proxied_watch_is_streamed(available, server):
 
 async def test_aggregated_request_is_authorized_first(server):
     settings = {"webhook_services": {"default/agg": ("127.0.0.1", server.port)}}
-    async with apiserver.running(settings=Settings(**settings), modes=DEFAULT) as client:
+    async with apiserver.running(settings=Settings(**settings), modes=DEFAULT_MODES) as client:
         await register(client, server)
         await condition(client, "Passed")
         alice = apiserver.Client(client.session, client.url, authorization="Bearer alice")

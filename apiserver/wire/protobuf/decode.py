@@ -10,7 +10,6 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from mockube.apimachinery.pieces import sorted_in_pieces
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, Scalar
 from mockube.apiserver.wire.protobuf.tables import Field, fields_of
@@ -19,6 +18,7 @@ from mockube.apiserver.wire.protobuf.varint import (
     FIXED64_SIZE,
     LENGTH,
     VARINT,
+    ProtobufError,
     read_parts,
     read_varint,
     skip,

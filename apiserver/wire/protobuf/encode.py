@@ -11,11 +11,10 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from mockube.apimachinery.pieces import sorted_items
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import FORMS, Json
 from mockube.apiserver.wire.protobuf.scalars import SCALARS, write_string
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, Field, fields_of
-from mockube.apiserver.wire.protobuf.varint import LENGTH, tag_of, varint, with_length
+from mockube.apiserver.wire.protobuf.varint import LENGTH, ProtobufError, tag_of, varint, with_length
 
 _T = TypeVar("_T")
 

@@ -10,11 +10,17 @@ from contextlib import contextmanager
 
 from mockube.apiserver.wire.protobuf.decode import decoder
 from mockube.apiserver.wire.protobuf.encode import encoder
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.forms import Json
 from mockube.apiserver.wire.protobuf.scalars import write_string
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of, message_of
-from mockube.apiserver.wire.protobuf.varint import LENGTH, read_parts, tag_of, varint, with_length
+from mockube.apiserver.wire.protobuf.varint import (
+    LENGTH,
+    ProtobufError,
+    read_parts,
+    tag_of,
+    varint,
+    with_length,
+)
 
 MAGIC = b"k8s\0"
 

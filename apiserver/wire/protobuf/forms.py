@@ -1,34 +1,38 @@
-"""Messages that JSON does not write as an object of their fields.
+"""Messages that are not objects of their fields in JSON, such as times and quantities.
 
-A form is two pure functions between a message's plain tree (its fields by name) and what JSON shows. Knows nothing of
-bytes or tables. `from_json(None)` is what Go writes for an unset value.
+A form has two pure functions, which convert the plain tree of a message (its fields by name) to JSON and back.
+`from_json(None)` is what Go writes for an unset value.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apiserver.wire.protobuf.times import (
-    format_duration,
-    format_micro_time,
-    format_time,
-    parse_duration,
-    parse_time,
-)
+from mockube.apimachinery import durations
+from mockube.apimachinery.durations import format_duration
+from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 Json: TypeAlias = Any
 Plain: TypeAlias = dict[str, Json]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ZERO_TIME = -62_135_596_800
+"""The first second of the year 1."""
+_SECONDS_LENGTH = len("2006-01-02T15:04:05")
+_MICROSECONDS = 1_000_000
 
 
 class Form(Struct, frozen=True, kw_only=True):
     to_json: Callable[[Plain], Json]
     from_json: Callable[[Json], Plain]
     shared: bool = False
-    """JSON shows a string or a number: many trees may hold the same one."""
+    """Whether the JSON is a string or a number, which many trees can share."""
 
 
-# --- a message that stands for its only field
+# --- messages with a single field
 
 
 def _wrapper(name: str) -> Form:
@@ -45,7 +49,7 @@ _STRING_LIST = Form(
 
 
 def _plain_quantity(value: Json) -> Plain:
-    """JSON may give a quantity as a bare number."""
+    """Return the message of a quantity, which may be a number in JSON."""
     return {"string": "0" if value is None else str(value) if type(value) in (int, float) else value}
 
 
@@ -59,7 +63,7 @@ _QUANTITY = Form(
 
 
 def _json_time(plain: Plain) -> Json:
-    """Fractions of a second are cut off, as the server does."""
+    """Return the time without fractions of a second, as upstream."""
     return format_time(plain.get("seconds", 0)) if plain else None
 
 
@@ -86,10 +90,10 @@ _DURATION = Form(
     shared=True,
 )
 
-# --- one of two
+# --- messages that are one of two types
 
 _TYPE_STRING = 1
-"""An IntOrString's type where it holds a string; it is 0 where it holds a number."""
+"""The type of an IntOrString that is a string; 0 is a number."""
 
 
 def _plain_int_or_string(value: Json) -> Plain:
@@ -127,7 +131,7 @@ _SCHEMA_OR_BOOL = Form(
 
 
 def _items_of(field: str, api_version: str, kind: str) -> Form:
-    """The wire has the kind of top-level objects only; the server adds it to these."""
+    """Return the form of objects in a list: their messages have no kind, so it is added to the JSON."""
     type_meta = {"kind": kind, "apiVersion": api_version}
 
     def to_json(plain: Plain) -> Json:
@@ -166,3 +170,41 @@ FORMS: Mapping[str, Form] = {
         "items", "meta.k8s.io/v1beta1", "PartialObjectMetadata"
     ),
 }
+
+
+def format_time(seconds: int) -> str | None:
+    return None if seconds == _ZERO_TIME else f"{_clock(seconds)}Z"
+
+
+def format_micro_time(seconds: int, microseconds: int) -> str | None:
+    ahead, microseconds = divmod(microseconds, _MICROSECONDS)
+    seconds += ahead
+    if seconds == _ZERO_TIME and microseconds == 0:
+        return None
+    return f"{_clock(seconds)}.{microseconds:06}Z"
+
+
+def _clock(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()[:_SECONDS_LENGTH]
+    except (OSError, OverflowError, ValueError) as error:
+        raise ProtobufError(f"no such time: {seconds} seconds since 1970") from error
+
+
+def parse_time(text: object) -> tuple[int, int] | None:
+    """Return the seconds since 1970 and the microseconds of a time; None for the zero time."""
+    if type(text) is not str:
+        raise ProtobufError(f"cannot write {type(text).__name__} as a time")
+    try:
+        since_epoch: timedelta = datetime.fromisoformat(text) - _EPOCH
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ProtobufError(f"cannot write {text!r} as a time") from error
+    seconds = since_epoch.days * 86_400 + since_epoch.seconds
+    return None if seconds == _ZERO_TIME else (seconds, since_epoch.microseconds)
+
+
+def parse_duration(text: str) -> int:
+    try:
+        return durations.parse_duration(text)
+    except durations.DurationError as error:
+        raise ProtobufError(str(error)) from error

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from mockube.apiserver.wire.protobuf.errors import UnknownKind
+from mockube.apiserver.wire.protobuf.varint import UnknownKind
 
 JsonOption: TypeAlias = Literal["omitempty", "omitzero", "always", "empty", "inline"]
 """Of a field that is empty: left out; left out though it is a struct; shown, as null where Go has nil; shown as empty

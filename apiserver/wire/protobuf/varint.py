@@ -1,9 +1,7 @@
-"""The bytes of numbers, tags and lengths. Knows no message.
+"""The encoding of numbers, tags and lengths in protobuf, independent of messages.
 
-Reading runs into Python's own IndexError where bytes are missing; `envelope.py` gives that its name.
+The functions that read raise IndexError if bytes are missing; `envelope.py` converts that to a ProtobufError.
 """
-
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 
 VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
 """The wire types: the low three bits of a tag."""
@@ -15,8 +13,21 @@ _WIDTH = 64
 _MASK = (1 << _WIDTH) - 1
 
 
+class ProtobufError(ValueError):
+    """The bytes are not a valid message, or the tree cannot be encoded as one."""
+
+
+class UnknownKind(ProtobufError):
+    """Kubernetes has no protobuf message for this kind: custom resources and Tables have none."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f'no protobuf message for kind "{kind}" of version "{api_version}"')
+        self.api_version = api_version
+        self.kind = kind
+
+
 def varint(number: int) -> bytes:
-    """The bytes of a number from 0 to 2⁶⁴-1."""
+    """Encode a number from 0 to 2⁶⁴-1."""
     if number < 0x80:
         return _ONE_BYTE[number]
     written = bytearray()
@@ -36,7 +47,7 @@ def tag_of(number: int, wire_type: int) -> int:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at `at`, and where it ends."""
+    """Return the number that begins at `at`, and its end."""
     first = data[at]
     if first < 0x80:
         return first, at + 1
@@ -59,7 +70,7 @@ def _read_long_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_payload(data: bytes, at: int) -> tuple[bytes, int]:
-    """The length-prefixed bytes that begin at `at`, and where they end."""
+    """Return the length-prefixed bytes that begin at `at`, and their end."""
     size, at = read_varint(data, at)
     end = at + size
     if end > len(data):
@@ -68,7 +79,7 @@ def read_payload(data: bytes, at: int) -> tuple[bytes, int]:
 
 
 def read_parts(data: bytes) -> dict[int, bytes]:
-    """Of a small message of strings, bytes and messages: what is at each number."""
+    """Return the payload of each field with a length, by number; for small messages without repeated fields."""
     parts: dict[int, bytes] = {}
     at = 0
     while at < len(data):
@@ -81,7 +92,7 @@ def read_parts(data: bytes) -> dict[int, bytes]:
 
 
 def skip(data: bytes, at: int, tag: int) -> int:
-    """Return the end of the value that follows this tag. Groups, which are obsolete, are refused."""
+    """Return the end of the value after this tag. Groups, which are obsolete, are refused."""
     wire_type = tag & 7
     if tag >> 3 == 0:
         raise ProtobufError(f"proto: illegal tag 0 (wire type {wire_type})")

@@ -61,7 +61,7 @@ ALLOWED = {"apimachinery/status.py": "Gone"}
 
 
 LONE = {
-    "apiserver/audit/arrival.py": ("authenticated", "impersonated"),
+    "apiserver/audit/audit.py": ("authenticated", "impersonated"),
     "apiserver/wire/protobuf/decode.py": ("cached",),
     "mockube/cluster.py": ("awaited",),
     "mockube/embedded/handle.py": ("struck",),

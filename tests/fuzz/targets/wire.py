@@ -9,7 +9,7 @@ from mockube.apimachinery.schema import builtin
 from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.parse import Unreadable, parse
 from mockube.apiserver.wire.protobuf import envelope
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.varint import ProtobufError
 from tests.fuzz import texts
 from tests.fuzz.engine import Fault, Target, mutated_text
 from tests.fuzz.values import object_of

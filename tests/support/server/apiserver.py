@@ -15,7 +15,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.authz.modes import DEFAULT
+from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.user import User
 from mockube.etcd.embedded.store import MemoryStore
@@ -134,7 +134,7 @@ async def running(*, clock=None, kv=None, settings=None, modes=OPEN, **trust):
 @contextlib.asynccontextmanager
 async def running_with_roles(**options):
     """The same with RBAC and the bootstrap roles and bindings."""
-    async with running(settings=Settings(**options), modes=DEFAULT) as client:
+    async with running(settings=Settings(**options), modes=DEFAULT_MODES) as client:
         for namespace in ("kube-system", "kube-public"):
             await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         assert await client.server.bootstrap_roles.reconcile()

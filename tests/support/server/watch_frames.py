@@ -1,8 +1,7 @@
 """Reads what the server writes as a watch in protobuf."""
 
 from mockube.apiserver.wire.protobuf.envelope import decode
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
-from mockube.apiserver.wire.protobuf.varint import read_parts
+from mockube.apiserver.wire.protobuf.varint import ProtobufError, read_parts
 
 _HEADER = 4
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.config.feature_gates import is_on
+from mockube.apiserver.config.features import is_on
 from mockube.apiserver.config.upstream import IGNORED
 
 

@@ -2,9 +2,16 @@ import orjson
 import pytest
 
 from mockube.apiserver.wire.protobuf.decode import decoder
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH
-from mockube.apiserver.wire.protobuf.varint import FIXED64, LENGTH, VARINT, tag_of, varint, with_length
+from mockube.apiserver.wire.protobuf.varint import (
+    FIXED64,
+    LENGTH,
+    VARINT,
+    ProtobufError,
+    tag_of,
+    varint,
+    with_length,
+)
 
 
 def part(number, payload):

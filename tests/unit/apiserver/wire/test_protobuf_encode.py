@@ -1,8 +1,8 @@
 import pytest
 
 from mockube.apiserver.wire.protobuf.encode import encoder
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH
+from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 
 def write(message, value):

@@ -10,7 +10,7 @@ from mockube.apiserver.wire.protobuf.envelope import (
     is_protobuf,
     watch_frame,
 )
-from mockube.apiserver.wire.protobuf.errors import ProtobufError, UnknownKind
+from mockube.apiserver.wire.protobuf.varint import ProtobufError, UnknownKind
 from tests.support.server.watch_frames import watch_events
 
 NAMESPACE = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {}, "status": {}}

@@ -2,9 +2,9 @@ import pytest
 
 from mockube.apiserver.wire.protobuf.decode import decoder
 from mockube.apiserver.wire.protobuf.encode import encoder
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
+from mockube.apiserver.wire.protobuf.forms import format_duration, parse_duration
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH
-from mockube.apiserver.wire.protobuf.times import format_duration, parse_duration
+from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 
 def read(message, payload):

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from mockube.apiserver.wire.protobuf.decode import decoder
 from mockube.apiserver.wire.protobuf.encode import encoder
 from mockube.apiserver.wire.protobuf.envelope import MAGIC, decode, encode
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of
-from mockube.apiserver.wire.protobuf.varint import with_length
+from mockube.apiserver.wire.protobuf.varint import ProtobufError, with_length
 from tests.support.server.watch_frames import watch_events
 
 MESSAGES = [

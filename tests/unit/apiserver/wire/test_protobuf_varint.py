@@ -1,12 +1,12 @@
 import pytest
 
-from mockube.apiserver.wire.protobuf.errors import ProtobufError
 from mockube.apiserver.wire.protobuf.varint import (
     FIXED32,
     FIXED64,
     GROUP,
     LENGTH,
     VARINT,
+    ProtobufError,
     read_parts,
     read_payload,
     read_varint,
