@@ -97,7 +97,7 @@ class Supervisor:
     async def run(self, *, once_ready: Callable[[Record], None]) -> int:
         """Run until a signal stops it or the server ends; return the exit code."""
         async with hold_lock(self._folder, self._clock):
-            with self._recorded():
+            with self._keep_record():
                 while True:
                     code = await self._round(once_ready)
                     if not self._resetting:
@@ -106,7 +106,8 @@ class Supervisor:
                     empty(self._folder)
 
     @contextmanager
-    def _recorded(self) -> Iterator[None]:
+    def _keep_record(self) -> Iterator[None]:
+        """Begin new logs and write the record, which is removed at the end."""
         folder = self._folder
         for component in (SERVER, MANAGER):
             self._launch().log(component).write_bytes(b"")
