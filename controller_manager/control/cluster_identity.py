@@ -52,8 +52,9 @@ class ClusterIdentity:
                 )
             except asyncio.CancelledError:
                 is_cancelled = True
-        if not working.cancelled():
-            working.result()
+        for task in (working, changed):
+            if task.done() and not task.cancelled():
+                task.result()
         if is_cancelled:
             raise asyncio.CancelledError
 

@@ -10,11 +10,11 @@ import sys
 
 
 def fail(loop, name):
-    """Raise once the task awaits something."""
+    """Raise once the task awaits something that is not done."""
     waited_for = next((task for task in asyncio.all_tasks(loop) if task.get_name() == name), None)
     while isinstance(waited_for, asyncio.Task):
         waited_for = waited_for._fut_waiter
-    if waited_for is None:
+    if waited_for is None or waited_for.done():
         loop.call_later(0.01, fail, loop, name)
     else:
         waited_for.set_exception(RuntimeError("a fault in the program"))
