@@ -19,6 +19,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
 from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
+from mockube.apiserver.http import methods
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.authorities import Identity, verified_chain
 from mockube.apiserver.http.response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
@@ -63,6 +64,7 @@ class Connection(web.RequestHandler):
         "_fed",
         "_head",
         "_last",
+        "_method",
         "_payload",
         "_refusal",
         "address",
@@ -101,6 +103,8 @@ class Connection(web.RequestHandler):
         """The bytes of that head that the parser has."""
         self._last = b""
         """The last bytes that the parser got: the end of a head may come in two pieces."""
+        self._method = ""
+        """That of the head that the parser has, if it was given another one."""
         self._ahead = bytearray()
         """Pipelined data of later requests."""
         self._excess = 0
@@ -265,7 +269,7 @@ class Connection(web.RequestHandler):
         elif self._messages:
             self._hold(data)
         elif data.find(_END) >= 0 and not self._head and not self._fed:
-            self._feed(data)
+            self._begin(data)
         else:
             self._collect(data)
 
@@ -286,15 +290,35 @@ class Connection(web.RequestHandler):
         self._refusal = refusal
         return Refusal(refusal)
 
+    def _begin(self, data: bytes) -> None:
+        """Give the parser data, of a head from its beginning on unless the parser has that beginning already."""
+        if not data.startswith(methods.USUAL) and self._is_between_requests():
+            data, self._method = methods.replace_unusual(data)
+        self._feed(data)
+
+    def _is_between_requests(self) -> bool:
+        """Whether the parser has certainly no part of a head. Behind a body nobody but the parser knows."""
+        is_whole = self._payload is None or self._payload.is_eof()
+        return not self._last or (is_whole and self._last == _END[1:])
+
     def _feed(self, data: bytes) -> None:
         _parse(self, data)
-        self._last = data[-3:]
+        self._last = data[-3:] if len(data) > 2 else (self._last + data)[-3:]
         if self._messages:
+            if self._method:
+                self._restore_method()
             message, payload = self._messages[-1]
             self._payload = None if payload is EMPTY_PAYLOAD else payload
             self.head_since = None
             if isinstance(message, _ErrInfo) and not self._refusal:
                 self._refusal = refusal_of_head(data)
+
+    def _restore_method(self) -> None:
+        """Give the parsed request its method: the first one, because none is parsed while another waits."""
+        message, payload = self._messages[0]
+        if not isinstance(message, _ErrInfo):
+            self._messages[0] = message._replace(method=self._method), payload
+        self._method = ""
 
     def _feed_body(self, payload: "StreamReader", data: bytes) -> None:
         before = payload.total_bytes
@@ -314,21 +338,28 @@ class Connection(web.RequestHandler):
     def _collect(self, data: bytes) -> None:
         """Give the parser the rest of a head; before its end only as much again as it has had, which stays linear."""
         before = max(len(self._head) + self._fed - SMALL_HEAD, 0)
-        seam = bytes(self._head[-3:]) if self._head else self._last
+        seam = (self._last + self._head[-3:])[-3:]
         self._head += data
         size = len(self._head) + self._fed
         self.server.head_bytes += max(size - SMALL_HEAD, 0) - before
+        feed = self._feed if self._fed else self._begin
         if _END in seam + data:
             head = bytes(self._head)
             self.release_head()
-            self._feed(head)
+            feed(head)
         elif size > HEAD_BYTES or (size > SMALL_HEAD and not self.server.has_room_for_heads()):
             self.release_head()
             super().data_received(_NO_REQUEST)
             self._refusal = TOO_LARGE
-        elif len(self._head) >= self._fed:
+        else:
             if self.head_since is None:
                 self.head_since = self.server.clock.monotonic()
+            if len(self._head) < self._fed or self._owes_line(data):
+                return
             part, self._head = bytes(self._head), bytearray()
             self._fed += len(part)
-            self._feed(part)
+            feed(part)
+
+    def _owes_line(self, data: bytes) -> bool:
+        """Whether the method may have to be replaced, which takes the whole first line of the head."""
+        return not self._fed and b"\n" not in data and methods.may_be_unusual(self._head)

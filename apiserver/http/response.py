@@ -183,7 +183,7 @@ def refusal_of_request(message: RawRequestMessage) -> str:
         return _MALFORMED_HOST
     if "%" in target and _WRONG_ESCAPE.search(target.partition("?")[0]):
         return BAD_REQUEST
-    return _NO_CONNECT if message.method == hdrs.METH_CONNECT else ""
+    return _NO_CONNECT if message.method == hdrs.METH_CONNECT and not target.startswith("/") else ""
 
 
 def _is_chunked_or_absent(encodings: Sequence[bytes]) -> bool:

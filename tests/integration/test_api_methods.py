@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server import apiserver
+from tests.support.server import apiserver, raw_http
 from tests.support.server.definitions import WIDGETS, define, definition, version
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -120,6 +120,41 @@ STATUS_OF_POD = "/api/v1/namespaces/default/pods/x/status"
 async def test_paths_behind_subresource_are_404(client, method, path, code):
     answer = await client.send(method, path)
     assert (answer.status, "Warning" in answer.headers) == (code, False)
+
+
+PAGES = ("/version", "/nosuch", "/healthz", "/apis")
+ADMIN = (b"Authorization", b"Bearer admin")
+
+
+async def answers(client, method, *headers):
+    """Return the answers for a collection, an object and pages; aiohttp would change the method."""
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    for path in (MAPS, f"{MAPS}/x", *PAGES):
+        data = raw_http.request(method, path.encode(), headers)
+        yield await raw_http.exchange((host, int(port)), [data])
+
+
+@pytest.mark.parametrize(
+    "method", [b"FOO", b"foo", b"get", b"Post", b"PROPFIND", b"CONNECT", b"PRI", b"A!#$%&'*+-.^_`|~9"]
+)
+async def test_any_token_is_a_method(client, method):
+    assert [one.status async for one in answers(client, method, ADMIN)] == [405, 405, 405, 404, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("method", "codes"),
+    [(b"FOO", [403] * 6), (b"CONNECT", [403] * 6), (b"Get", [403, 403, 405, 403, 200, 403])],
+)
+async def test_any_method_is_authorized(method, codes):
+    """A page is authorized by the method in small letters, an object by a verb that has no name."""
+    async with apiserver.running_with_roles() as client:
+        refused = [one async for one in answers(client, method)]
+    assert [one.status for one in refused] == codes
+    verb = method.decode().lower()
+    assert (
+        b'"message":"configmaps is forbidden: User \\"system:anonymous\\" cannot  resource' in refused[0].body
+    )
+    assert f'User \\"system:anonymous\\" cannot {verb} path \\"/nosuch\\"'.encode() in refused[3].body
 
 
 async def test_openapi_of_unknown_group_has_empty_body(client):

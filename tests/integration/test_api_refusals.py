@@ -107,9 +107,8 @@ async def test_http_1_0_request_needs_no_host(client):
     assert first == "HTTP/1.0 200 OK"
 
 
-@pytest.mark.parametrize("target", [b"/version", b"localhost:443"])
-async def test_connect_method_opens_no_tunnel(client, target):
-    data = asked(b"CONNECT %b HTTP/1.1" % target, HOST)
+async def test_connect_method_opens_no_tunnel(client):
+    data = asked(b"CONNECT localhost:443 HTTP/1.1", HOST)
     first, _, _ = await exchanged(client, data + asked(GET, HOST))
     assert first == "HTTP/1.1 405 Method Not Allowed"
 
@@ -143,8 +142,9 @@ async def test_unknown_methods_and_resources_do_not_become_metric_labels(client)
         await client.send("OPTIONS", f"/api/v1/namespaces/default/unknown{number}")
         await client.get(f"/apis/group{number}.example/v{number}/things{number}")
         await client.get(f"/page{number}")
+        await client.send(f"UNKNOWN{number}", "/version")
     found = (await client.get("/metrics")).data.decode()
     lines = [line for line in found.splitlines() if line.startswith("apiserver_request_total{")]
     assert any('verb="other"' in line for line in lines)
-    assert not [line for line in lines if "unknown" in line or "example" in line or "page" in line]
+    assert not [line for line in lines if "unknown" in line.lower() or "example" in line or "page" in line]
     assert len(lines) < 10

@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver import supervision
 from mockube.apiserver.config.command_line import parse
-from mockube.apiserver.http.listen import Listener, bind
+from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import gather

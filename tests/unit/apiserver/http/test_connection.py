@@ -66,6 +66,54 @@ async def test_request_head_may_arrive_in_any_pieces(site, size):
     assert site.server.head_bytes == 0
 
 
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+async def test_request_with_any_method_may_arrive_in_any_pieces(site, size):
+    wire = site.wire()
+    for method in (b"FOO", b"get", b"CONNECT", b"A-METHOD-OF-MORE-THAN-16-BYTES"):
+        wire.receive(*in_pieces(GET.replace(b"GET", method), size))
+        await turns(20)
+    assert [request.method for request in site.requests] == [
+        *("FOO", "get", "CONNECT", "A-METHOD-OF-MORE-THAN-16-BYTES")
+    ]
+    assert site.server.head_bytes == 0
+    assert wire.sent.count(b"HTTP/1.1 200 OK\r\n") == 4
+
+
+@pytest.mark.parametrize("end", [4, 3, 2, 1])
+async def test_end_of_head_may_arrive_byte_by_byte(site, end):
+    wire = site.wire()
+    wire.receive(GET[:3], GET[3:6], GET[6:-end], *in_pieces(GET[-end:], 1))
+    await turns(20)
+    assert [request.method for request in site.requests] == ["GET"]
+
+
+async def test_body_of_request_with_any_method_is_read(site):
+    wire = site.wire()
+    wire.receive(CHUNKED.replace(b"POST", b"FOO") + b"2\r\n{}\r\n0\r\n\r\n" + GET)
+    await turns(20)
+    assert [request.method for request in site.requests] == ["FOO", "GET"]
+    assert site.bodies == [b"{}", b""]
+
+
+@pytest.mark.parametrize("beginning", [b"G", b"GE", b"GET", b"GET /"])
+async def test_rest_of_pipelined_head_is_not_read_as_method(site, beginning):
+    wire = site.wire()
+    wire.receive(GET + beginning)
+    await turns(20)
+    wire.receive(GET.removeprefix(beginning))
+    await turns(20)
+    assert [(request.method, request.path) for request in site.requests] == [("GET", "/")] * 2
+
+
+async def test_rest_of_head_behind_body_is_not_read_as_method(site):
+    wire = site.wire()
+    wire.receive(CHUNKED.replace(b"Transfer-Encoding: chunked", b"Content-Length: 2") + b"{}" + b"GE")
+    await turns(20)
+    wire.receive(GET.removeprefix(b"GE"))
+    await turns(20)
+    assert [request.method for request in site.requests] == ["POST", "GET"]
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -115,7 +163,7 @@ async def test_request_line_counts_as_head(site):
 
 
 async def test_garbage_is_answered_with_400_at_once(site):
-    for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n"):
+    for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"):
         wire = site.wire()
         wire.receive(garbage)
         await turns(20)
