@@ -7,8 +7,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden, unreachable
 from mockube.apiserver.kinds.common.checks import canonical
 from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.body import has_sent_empty
 from mockube.apiserver.registry.call import Attributes
-from mockube.apiserver.registry.empty_collections import has_sent_empty
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 

@@ -311,3 +311,30 @@ def _not_readable(value: object, go_type: str) -> str:
     # Go shows a number only where another one would fit.
     name = "number" if isinstance(value, float) else type_name(value)
     return f"json: cannot unmarshal {name} into Go {go_type}"
+
+
+# --- what was sent, after it was read
+
+
+def sent_tree(call: Call) -> Any:
+    """Return the object as the client sent it, or as a patch made it; None if the body cannot be read."""
+    if call.patched is not None:
+        return call.patched
+    try:
+        return parse(call.body.data, call.body.media_type).tree
+    except Unreadable:
+        return None
+
+
+def has_sent_empty(call: Call, *steps: str) -> bool:
+    """Return whether a client sent an empty list or map at a path."""
+    if call.body.data.find(steps[-1].encode()) < 0:
+        return False
+    value = sent_tree(call)
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return is_empty(value)
+
+
+def is_empty(value: Any) -> bool:
+    return isinstance(value, list | dict) and not value

@@ -6,8 +6,8 @@ from typing import Any, Final
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.registry.body import is_empty, sent_tree
 from mockube.apiserver.registry.call import Call
-from mockube.apiserver.wire.parse import Unreadable, parse
 
 Check = Callable[[Tree], Sequence[FieldError]]
 
@@ -16,7 +16,7 @@ def show_empty_collections(
     call: Call, tree: Tree, field_errors: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object as they are with the empty collections that were sent, if they are the same ones."""
-    with_empty = _with_empty(tree, _sent_tree(call))
+    with_empty = _with_empty(tree, sent_tree(call))
     if with_empty is tree:
         return field_errors
     new_errors = check(with_empty)
@@ -31,20 +31,10 @@ def show_empty_collections(
 
 def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
     """Return whether a client sent empty collections or bytes in some of an object's fields that the object does not have."""
-    sent = _sent_tree(call)
+    sent = sent_tree(call)
     return isinstance(sent, dict) and _has_more_empty(
         of, tree, {name: sent[name] for name in names if name in sent}
     )
-
-
-def has_sent_empty(call: Call, *steps: str) -> bool:
-    """Return whether a client sent an empty list or map at a path."""
-    if call.body.data.find(steps[-1].encode()) < 0:
-        return False
-    value = _sent_tree(call)
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return _is_empty(value)
 
 
 def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
@@ -66,11 +56,7 @@ def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
 def _is_missing(of: Type, value: Any, sent: Any) -> bool:
     if of.shape is Shape.BYTES:
         return value is None and sent == ""
-    return of.shape in (Shape.LIST, Shape.MAP) and not value and _is_empty(sent) and value != sent
-
-
-def _sent_tree(call: Call) -> Any:
-    return call.patched if call.patched is not None else _body(call)
+    return of.shape in (Shape.LIST, Shape.MAP) and not value and is_empty(sent) and value != sent
 
 
 def _is_api_struct(value: Any) -> bool:
@@ -95,21 +81,10 @@ def _places(field_errors: Sequence[FieldError]) -> list[tuple[str, object]]:
     return [(error.field, error.type) for error in field_errors]
 
 
-def _body(call: Call) -> Any:
-    try:
-        return parse(call.body.data, call.body.media_type).tree
-    except Unreadable:
-        return None
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, list | dict) and not value
-
-
 def _with_empty(tree: Any, sent: Any) -> Any:
     """Return the value with the empty collections of what was sent where it has nothing; itself if there are none."""
     if isinstance(tree, dict) and isinstance(sent, dict):
-        added = {name: value for name, value in sent.items() if _is_empty(value) and tree.get(name) is None}
+        added = {name: value for name, value in sent.items() if is_empty(value) and tree.get(name) is None}
         inner = {name: _with_empty(value, sent[name]) for name, value in tree.items() if name in sent}
         changed = {name: value for name, value in inner.items() if value is not tree[name]}
         return tree | added | changed if added or changed else tree

@@ -1,6 +1,6 @@
 """Validation options by what an old pod or pod template has, so that its update may keep it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any, Final
 
@@ -59,14 +59,12 @@ _SELECTOR = pointer("labelSelector", check_selector)
 
 
 def _has_wrong_cost(metadata: ReadOnlyTree) -> bool:
-    return not is_deletion_cost(metadata.get("annotations") or {})
+    cost = (metadata.get("annotations") or {}).get(DELETION_COST)
+    return cost is not None and not is_deletion_cost(cost)
 
 
-def is_deletion_cost(annotations: Mapping[str, str]) -> bool:
-    """Whether the pod's deletion cost is a number, if there is one."""
-    cost = annotations.get(DELETION_COST)
-    if cost is None:
-        return True
+def is_deletion_cost(cost: str) -> bool:
+    """Return whether the value of the annotation is a number as upstream writes it."""
     if cost.startswith("+") or (len(cost) > 1 and cost.startswith("0")):
         return False
     try:

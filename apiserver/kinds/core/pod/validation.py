@@ -301,8 +301,9 @@ def check_pod_annotations(
         yield errors.invalid(path.key(ANNOTATION_MIRROR_POD), annotations[ANNOTATION_MIRROR_POD], problem)
     if annotations.get(_TOLERATIONS_ANNOTATION):
         yield from _check_annotated_tolerations(annotations[_TOLERATIONS_ANNOTATION], path, options)
-    if not (options.deletion_cost or is_deletion_cost(annotations)):
-        yield errors.invalid(path.key(DELETION_COST), annotations[DELETION_COST], "must be a 32bit integer")
+    cost = annotations.get(DELETION_COST)
+    if cost is not None and not (options.deletion_cost or is_deletion_cost(cost)):
+        yield errors.invalid(path.key(DELETION_COST), cost, "must be a 32bit integer")
     yield from check_seccomp_annotations(annotations, path)
     yield from check_apparmor_annotations(annotations, spec, path)
 
