@@ -20,8 +20,8 @@ from mockube.apiserver.kinds.common.checks import (
     require_that,
 )
 from mockube.apiserver.kinds.common.defaults import of
-from mockube.apiserver.kinds.common.images import pull_policy
 from mockube.apiserver.kinds.common.resource_names import check_not_negative
+from mockube.apiserver.kinds.core.pod.defaults import pull_policy
 from mockube.apiserver.kinds.core.volumes import legacy
 from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_template
 from mockube.apiserver.kinds.core.volumes.projected import (
