@@ -31,8 +31,7 @@ from mockube.apiserver.registry.convert import (
     to_stored,
     without_empty_lists,
 )
-from mockube.apiserver.registry.empty_collections import show_empty_collections
-from mockube.apiserver.registry.raw_fields import canonical_with, sent_text
+from mockube.apiserver.registry.sent_fields import canonical_with, sent_text, show_empty_collections
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge

@@ -32,9 +32,9 @@ from mockube.apiserver.registry.deletion import (
     check_preconditions,
     delete_options,
 )
-from mockube.apiserver.registry.raw_fields import canonical_with, stored_text
 from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.registry.selection import select_by
+from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
 from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 

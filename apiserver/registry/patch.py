@@ -1,7 +1,7 @@
 """Patch: an object is changed by a patch of one of four types.
 
-A patch is applied to the stored object, and its result is decoded like a body. It is tried
-again on the newest object when another write came between, so that no one's change is lost.
+A patch is applied to the stored object, and its result is decoded like a body. It is repeated on the newest object if
+another write came between, so that no change is lost.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
@@ -44,7 +45,6 @@ from mockube.apiserver.registry.call import (
     WriteOptions,
     write_options,
 )
-from mockube.apiserver.registry.subresource_view import ITSELF, SubresourceView
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
@@ -62,15 +62,15 @@ class Language(Struct, frozen=True, kw_only=True):
     reads_type: bool = True
     """The result of a patch is decoded as the kind that it names."""
     decode: Decode = decode_as
-    """Reads what came of a patch as an object of its kind."""
+    """Decodes the result of a patch as an object of its kind."""
     complaint: str = "{}"
     """The complaint of strict decoding about a duplicate field."""
     shows_patch: bool = False
-    """An error shows the patch as Go prints a map, and not what came of it."""
+    """An error shows the patch as Go prints a map, not its result."""
     refusal: str = "error decoding patch: {}"
-    """The error for bytes that are no JSON."""
+    """The error for a patch that is not JSON."""
     growth: Callable[[Any], int] = lambda _: 0
-    """Bytes that an object may become larger by, beyond those of the patch."""
+    """The number of bytes by which an object may grow, besides the size of the patch."""
 
 
 LANGUAGES: Mapping[str, Language] = {
@@ -92,13 +92,35 @@ LANGUAGES: Mapping[str, Language] = {
 
 
 MAX_WRITTEN: Final = 65_536
-"""Bytes of a patch whose result a message shows exactly as it was written."""
+"""The size of the largest patch whose result a message shows as it was written."""
 
 CUSTOM_LANGUAGES = ("application/json-patch+json", "application/merge-patch+json")
 """Custom resources have no strategic merge keys for their lists."""
 
 
 PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
+
+
+class SubresourceView(Struct, frozen=True, kw_only=True):
+    """How a subresource shows an object as another kind, and how a write of that kind changes the object."""
+
+    show: Callable[[Tree], Tree]
+    patched: Callable[[Tree], Tree] | None = None
+    """Returns the tree to which a patch is applied, if that is not the one that a client reads."""
+    take: Callable[[Tree, Tree], Tree]
+    """Returns the new object for the old one and the written tree, or refuses the latter."""
+    manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
+    """Returns the changed object with its managers; the fourth argument is the old object."""
+
+    def show_answer(self, answer: ObjectAnswer) -> ObjectAnswer:
+        return replace(answer, stored=None, tree=self.show(answer.object()))
+
+
+def _as_written(_old: Tree, written: Tree) -> Tree:
+    return written
+
+
+ITSELF = SubresourceView(show=lambda tree: tree, take=_as_written)
 
 
 async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) -> ObjectAnswer:
@@ -114,14 +136,14 @@ async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) ->
     try:
         read = await backend.begin(call, _read, call, language, options)
     except ApiError:
-        # Upstream reads the patch when it has the object.
+        # Upstream parses the patch after it has found the object.
         if await backend.find(call.resource, call.namespace, call.name) is None:
             raise status.not_found(call.resource.group_resource, call.name) from None
         raise
     call.growth = language.growth(read.tree)
 
     def patched_tree(old: Tree) -> Tree:
-        # The new object shares what the patch does not reach, and is filled in where it stands.
+        # The new object shares unchanged parts with the old one, and gets defaults in place.
         own = orjson.loads(orjson.dumps(old))
         seen = (view.patched or view.show)(own)
         patched = call.patched = _carry_out(backend, read, seen)
@@ -214,7 +236,7 @@ def _decode_patched(
     if call.resource.custom:
         patched, _ = with_whole_numbers(patched, b"")
     try:
-        # What was converted may not be in stored form.
+        # A converted object may not be in stored form.
         before = old if backend.conversion(call.resource) is None else None
         strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
@@ -247,7 +269,7 @@ def _decode_patched(
 
 
 def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
-    """Refuse what is of another kind by now; one that is left out is that of the URL."""
+    """Refuse a patch that changes the kind or version. A missing one is that of the URL."""
     old = outcome.old
     try:
         api_version, kind = type_of(outcome.patched)
@@ -258,7 +280,7 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
             raise _invalid(outcome, _NO_TEXT)
         _check_custom_type(outcome.patched, api_version, kind)
         if call.subresource:
-            return  # of /status alone what is below it is taken
+            return  # a patch of /status changes fields of the status only
         _check_same_type(call, outcome, (api_version, kind))
     if not api_version:
         _check_internal(call, options, outcome, kind or old["kind"])
@@ -301,7 +323,7 @@ def _check_same_type(call: Call, outcome: Outcome, patched_type: tuple[str, str]
 
 
 def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: str) -> None:
-    """What has no apiVersion is read into upstream's own type, in which no field has the name that it was sent by."""
+    """Check an object without an apiVersion: upstream reads it into the internal type, whose fields have other names."""
     if kind != outcome.old["kind"]:
         group = gotext.quote(call.resource.group)
         scheme = (
@@ -328,7 +350,7 @@ def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
     problem = str(error)
     try:
         decode_as(backend, patched, (old["apiVersion"], old["kind"]), text=text.encode())
-    except DecodeError as exact:  # it shows numbers as they were written
+    except DecodeError as exact:  # this error shows numbers as they were written
         problem = str(exact)
     return _not_taken(text, problem)
 
@@ -342,7 +364,7 @@ def _patched_text(outcome: Outcome) -> str:
     backend, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
         reparsed_patch = patch._replace(tree=written.loads(patch.data))
-        # Upstream writes an object that it has no struct for with its fields in the order of the alphabet.
+        # Upstream sorts the fields of an object without a struct.
         text = (
             orjson.dumps(_in_order(backend, old))
             if is_typed
@@ -353,7 +375,7 @@ def _patched_text(outcome: Outcome) -> str:
 
 
 def _in_order(backend: Backend, tree: Tree) -> Tree:
-    """An object with its fields in Go's order, wherever what the server fills in was put."""
+    """Return an object with its fields in Go's order, even those that the server added."""
     kind = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
     decoded: Tree = decode_as(backend, tree, (tree["apiVersion"], tree["kind"])).tree
     return kind | decoded

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mockube.apimachinery import status
-from mockube.apimachinery.status import Expired
+from mockube.apimachinery import errors, gotext, status
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.status import ApiError, Cause, Expired
 from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_loop
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import (
@@ -17,7 +18,6 @@ from mockube.apiserver.registry.call import (
 )
 from mockube.apiserver.registry.convert import remote_conversion, shown_objects
 from mockube.apiserver.registry.selection import Selection, select_by
-from mockube.apiserver.registry.versions import TOO_OLD_TO_LIST, get_version, list_version, wait_for
 from mockube.apiserver.storage import continuation
 from mockube.apiserver.storage.continuation import LATEST, BadToken, Continuation
 from mockube.apiserver.storage.resource_cache import ResourceCache
@@ -25,6 +25,9 @@ from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.errors import Compacted, FutureRevision
 from mockube.etcd.kv import Range, prefix_end
 
+WAIT_SECONDS = 3.0
+"""How long a read waits for a revision that the watch cache does not have yet."""
+TOO_OLD_TO_LIST = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. "
     "You can start a new list without the continue parameter, or use the continue token in this response to "
@@ -187,3 +190,40 @@ def _expired_error(options: ListOptions, position: Continuation) -> Expired:
     if not options.continue_token:
         return Expired(TOO_OLD_TO_LIST)
     return PageExpired(continuation.encode(Continuation(LATEST, position.start)))
+
+
+# --- resourceVersions of reads
+
+
+def parse_version(text: str) -> int:
+    """Return a resourceVersion as a number; "" and "0" are 0. The message of the ValueError is upstream's."""
+    if not text:
+        return 0
+    try:
+        return gotext.parse_uint(text)
+    except gotext.NumberError as error:
+        raise ValueError(errors.invalid(ROOT.child("resourceVersion"), text, str(error))) from error
+
+
+def list_version(text: str) -> int:
+    try:
+        return parse_version(text)
+    except ValueError as error:
+        raise status.BadRequest(f"invalid resource version: {error}") from error
+
+
+def get_version(text: str) -> int:
+    try:
+        return parse_version(text)
+    except ValueError as error:
+        raise ApiError(str(error)) from error
+
+
+async def wait_for(backend: Backend, revision: int) -> None:
+    """Wait until the watch cache has a revision, or raise an error that it is too large."""
+    if backend.watch_cache.revision < revision and not await backend.watch_cache.wait_reached(
+        revision, within=WAIT_SECONDS
+    ):
+        cause = Cause(reason="ResourceVersionTooLarge", message="Too large resource version")
+        problem = f"Too large resource version: {revision}, current: {backend.watch_cache.revision}"
+        raise status.timeout(problem, 1, [cause])

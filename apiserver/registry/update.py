@@ -40,8 +40,13 @@ from mockube.apiserver.registry.convert import (
     without_empty_lists,
 )
 from mockube.apiserver.registry.create import create_tree
-from mockube.apiserver.registry.empty_collections import has_more_empty, show_empty_collections
-from mockube.apiserver.registry.raw_fields import canonical_with, check_unchanged, stored_text
+from mockube.apiserver.registry.sent_fields import (
+    canonical_with,
+    check_unchanged,
+    has_more_empty,
+    show_empty_collections,
+    stored_text,
+)
 from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn

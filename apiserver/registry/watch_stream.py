@@ -16,8 +16,8 @@ from mockube.apiserver.long_work import filter_in_slices
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListOptions, list_options
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
+from mockube.apiserver.registry.read import get_version, wait_for
 from mockube.apiserver.registry.selection import Selection, select_by
-from mockube.apiserver.registry.versions import get_version, wait_for
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
 from mockube.apiserver.storage.stored import Stored
 

@@ -15,8 +15,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import ask_again
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Call, Operation
-from mockube.apiserver.registry.subresources.locations import Location, Locator
-from mockube.apiserver.registry.subresources.log_options import log_query
+from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
 

@@ -1,4 +1,7 @@
-"""Where the subresources lead that are proxied: to a kubelet, to a pod, or to a pod behind a service. Reads; dials nothing."""
+"""The locations of proxied subresources: a kubelet, a pod, or a pod behind a service. No connection is made here.
+
+Also the query that a kubelet gets for `pods/log`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
@@ -7,9 +10,10 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from mockube.apimachinery import meta, randomness, status
+from mockube.apimachinery import errors, meta, randomness, status, timestamps
 from mockube.apimachinery.gotext import int_or_none
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import GroupKind, GroupResource
+from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.backend import Backend
@@ -282,3 +286,51 @@ def _container_names(pod: ReadOnlyTree) -> Iterator[str]:
     for field in _CONTAINERS:
         for container in pod["spec"].get(field) or ():
             yield container["name"]
+
+
+# --- options of pods/log
+
+_LOG_OPTIONS = GroupKind("", "PodLogOptions")
+_LOG_NUMBERS = ("sinceSeconds", "tailLines", "limitBytes")
+
+
+def log_query(call: Call) -> list[tuple[str, str]]:
+    """Return the query of a kubelet's log endpoint, in upstream's order."""
+    numbers = {name: call.number(name) for name in _LOG_NUMBERS}
+    since = _since_time(call)
+    _check_log_options(call, numbers, since)
+    chosen = {name: "true" for name in ("follow", "previous", "timestamps") if call.flag(name)}
+    chosen |= {name: str(value) for name, value in numbers.items() if value is not None}
+    if since is not None:
+        chosen["sinceTime"] = since
+    return sorted(chosen.items())
+
+
+def _since_time(call: Call) -> str | None:
+    text = call.parameter("sinceTime")
+    if text in ("", "null"):
+        return None
+    try:
+        time = timestamps.parse_time(text)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
+    return timestamps.format_time(time)
+
+
+def _check_log_options(call: Call, numbers: dict[str, int | None], since: str | None) -> None:
+    field_errors = []
+    for name, least in (("tailLines", 0), ("limitBytes", 1)):
+        value = numbers[name]
+        if value is not None and value < least:
+            problem = "must be greater than 0" if least else "must be greater than or equal to 0"
+            field_errors.append(errors.invalid(ROOT.child(name), value, problem))
+    seconds = numbers["sinceSeconds"]
+    if seconds is not None and since is not None:
+        problem = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        field_errors.append(errors.forbidden(ROOT.child("[]"), problem))
+    elif seconds is not None and seconds < 1:
+        field_errors.append(errors.invalid(ROOT.child("sinceSeconds"), seconds, "must be greater than 0"))
+    if call.parameter("stream"):
+        field_errors.append(errors.forbidden(ROOT.child("stream"), "may not be specified"))
+    if field_errors:
+        raise status.invalid(_LOG_OPTIONS, call.name, field_errors)

@@ -1,8 +1,12 @@
-"""/scale: of everything that has replicas, how many there are and how many there should be, in one form for all."""
+"""/scale: the desired and current replicas of an object, in the same form for all kinds.
 
-from collections.abc import Mapping, Sequence
+A Scale has one field that can be managed, `spec.replicas`; its path in the object is in the resource's row. The managers
+of a Scale are those of the object's replicas.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -10,7 +14,7 @@ from mockube.apimachinery import errors, labels, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
-from mockube.apimachinery.patch.apply import FieldManager, Versions
+from mockube.apimachinery.patch.apply import FieldManager, Versions, managers
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
@@ -24,18 +28,26 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import APPLY_TYPES, Call, ObjectAnswer, WriteOptions, write_options
 from mockube.apiserver.registry.convert import to_client_version
-from mockube.apiserver.registry.subresource_view import SubresourceView
-from mockube.apiserver.registry.subresources import scale_managers
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.negotiation import parse_content_type
 
 SCALE = GroupKind("autoscaling", "Scale")
+API_VERSION: Final = "autoscaling/v1"
 REPLICATION_CONTROLLERS = GroupResource("", "replicationcontrollers")
 _METADATA_FIELDS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
+Entry: TypeAlias = Mapping[str, Any]
+"""One entry of metadata.managedFields."""
+Path: TypeAlias = tuple[str, ...]
+PathIn: TypeAlias = Callable[[str], Path | None]
+"""Returns the path of the replicas in an API version: () if it has none, None if there is no such version."""
+_ITSELF: Final = "."
+"""The element that marks a field with children as managed itself."""
+_OF_SCALE: Final[Path] = ("spec", "replicas")
 
-def scale_view(resource: Resource) -> SubresourceView:
-    """A resource's objects as Scales."""
+
+def scale_view(resource: Resource) -> patches.SubresourceView:
+    """Return the view of a resource's objects as Scales."""
 
     def show(tree: Tree) -> Tree:
         return _scale(tree, resource)
@@ -46,11 +58,11 @@ def scale_view(resource: Resource) -> SubresourceView:
     def view_patched(tree: Tree) -> Tree:
         return metadata.without_empty_managers(_scale_with_managers(tree, resource))
 
-    return SubresourceView(show=show, patched=view_patched, take=take, manage=_manage)
+    return patches.SubresourceView(show=show, patched=view_patched, take=take, manage=_manage)
 
 
 def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
-    """The object with its managers after a change of its Scale: the writer of the Scale manages the replicas."""
+    """Return the object with its managers after a change of its Scale, whose writer manages the replicas."""
     entries, scale = _managed_fields(old), _scale(new, call.resource)
     name = metadata.manager_name(call, options)
     written = _field_manager(backend).update(
@@ -64,21 +76,19 @@ def _managed_fields(tree: Tree) -> Sequence[Tree]:
 
 
 def _scale_with_managers(tree: Tree, resource: Resource) -> Tree:
-    """The Scale of an object, with the managers of its replicas."""
+    """Return the Scale of an object, with the managers of its replicas."""
     return meta.with_metadata(
         _scale(tree, resource, absent=_ABSENT),
-        managedFields=scale_managers.of_scale(_managed_fields(tree), _path_in(resource)),
+        managedFields=_scale_entries(_managed_fields(tree), _path_in(resource)),
     )
 
 
 def _with_managers(new: Tree, entries: Sequence[Tree], scale: Tree, resource: Resource) -> Tree:
-    managers = scale_managers.of_object(
-        entries, _managed_fields(scale), resource.api_version, _path_in(resource)
-    )
+    managers = _object_entries(entries, _managed_fields(scale), resource.api_version, _path_in(resource))
     return metadata.without_empty_managers(meta.with_metadata(new, managedFields=managers))
 
 
-def _path_in(resource: Resource) -> scale_managers.PathIn:
+def _path_in(resource: Resource) -> PathIn:
     """Return where the replicas are in each API version that objects of the resource have."""
     paths, path = resource.replicas.spec_paths, resource.replicas.spec_path
     return (lambda _version: path) if paths is None else paths.get
@@ -96,7 +106,7 @@ def _selector(tree: Tree, resource: Resource) -> str:
 
 
 def _value_at(tree: Any, path: tuple[str, ...]) -> Any:
-    """What is at the end of a path; None if that is not there, or there is no path."""
+    """Return the value at a path; None if it is absent, or for an empty path."""
     for step in path or ("",):
         tree = tree.get(step) if isinstance(tree, dict) else None
     return tree
@@ -107,7 +117,7 @@ def _spec_path(resource: Resource) -> str:
 
 
 _ABSENT = -(2**31)
-"""Replicas of the Scale that a write of a custom object without replicas begins with."""
+"""The replicas of the Scale of a custom object without replicas, at the start of a write."""
 
 
 def _scale(tree: Tree, resource: Resource, *, absent: int | None = None) -> Tree:
@@ -120,7 +130,7 @@ def _scale(tree: Tree, resource: Resource, *, absent: int | None = None) -> Tree
     selector = _selector(tree, resource)
     return {
         "kind": SCALE.kind,
-        "apiVersion": "autoscaling/v1",
+        "apiVersion": API_VERSION,
         "metadata": {
             field: tree["metadata"][field] for field in _METADATA_FIELDS if field in tree["metadata"]
         },
@@ -132,9 +142,9 @@ def _scale(tree: Tree, resource: Resource, *, absent: int | None = None) -> Tree
 
 
 def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
-    """The object with the replicas of a Scale, if it is a Scale of this object.
+    """Return the object with the replicas of a Scale, if it is a Scale of this object.
 
-    The schema of custom objects bounds their replicas. Their Scale without a resource version is of the current one.
+    The replicas of custom objects are checked by their schema. Their Scale without a resourceVersion has the current one.
     """
     name, replicas = meta.name(old), _replicas(scale)
     if not resource.custom and (wrong := _check(scale, replicas)):
@@ -153,7 +163,7 @@ def _apply_scale(resource: Resource, old: Tree, scale: Tree) -> Tree:
 
 
 def _check(scale: Tree, replicas: int) -> list[FieldError]:
-    """What is wrong with a Scale but for its managers, which are not read from it."""
+    """Return the errors of a Scale, except for its managers, which are ignored."""
     metadata = {name: value for name, value in scale["metadata"].items() if name != "managedFields"}
     field_errors = objectmeta.check(scale | {"metadata": metadata}, objectmeta.SUBDOMAIN, namespaced=True)
     if replicas < 0:
@@ -197,7 +207,7 @@ _NOT_CONVERTED = (
 
 
 def _read_scale(backend: Backend, call: Call, options: WriteOptions) -> Tree:
-    """Return the Scale of an update. Upstream fails to report what is wrong with a Scale of a custom object."""
+    """Return the Scale of an update. Upstream does not report the errors of a Scale of a custom object."""
     try:
         return read_object(backend, call, options)
     except status.BadRequest as error:
@@ -229,8 +239,90 @@ async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
 
 
 def _field_manager(backend: Backend) -> FieldManager:
-    """The manager of a Scale's fields, whatever it is the Scale of."""
-    bare: Tree = {"kind": SCALE.kind, "apiVersion": scale_managers.API_VERSION}
+    """Return the field manager of Scales, which is the same for all resources."""
+    bare: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
     atom = atom_of(backend.schemas.kind(bare["apiVersion"], bare["kind"]))
     versions = Versions(own=bare["apiVersion"], atoms={bare["apiVersion"]: atom}, reset_fields={})
     return FieldManager(kind=SCALE.kind, versions=versions, empty=bare, subresource="scale")
+
+
+# --- managers of the replicas
+
+
+def _scale_entries(entries: Sequence[Entry], path_in: PathIn) -> list[Entry]:
+    """Return the managers of an object's replicas, as managers of its Scale."""
+    return [
+        {**entry, "apiVersion": API_VERSION, "fieldsV1": _fields_of(_OF_SCALE)}
+        for entry in _unique_entries(entries)
+        if _owns(entry, path_in(entry.get("apiVersion") or ""))
+    ]
+
+
+def _object_entries(
+    entries: Sequence[Entry], of_scale: Sequence[Entry], api_version: str, path_in: PathIn
+) -> list[Entry]:
+    """Return an object's managers when only the managers of its Scale manage the replicas.
+
+    As upstream: the updater of the object and the updater of its Scale are two managers, even if they are the same
+    program on the same endpoint, because the API versions differ. The replicas then have an entry of their own,
+    without a time. Of entries that differ only in their fields the last one is used by the next change, and an entry
+    of a version that does not exist any more is removed.
+    """
+    mine = {_identity(entry): entry for entry in of_scale if _owns(entry, _OF_SCALE)}
+    managers = []
+    for entry in _unique_entries(entries):
+        path = path_in(entry.get("apiVersion") or "")
+        if path is None:
+            continue
+        if not _owns(entry, path) or mine.pop(_identity(entry), {}):
+            managers.append(entry)
+        elif (rest := _remove_field(entry["fieldsV1"], path)) is not None:
+            managers.append({**entry, "fieldsV1": rest})
+    managers += (
+        {name: value for name, value in entry.items() if name != "time"}
+        | {"apiVersion": api_version, "fieldsV1": _fields_of(path_in(api_version) or ())}
+        for entry in mine.values()
+    )
+    return sorted(managers, key=_sort_key)
+
+
+def _unique_entries(entries: Sequence[Entry]) -> Iterable[Entry]:
+    return {_identity(entry): entry for entry in entries}.values()
+
+
+def _sort_key(entry: Entry) -> tuple[str, ...]:
+    keys = ("operation", "time", "manager", "apiVersion", "subresource")
+    return tuple(entry.get(key) or "" for key in keys)
+
+
+def _fields_of(path: Path) -> Mapping[str, Any]:
+    fields: Mapping[str, Any] = {}
+    for step in reversed(path):
+        fields = {f"f:{step}": fields}
+    return fields
+
+
+def _owns(entry: Entry, path: Path | None) -> bool:
+    """Return whether the field at the path is managed itself, not only fields in it."""
+    fields = entry.get("fieldsV1") if path else None
+    for step in path or ():
+        fields = (fields or {}).get(f"f:{step}")
+    return fields is not None and (not fields or _ITSELF in fields)
+
+
+def _identity(entry: Entry) -> tuple[Any, ...]:
+    """Return what distinguishes a manager. An applier is the same one in all API versions."""
+    version = "" if entry.get("operation") == managers.APPLY else entry.get("apiVersion")
+    return entry.get("manager"), entry.get("operation"), version, entry.get("subresource")
+
+
+def _remove_field(fields: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    """Return the fields without the one at the path; None if none is left. A struct that is managed itself stays."""
+    if not path:
+        return {name: value for name, value in fields.items() if name != _ITSELF} or None
+    key = f"f:{path[0]}"
+    inner = _remove_field(fields[key], path[1:])
+    rest = {name: inner if name == key else value for name, value in fields.items()}
+    if inner is None:
+        del rest[key]
+    return {} if rest.keys() == {_ITSELF} else rest or None

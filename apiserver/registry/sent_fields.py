@@ -1,0 +1,169 @@
+"""Fields of an object as a client sent them: empty collections, and fields that are stored as the bytes that were sent.
+
+Stored objects do not have empty lists and maps, but Go's errors show those that were sent.
+
+Raw fields, such as the data of a ControllerRevision, are compared as bytes, so the format of the request matters: a JSON
+body is stored as it is, a JSON patch is applied to text without blanks, and all other formats are encoded again with sorted
+keys.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import orjson
+
+from mockube.apimachinery.errors import ErrorType, FieldError
+from mockube.apimachinery.gonumbers import rewritten
+from mockube.apimachinery.patch import json_patch, merge, written
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.schema.model import Shape, Type
+from mockube.apimachinery.tree import Tree, sorted_keys
+from mockube.apiserver.kinds.common.checks import IMMUTABLE
+from mockube.apiserver.registry.body import is_empty, sent_tree
+from mockube.apiserver.registry.call import APPLY_TYPES, Call
+from mockube.apiserver.storage.stored import canonical
+from mockube.apiserver.wire.negotiation import Format, parse_content_type
+
+Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
+
+
+def show_empty_collections(
+    call: Call, tree: Tree, field_errors: Sequence[FieldError], check: Check
+) -> Sequence[FieldError]:
+    """Return the errors of an object with the empty collections that were sent, if they are the same errors."""
+    with_empty = _with_empty(tree, sent_tree(call))
+    if with_empty is tree:
+        return field_errors
+    new_errors = check(with_empty)
+    if _places(new_errors) != _places(field_errors):
+        rest = [error for error in new_errors if not _refuses_any_value(error)]
+        more = _places(rest) == _places([error for error in field_errors if not _refuses_any_value(error)])
+        return new_errors if more else field_errors
+    return [
+        old if _is_api_struct(new.value) else new for old, new in zip(field_errors, new_errors, strict=True)
+    ]
+
+
+def has_more_empty(call: Call, of: Type, tree: Tree, names: Sequence[str]) -> bool:
+    """Return whether a client sent empty collections or bytes in some of an object's fields that the object does not have."""
+    sent = sent_tree(call)
+    return isinstance(sent, dict) and _has_more_empty(
+        of, tree, {name: sent[name] for name in names if name in sent}
+    )
+
+
+def _has_more_empty(of: Type, tree: Any, sent: Any) -> bool:
+    if of.shape is Shape.STRUCT and isinstance(tree, dict) and isinstance(sent, dict):
+        members = [
+            (of.fields[name].type, tree.get(name), item) for name, item in sent.items() if name in of.fields
+        ]
+        return any(_is_missing(*member) or _has_more_empty(*member) for member in members)
+    if (
+        of.shape is Shape.LIST
+        and isinstance(tree, list)
+        and isinstance(sent, list)
+        and len(tree) == len(sent)
+    ):
+        return any(_has_more_empty(of.items, *pair) for pair in zip(tree, sent, strict=True))
+    return False
+
+
+def _is_missing(of: Type, value: Any, sent: Any) -> bool:
+    if of.shape is Shape.BYTES:
+        return value is None and sent == ""
+    return of.shape in (Shape.LIST, Shape.MAP) and not value and is_empty(sent) and value != sent
+
+
+def _is_api_struct(value: Any) -> bool:
+    """Return whether a value is shown with the API's names, where Go omits empty fields, and not with Go's names."""
+    value = value[0] if isinstance(value, list) and value else value
+    return isinstance(value, dict) and bool(value) and not next(iter(value))[:1].isupper()
+
+
+def _refuses_any_value(error: FieldError) -> bool:
+    """Return whether a field is refused that is set at all, as to an empty list."""
+    return error.type is ErrorType.FORBIDDEN and error.detail.endswith(_ANY_VALUE)
+
+
+_ANY_VALUE: Final = (
+    "cannot be set",
+    "cannot be set for an Ephemeral Container",
+    "claims may not be set for Resources at pod-level",
+)
+
+
+def _places(field_errors: Sequence[FieldError]) -> list[tuple[str, object]]:
+    return [(error.field, error.type) for error in field_errors]
+
+
+def _with_empty(tree: Any, sent: Any) -> Any:
+    """Return the value with the empty collections of what was sent where it has nothing; itself if there are none."""
+    if isinstance(tree, dict) and isinstance(sent, dict):
+        added = {name: value for name, value in sent.items() if is_empty(value) and tree.get(name) is None}
+        inner = {name: _with_empty(value, sent[name]) for name, value in tree.items() if name in sent}
+        changed = {name: value for name, value in inner.items() if value is not tree[name]}
+        return tree | added | changed if added or changed else tree
+    if isinstance(tree, list) and isinstance(sent, list) and len(tree) == len(sent):
+        items = [_with_empty(*pair) for pair in zip(tree, sent, strict=True)]
+        return items if any(new is not old for new, old in zip(items, tree, strict=True)) else tree
+    return tree
+
+
+# --- raw fields
+
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_OF_SERVER: Final = ("managedFields", "resourceVersion")
+_PATCHES: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "application/json-patch+json": json_patch.apply,
+    "application/merge-patch+json": merge.apply,
+}
+
+
+def stored_text(value: bytes, name: str) -> bytes:
+    """Return the text of a field of a stored object; "" if it has none."""
+    return bytes(_MEMBERS.decode(value).get(name, b""))
+
+
+def sent_text(call: Call, name: str, tree: Tree) -> bytes:
+    """Return the text of a field as upstream stores it."""
+    if tree.get(name) is None:
+        return b""
+    media_type = parse_content_type(call.body.media_type)[0] if call.body.media_type else Format.JSON
+    if (
+        media_type in APPLY_TYPES
+        and call.live is not None
+        and _without_managers(tree) == _without_managers(call.live.tree())
+    ):
+        return stored_text(call.live.value, name)  # only managers were changed
+    carry_out = _PATCHES.get(media_type)
+    if carry_out is not None and call.live is not None:
+        patched = carry_out(written.loads(call.live.text), written.loads(call.body.data))
+        text = written.dumps(patched.get(name)).encode()
+    elif media_type == Format.JSON:
+        text = bytes(_MEMBERS.decode(call.body.data).get(name, b""))
+    else:
+        text = written.dumps(sorted_keys(rewritten(tree[name]))).encode()
+    # What admission has changed is encoded again.
+    return text if text and orjson.loads(text) == tree[name] else orjson.dumps(tree[name])
+
+
+def _without_managers(tree: Tree) -> Tree:
+    metadata = {name: value for name, value in tree["metadata"].items() if name not in _OF_SERVER}
+    return tree | {"metadata": metadata}
+
+
+def check_unchanged(call: Call, names: tuple[str, ...], new: Tree) -> Iterator[FieldError]:
+    """Refuse other bytes than the stored ones."""
+    for name in names:
+        text = sent_text(call, name, new)
+        if call.live is not None and text != stored_text(call.live.value, name):
+            value = written.dumps(written.loads(text)) if text else "null"
+            detail = f"{value}: {IMMUTABLE}"
+            yield FieldError(type=ErrorType.INVALID, field=str(ROOT.child(name)), detail=detail)
+
+
+def canonical_with(tree: Tree, texts: Mapping[str, bytes]) -> bytes:
+    """Return the canonical text of an object, with some fields as they were sent."""
+    fragments = {name: orjson.Fragment(text) for name, text in texts.items() if text}
+    return canonical({name: fragments.get(name, value) for name, value in tree.items()})
