@@ -1,4 +1,4 @@
-"""Selectors that a question about access may hold: checked, and named where one cannot be read."""
+"""The selectors of an access review: their errors, and their text as far as it can be parsed."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -19,7 +19,7 @@ _check_values: Final = each_item(report(check_label_value))
 
 
 def check(attributes: Mapping[str, Any]) -> Iterable[FieldError]:
-    """What is wrong with the selectors of resource attributes. Operators may be those of newer clients."""
+    """Return the errors of the selectors of resource attributes. Operators of newer clients are allowed."""
     for name, check_key in (("fieldSelector", _check_field), ("labelSelector", _check_label)):
         if (selector := attributes.get(name)) is not None:
             yield from _check(selector, check_key, _ATTRIBUTES.child(name))
@@ -55,7 +55,7 @@ def _check_label(requirement: Mapping[str, Any], path: Path) -> Iterable[FieldEr
 def ignored_selectors(attributes: Mapping[str, Any]) -> str:
     """Return the errors of selectors that cannot be parsed in whole or in part, for the review's status."""
     selectors = (
-        ("fieldSelector", _field_requirement_is_read, fields.parse),
+        ("fieldSelector", _is_supported_requirement, fields.parse),
         ("labelSelector", lambda requirement: requirement.get("operator") in _OPERATORS, labels.parse),
     )
     problems = (
@@ -86,13 +86,13 @@ def _is_text(text: str, parse: Callable[[str], object]) -> bool:
     return True
 
 
-def _field_requirement_is_read(requirement: Mapping[str, Any]) -> bool:
-    """Fields are compared with one value alone so far."""
+def _is_supported_requirement(requirement: Mapping[str, Any]) -> bool:
+    """Return whether a requirement is supported: fields are compared with a single value only."""
     return requirement.get("operator") in ("In", "NotIn") and len(requirement.get("values") or ()) == 1
 
 
 def field_selector(attributes: Mapping[str, Any]) -> str:
-    """Return the text of a field selector, with what of it can be read."""
+    """Return the text of the requirements of a field selector that are supported."""
     selector = attributes.get("fieldSelector") or {}
     requirements = selector.get("requirements")
     if not requirements:
@@ -100,13 +100,13 @@ def field_selector(attributes: Mapping[str, Any]) -> str:
     terms = (
         Term(requirement.get("key", ""), requirement["values"][0], equal=requirement["operator"] == "In")
         for requirement in requirements
-        if _field_requirement_is_read(requirement)
+        if _is_supported_requirement(requirement)
     )
     return ",".join(map(str, terms))
 
 
 def label_selector(attributes: Mapping[str, Any]) -> str:
-    """Return the text of a label selector, with what of it can be read."""
+    """Return the text of the requirements of a label selector whose operators are known."""
     selector = attributes.get("labelSelector") or {}
     requirements = selector.get("requirements")
     if not requirements:

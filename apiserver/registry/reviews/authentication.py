@@ -1,4 +1,7 @@
-"""TokenRequest: a token of a service account, bound to a pod, a secret or a node on request."""
+"""Reviews of authentication.k8s.io: TokenReview of a token, SelfSubjectReview of the requesting user, TokenRequest.
+
+A TokenRequest returns a token of a service account, bound to a pod, a secret or a node on request.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -10,16 +13,61 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.authn.credentials import BadToken, BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.reviews import question
+from mockube.apiserver.registry.reviews import review
+from mockube.apiserver.user import User
 
-KIND = GroupKind("authentication.k8s.io", "TokenRequest")
+
+class TokenReviews:
+    def __init__(self, tokens: BearerTokens) -> None:
+        self._tokens = tokens
+
+    async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
+        tree = await review.read(backend, call, _check_token)
+        spec = tree["spec"]
+        try:
+            token_review = await self._tokens.review(spec["token"], spec.get("audiences") or ())
+        except BadToken as error:
+            return review.answer(tree, {"user": {}, "error": str(error)})
+        if token_review.notes is not None:
+            call.annotations.update(token_review.notes.annotations)
+            for text in token_review.notes.warnings:
+                call.warn(text)
+        review_status = {
+            "authenticated": True,
+            "user": user_info(token_review.user),
+            "audiences": list(token_review.audiences),
+        }
+        return review.answer(tree, review.without_empty(review_status))
+
+
+def _check_token(tree: Tree) -> None:
+    if not (tree.get("spec") or {}).get("token"):
+        raise status.BadRequest("token is required for TokenReview in authentication")
+
+
+async def self_subject_review(backend: Backend, call: Call) -> ObjectAnswer:
+    tree = await review.read(backend, call)
+    type_meta = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
+    metadata = {"creationTimestamp": format_time(backend.clock.now())}
+    return review.answer({**type_meta, "metadata": metadata}, {"userInfo": user_info(call.user)})
+
+
+def user_info(user: User) -> Tree:
+    extra = {name: list(values) for name, values in user.extra.items()}
+    return review.without_empty(
+        {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+    )
+
+
+TOKEN_REQUEST = GroupKind("authentication.k8s.io", "TokenRequest")
 LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
 EXTENDED_SECONDS = 365 * 24 * 60 * 60
-"""For which the token is good that a pod has by default."""
+"""The lifetime of the token that a pod gets by default."""
 
 
 class TokenRequests:
@@ -27,8 +75,8 @@ class TokenRequests:
         self._accounts = accounts
 
     async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
-        attributes = await question.run_mutation(backend, call)
-        tree = question.object_of(attributes)
+        attributes = await review.run_mutation(backend, call)
+        tree = review.object_of(attributes)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
         _check_name(metadata.get("name", ""), call.name)
         owner = await self._get("serviceaccounts", call.namespace, call.name)
@@ -43,7 +91,7 @@ class TokenRequests:
             "status": {"token": "", "expirationTimestamp": None},
         }
         if field_errors := _check_seconds(seconds):
-            raise status.invalid(KIND, "", field_errors)
+            raise status.invalid(TOKEN_REQUEST, "", field_errors)
         await backend.admission.validate(backend, attributes)
         bound = await self._bound_objects(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
@@ -64,12 +112,12 @@ class TokenRequests:
             "boundObjectRef": spec.get("boundObjectRef"),
         }
         expires = format_time(now + timedelta(seconds=seconds))
-        return question.answer(
+        return review.answer(
             {**request, "spec": returned_spec}, {"token": token, "expirationTimestamp": expires}
         )
 
     def _is_extended(self, account: Account, audiences: Sequence[str], seconds: int) -> bool:
-        """Whether it is the token that a pod has by default, and for this server alone."""
+        """Return whether this is the token that a pod gets by default, for the audiences of this server only."""
         is_pods_own = account.pod is not None and seconds == POD_TOKEN_SECONDS
         return (
             self._accounts.lifetime.extends_expiration
@@ -135,7 +183,9 @@ def _metadata(metadata: Tree, call: Call, uid: str, time: str) -> Tree:
 def _check_name(sent_name: str, name: str) -> None:
     if sent_name not in ("", name):
         problem = "must match the service account name if specified"
-        raise status.invalid(KIND, name, [errors.invalid(ROOT.child("metadata", "name"), sent_name, problem)])
+        raise status.invalid(
+            TOKEN_REQUEST, name, [errors.invalid(ROOT.child("metadata", "name"), sent_name, problem)]
+        )
 
 
 def _check_uid(sent_uid: str, uid: str, name: str) -> None:
@@ -143,7 +193,7 @@ def _check_uid(sent_uid: str, uid: str, name: str) -> None:
         problem = (
             f"the UID in the token request ({sent_uid}) does not match the UID of the service account ({uid})"
         )
-        raise status.conflict(GroupResource(KIND.group, KIND.kind), name, problem)
+        raise status.conflict(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name, problem)
 
 
 def _check_seconds(seconds: int) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""A question that was sent as an object, read and admitted like one that is going to be stored."""
+"""What all reviews share: a review is read and admitted like an object that will be stored, and returned with its status."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -10,15 +10,15 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
 
 Check: TypeAlias = Callable[[Tree], None]
-"""Raises an ApiError if a question cannot be answered."""
+"""Raises an ApiError for an invalid review."""
 
 
 def _accept(_: Tree) -> None:
-    """Every question can be answered."""
+    """Accept every review."""
 
 
 async def read(backend: Backend, call: Call, check: Check = _accept) -> Tree:
-    """The object as it was admitted, with its metadata and spec. Plugins that validate see what the check lets pass."""
+    """Return the admitted review, with its metadata and spec. Validating plugins get a review that has passed the check."""
     attributes = await run_mutation(backend, call)
     check(object_of(attributes))
     await backend.admission.validate(backend, attributes)
@@ -26,7 +26,7 @@ async def read(backend: Backend, call: Call, check: Check = _accept) -> Tree:
 
 
 async def run_mutation(backend: Backend, call: Call) -> Attributes:
-    """The object as it is before the plugins that validate see it."""
+    """Return the attributes of the review after mutating admission."""
     options = write_options(call, "CreateOptions")
     tree = await backend.begin(call, read_object, backend, call, options)
     if call.subresource is None:
@@ -44,7 +44,7 @@ async def run_mutation(backend: Backend, call: Call) -> Attributes:
 
 
 def object_of(attributes: Attributes) -> Tree:
-    """The object, which a plugin may have replaced."""
+    """Return the object, which a plugin may have replaced."""
     assert attributes.object is not None
     return attributes.object
 

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerFailed, Decision
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
-from mockube.apiserver.registry.reviews import question, selectors
+from mockube.apiserver.registry.reviews import review, selectors
 from mockube.apiserver.user import User
 
 _NO_KIND = GroupKind("authorization.k8s.io", "")
@@ -24,27 +24,27 @@ class AccessReviews:
         self._authorization = authorization
 
     async def of_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call, _check_of_subject)
+        tree = await review.read(backend, call, _check_of_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
     async def of_local_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call, _check_of_local_subject)
+        tree = await review.read(backend, call, _check_of_local_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
     async def of_self(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call, _check_of_self)
+        tree = await review.read(backend, call, _check_of_self)
         return await self._answer(tree, call.user)
 
     async def rules(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await question.read(backend, call, _check_namespace)
+        tree = await review.read(backend, call, _check_namespace)
         rules = self._authorization.rules(call.user, tree["spec"]["namespace"])
         review_status = {
             "resourceRules": list(rules.resources),
             "nonResourceRules": list(rules.paths),
             "incomplete": rules.is_incomplete,
-            **question.without_empty({"evaluationError": rules.error}),
+            **review.without_empty({"evaluationError": rules.error}),
         }
-        return question.answer({**tree, "metadata": {}, "spec": {}}, review_status)
+        return review.answer({**tree, "metadata": {}, "spec": {}}, review_status)
 
     async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
         problem = ""
@@ -56,9 +56,9 @@ class AccessReviews:
         if decision is Decision.DENY:
             review_status["denied"] = True
         ignored = selectors.ignored_selectors(tree["spec"].get("resourceAttributes") or {})
-        return question.answer(
+        return review.answer(
             tree,
-            review_status | question.without_empty({"reason": reason, "evaluationError": problem or ignored}),
+            review_status | review.without_empty({"reason": reason, "evaluationError": problem or ignored}),
         )
 
 
