@@ -1,24 +1,33 @@
-"""The controller of DaemonSets: what it watches, and how a reconciliation is put together."""
+"""The controller of DaemonSets: what it watches, how a reconciliation is put together, and the status."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches, Change
 from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Remember
+from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan, RecordEvent, Remember, Update
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.daemonset.history import History, history_of, revisions_to_delete
 from mockube.controller_manager.controllers.daemonset.placement import fit_of
 from mockube.controller_manager.controllers.daemonset.pods import actions_of, changes_of
-from mockube.controller_manager.controllers.daemonset.rolling import rolling_update
-from mockube.controller_manager.controllers.daemonset.state import DaemonState, Failures, pods_by_node
-from mockube.controller_manager.controllers.daemonset.status import next_available, status_update
+from mockube.controller_manager.controllers.daemonset.state import (
+    DaemonState,
+    Failures,
+    oldest_first,
+    pods_by_node,
+)
+from mockube.controller_manager.controllers.daemonset.update import (
+    History,
+    history_of,
+    revisions_to_delete,
+    rolling_update,
+)
 from mockube.controller_manager.workloads import indexes
 from mockube.controller_manager.workloads.indexes import BY_NODE, node_of_pod
 from mockube.controller_manager.workloads.ownership import (
@@ -32,6 +41,9 @@ from mockube.controller_manager.workloads.ownership import (
 
 _PATIENCE: Final = timedelta(milliseconds=50)
 """Many pods change at once, and each reconciliation counts all nodes. A change of the spec is reconciled at once."""
+
+
+_ALWAYS: Final = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, memory: Failures | None) -> Plan:
@@ -80,16 +92,57 @@ def _plan(state: DaemonState, history: History, failures: Failures) -> Plan:
         actions = (Remember(changes.failures), *actions)
     # A rolling update begins when the nodes have what they should have.
     actions = actions or rolling_update(state)
-    delays = [delay for delay in (*changes.delays, next_available(state)) if delay is not None]
+    delays = [delay for delay in (*changes.delays, _next_available(state)) if delay is not None]
     return Plan(
         actions=(
             *history.actions,
             *actions,
             *revisions_to_delete(state.daemon_set, history.old, state.all_pods),
         ),
-        last=lambda _: status_update(state),
+        last=lambda _: _status_update(state),
         again_after=min(delays, default=None),
     )
+
+
+# --- the status: on how many nodes it should run, runs, and is ready
+
+
+def _status_update(state: DaemonState) -> tuple[Update, ...]:
+    """Write the status if it differs."""
+    old = state.daemon_set.get("status") or {}
+    new = {**old, **_counts(state), "observedGeneration": meta.generation(state.daemon_set)}
+    if all((old.get(field) or 0) == (value or 0) for field, value in new.items()):
+        return ()
+    status = {field: value for field, value in new.items() if value or field in _ALWAYS}
+    body = {**state.daemon_set, "status": status}
+    return (Update(resource=DAEMON_SETS, body=body, subresource="status"),)
+
+
+def _counts(state: DaemonState) -> dict[str, Any]:
+    desired = [name for name, fit in state.fits.items() if fit.should_run]
+    misscheduled = sum(bool(state.pods.get(name)) for name, fit in state.fits.items() if not fit.should_run)
+    first = [oldest_first(state.pods[name])[0] for name in desired if state.pods.get(name)]
+    available = sum(state.is_available(pod) for pod in first)
+    return {
+        "currentNumberScheduled": len(first),
+        "numberMisscheduled": misscheduled,
+        "desiredNumberScheduled": len(desired),
+        "numberReady": sum(pod.is_ready for pod in first),
+        "updatedNumberScheduled": sum(map(state.is_updated, first)),
+        "numberAvailable": available,
+        "numberUnavailable": len(desired) - available,
+    }
+
+
+def _next_available(state: DaemonState) -> timedelta | None:
+    """Return the time until the next pod has been ready for long enough."""
+    wait = span_of(state.min_ready_seconds)
+    ready = [pod.ready_since for pods in state.pods.values() for pod in pods if pod.ready_since is not None]
+    due = (after(since, wait) - state.now for since in ready)
+    return min((delay for delay in due if delay > timedelta()), default=None)
+
+
+# --- which DaemonSets a change concerns
 
 
 def _selector(daemon_set: ReadOnlyTree) -> Selector:

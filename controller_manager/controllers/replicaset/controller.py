@@ -1,34 +1,105 @@
-"""The controllers of ReplicaSets and ReplicationControllers: what they watch, and how a reconciliation is put together."""
+"""The controllers of ReplicaSets and ReplicationControllers: what they watch, which pods they create or delete, and the status.
 
+`Family` holds what differs between the two kinds.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from mockube.apimachinery import labels, meta
-from mockube.apimachinery.labels import SelectorError
-from mockube.controller_manager.cache.store import Caches
-from mockube.controller_manager.client.kinds import PODS
-from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan
-from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.controllers.replicaset.plan import (
-    REPLICA_SET_FAMILY,
-    REPLICATION_CONTROLLER_FAMILY,
-    Family,
-    kin_of,
-    plan,
-    pods_of,
-    state_of,
+from msgspec import Struct
+
+from mockube.apimachinery import conditions, labels, meta
+from mockube.apimachinery.labels import Selector, SelectorError
+from mockube.apimachinery.status import ApiError
+from mockube.apimachinery.timestamps import after, format_time, span_of
+from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import (
+    CONDITION_REPLICA_FAILURE,
+    REASON_FAILED_CREATE,
+    REASON_FAILED_DELETE,
+    REASON_SUCCESSFUL_CREATE,
+    REASON_SUCCESSFUL_DELETE,
 )
-from mockube.controller_manager.controllers.replicaset.status import next_check, status_update
+from mockube.controller_manager.cache.store import Caches
+from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
+from mockube.controller_manager.client.podview import PodView
+from mockube.controller_manager.client.resources import Key, Resource
+from mockube.controller_manager.control.actions import (
+    EMPTY_PLAN,
+    Action,
+    Create,
+    Delete,
+    EventTemplate,
+    ObjectRef,
+    Plan,
+    Update,
+)
+from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads import indexes as primary
 from mockube.controller_manager.workloads.ownership import (
     BY_OWNER,
+    OwnedObjects,
     adoption_and_release_actions,
     keys_of_owners,
+    owned_objects,
     owner_of,
     owner_of_pod,
 )
+from mockube.controller_manager.workloads.ranking import first_to_go
+from mockube.controller_manager.workloads.templates import pod_of
+
+BURST_REPLICAS: Final = 500
+"""The limit of pods that one plan creates or deletes; the next plan continues when the cache shows these."""
+_PATIENCE: Final = timedelta(milliseconds=50)
+"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
+_COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
+
+class Family(Struct, frozen=True, kw_only=True):
+    resource: Resource[ReadOnlyTree]
+    selector: Callable[[ReadOnlyTree], Selector]
+    """Return the selector of an object; it may raise `SelectorError`."""
+    counts_terminating: bool
+    """Its status has `terminatingReplicas`."""
+
+
+def _label_selector(replica_set: ReadOnlyTree) -> Selector:
+    return labels.from_label_selector(replica_set["spec"].get("selector"))
+
+
+def _label_set(controller: ReadOnlyTree) -> Selector:
+    chosen = controller["spec"].get("selector")
+    return labels.from_set(chosen) if chosen else labels.NOTHING
+
+
+REPLICA_SET_FAMILY: Final = Family(resource=REPLICA_SETS, selector=_label_selector, counts_terminating=True)
+REPLICATION_CONTROLLER_FAMILY: Final = Family(
+    resource=REPLICATION_CONTROLLERS, selector=_label_set, counts_terminating=False
+)
+
+
+class ReplicaSetState(Struct, frozen=True, kw_only=True):
+    """One ReplicaSet and its pods."""
+
+    owner: ReadOnlyTree
+    active: tuple[PodView, ...]
+    terminating: int
+    """The number of its pods that are being deleted and have not ended yet."""
+
+    @property
+    def replicas(self) -> int:
+        replicas = self.owner["spec"].get("replicas")
+        return 1 if replicas is None else int(replicas)
+
+    @property
+    def min_ready_seconds(self) -> int:
+        return self.owner["spec"].get("minReadySeconds") or 0
+
+    @property
+    def template(self) -> ReadOnlyTree:
+        return self.owner["spec"].get("template") or {}
 
 
 def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
@@ -40,7 +111,7 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     except SelectorError:
         selector = labels.NOTHING
     if selector.matches_nothing:
-        return EMPTY_PLAN  # no server accepts it; pods that are made for it would never be found again
+        return EMPTY_PLAN  # no server accepts it, and pods created for it would not be selected
     claims = pods_of(caches, owner, selector)
     # Adoption and release are a reconciliation of their own: pods are counted after the caches show them.
     if first := adoption_and_release_actions(claims, PODS, owner, family.resource):
@@ -54,8 +125,146 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     )
 
 
-_PATIENCE: Final = timedelta(milliseconds=50)
-"""Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
+# --- its pods
+
+
+def pods_of(caches: Caches, owner: ReadOnlyTree, selector: Selector) -> OwnedObjects[PodView]:
+    """Return all pods that it owns, but only active orphans and strays: an ended pod is neither adopted nor released."""
+    claims = owned_objects(caches, PODS, owner, selector)
+    return OwnedObjects(
+        owned=claims.owned,
+        orphans=tuple(pod for pod in claims.orphans if pod.is_active),
+        strays=tuple(pod for pod in claims.strays if pod.is_active),
+    )
+
+
+def state_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
+    pods = tuple(owned)
+    return ReplicaSetState(
+        owner=owner,
+        active=tuple(pod for pod in pods if pod.is_active),
+        terminating=sum(pod.deleting and not pod.is_terminal for pod in pods),
+    )
+
+
+def kin_of(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[PodView]:
+    """Return the pods of all sets of the same owner, which are versions of one workload."""
+    controller = meta.controller_of(owner)
+    if controller is None:
+        return []
+    siblings = caches.of(family.resource).by_index(BY_OWNER, controller["uid"])
+    pods = caches.of(PODS)
+    return [pod for sibling in siblings for pod in pods.by_index(BY_OWNER, meta.uid(sibling))]
+
+
+def plan(state: ReplicaSetState, kin: Callable[[], Iterable[PodView]], now: datetime) -> tuple[Action, ...]:
+    """`kin` is called only if there is a choice of pods to delete."""
+    surplus = len(state.active) - state.replicas
+    if surplus < 0:
+        return (_creation(state, min(-surplus, BURST_REPLICAS)),)
+    if surplus > 0:
+        return (_deletion(state, first_to_go(state.active, min(surplus, BURST_REPLICAS), kin(), now)),)
+    return ()
+
+
+def _creation(state: ReplicaSetState, count: int) -> Create:
+    event = EventTemplate(
+        about=state.owner,
+        done=(REASON_SUCCESSFUL_CREATE, "Created pod: {name}"),
+        failed=(REASON_FAILED_CREATE, "Error creating: {error}"),
+    )
+    return Create(resource=PODS, bodies=(pod_of(state.template, state.owner),) * count, event=event)
+
+
+def _deletion(state: ReplicaSetState, pods: Iterable[PodView]) -> Delete:
+    event = EventTemplate(
+        about=state.owner,
+        done=(REASON_SUCCESSFUL_DELETE, "Deleted pod: {name}"),
+        failed=(REASON_FAILED_DELETE, "Error deleting: {error}"),
+    )
+    return Delete(resource=PODS, objects=tuple(ObjectRef(pod.key, pod.uid) for pod in pods), event=event)
+
+
+# --- the status
+
+
+def status_update(
+    state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime
+) -> tuple[Update, ...]:
+    """Write the status if it differs."""
+    old = state.owner.get("status") or {}
+    new = _status(state, family, error, now)
+    if _is_same_status(old, new):
+        return ()
+    body = {**state.owner, "status": new}
+    return (Update(resource=family.resource, body=body, subresource="status"),)
+
+
+def next_check(state: ReplicaSetState, now: datetime) -> timedelta | None:
+    """When the next pod will have been ready for long enough: nothing in the cluster changes then."""
+    if state.min_ready_seconds == 0:
+        return None
+    wait = span_of(state.min_ready_seconds)
+    due = [after(pod.ready_since, wait) - now for pod in state.active if pod.ready_since is not None]
+    return min((delay for delay in due if delay > timedelta()), default=None)
+
+
+def _status(state: ReplicaSetState, family: Family, error: ApiError | None, now: datetime) -> dict[str, Any]:
+    fitting = labels.from_set(meta.labels(state.template)).matches
+    ready = [pod for pod in state.active if pod.is_ready]
+    counts = {
+        "replicas": len(state.active),
+        "fullyLabeledReplicas": sum(fitting(pod.labels) for pod in state.active),
+        "readyReplicas": len(ready),
+        "availableReplicas": sum(pod.is_available(state.min_ready_seconds, now) for pod in ready),
+    }
+    new_conditions = _conditions(state, error, now)
+    return {
+        **{field: count for field, count in counts.items() if count or field == "replicas"},
+        **({"terminatingReplicas": state.terminating} if family.counts_terminating else {}),
+        "observedGeneration": meta.generation(state.owner),
+        **({"conditions": new_conditions} if new_conditions else {}),
+    }
+
+
+def _conditions(state: ReplicaSetState, error: ApiError | None, now: datetime) -> list[ReadOnlyTree]:
+    """The first failure's condition stays until a reconciliation succeeds."""
+    present = conditions.of(state.owner)
+    others = [condition for condition in present if condition.get("type") != CONDITION_REPLICA_FAILURE]
+    if error is None:
+        return others
+    if conditions.get(state.owner, CONDITION_REPLICA_FAILURE) is not None:
+        return list(present)
+    failure = {
+        "type": CONDITION_REPLICA_FAILURE,
+        "status": "True",
+        "lastTransitionTime": format_time(now),
+        **_failure_reason(state, error),
+    }
+    return [*others, failure]
+
+
+def _failure_reason(state: ReplicaSetState, error: ApiError) -> ReadOnlyTree:
+    if len(state.active) > state.replicas:
+        return {"reason": REASON_FAILED_DELETE, "message": f"unable to delete pods: {error}"}
+    return {"reason": REASON_FAILED_CREATE, "message": str(error)}
+
+
+def _is_same_status(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
+    """An absent count is 0, except for those that may be absent for another reason."""
+    exact = ("terminatingReplicas", "observedGeneration")
+    return (
+        all((old.get(field) or 0) == (new.get(field) or 0) for field in _COUNTS)
+        and all(old.get(field) == new.get(field) for field in exact)
+        and _conditions_of(old) == _conditions_of(new)
+    )
+
+
+def _conditions_of(status: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    return status.get("conditions") or []
+
+
+# --- the controllers of both kinds
 
 
 def _controller(family: Family, *, name: str, queue: str, service_account: str) -> Controller:

@@ -1,12 +1,15 @@
-"""Count what is used of every ResourceQuota: when it is new, when something may have left room, and from time to time."""
+"""Count the usage of every ResourceQuota: when it is new, when objects were deleted or changed, and periodically."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.quantity import ZERO, Quantity
+from mockube.apimachinery.quota.amounts import Amounts, add, mask, read, to_tree
+from mockube.apimachinery.quota.evaluator import Evaluator, is_counted, requirements_of
 from mockube.apimachinery.quota.registry import IGNORED, Evaluators
 from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -22,13 +25,6 @@ from mockube.controller_manager.client.kinds import (
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
-from mockube.controller_manager.controllers.resourcequota.counting import (
-    CountedResource,
-    count,
-    is_lower,
-    is_to_count,
-    with_status,
-)
 from mockube.controller_manager.supervision import run_all
 
 REFRESH: Final = timedelta(seconds=30)
@@ -41,6 +37,13 @@ caches: without it the limit could be exceeded. Where there is room, no client w
 nothing is charged.
 """
 _KINDS: Final = Key("", "kinds")
+
+
+class CountedResource(NamedTuple):
+    """A resource that quotas may count: its evaluator, and its objects in the quota's namespace."""
+
+    evaluator: Evaluator
+    objects: Iterable[ReadOnlyTree]
 
 
 class Quotas:
@@ -156,6 +159,48 @@ class Quotas:
 
     def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:
         return self._informers.of(RESOURCE_CLAIMS).lister.in_namespace(namespace)
+
+
+# --- the status of a quota
+
+
+def count(quota: ReadOnlyTree, resources: Iterable[CountedResource], now: datetime) -> Amounts:
+    """What is used of the quota, as far as these resources use it."""
+    hard, requirements = read((quota.get("spec") or {}).get("hard")), requirements_of(quota)
+    total: dict[str, Quantity] = {}
+    for evaluator, objects in resources:
+        names = evaluator.matching(hard)
+        used: Amounts = dict.fromkeys(names, ZERO)
+        for tree in objects:
+            if is_counted(evaluator, requirements, tree):
+                used = add(used, evaluator.usage(tree, now))
+        total = add(total, used)
+    return mask(total, hard.keys())
+
+
+def with_status(quota: ReadOnlyTree, used: Amounts) -> dict[str, Any] | None:
+    """The quota with its present usage; None if it does not differ. Resources that were not counted stay."""
+    hard = read((quota.get("spec") or {}).get("hard"))
+    status = quota.get("status") or {}
+    before = read(status.get("used"))
+    after = mask({**before, **used}, hard.keys())
+    if "used" in status and "hard" in status and before == after and read(status["hard"]) == hard:
+        return None
+    return meta.with_value(quota, ("status",), {"hard": to_tree(hard), "used": to_tree(after)})
+
+
+def is_lower(quota: ReadOnlyTree, used: Amounts) -> bool:
+    """Whether the usage of any resource is lower than in the status."""
+    before = read((quota.get("status") or {}).get("used"))
+    return any(amount < before[name] for name, amount in used.items() if name in before)
+
+
+def is_to_count(quota: ReadOnlyTree, before: ReadOnlyTree | None) -> bool:
+    """Whether a quota is new, or limits something else than before."""
+    if before is None or meta.uid(before) != meta.uid(quota):
+        return True
+    hard = [read((version.get("spec") or {}).get("hard")) for version in (quota, before)]
+    return hard[0] != hard[1]
 
 
 RESOURCE_QUOTA: Final = Runnable(

@@ -1,8 +1,8 @@
-"""Give Services of type LoadBalancer an address, with the writes and events of upstream's service controller."""
+"""Give Services of type LoadBalancer an address of a range, with the writes and events of upstream's service controller."""
 
 from collections.abc import Mapping
 from contextlib import suppress
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, Final, Literal
 
 from mockube.apimachinery import meta
@@ -13,20 +13,23 @@ from mockube.controller_manager.client.kinds import NODES, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop, TryAgain
-from mockube.controller_manager.controllers.serviceloadbalancer.desired import (
-    addresses,
-    finalizer_patch,
-    needs_cleanup,
-    needs_load_balancer,
-    needs_look,
-    status_patch,
-)
-from mockube.controller_manager.controllers.serviceloadbalancer.pool import (
-    AddressInUse,
-    AddressPool,
-    NoAddressLeft,
-)
 from mockube.controller_manager.queue.workqueue import RateLimiter, Retries
+
+FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
+_LOAD_BALANCER: Final = "LoadBalancer"
+_FIELDS: Final = (
+    "loadBalancerSourceRanges",
+    "ports",
+    "sessionAffinity",
+    "sessionAffinityConfig",
+    "loadBalancerIP",
+    "externalIPs",
+    "externalTrafficPolicy",
+    "healthCheckNodePort",
+    "ipFamilies",
+)
+"""Fields of the spec whose change requires another load balancer."""
+
 
 WORKERS: Final = 1
 ACCOUNT: Final = "service-controller"
@@ -57,7 +60,7 @@ class ServiceLoadBalancers:
     def _on_change(self, change: Change) -> None:
         if change.old is not None and (change.new is None or meta.uid(change.old) != meta.uid(change.new)):
             self._pool.release(meta.uid(change.old))
-        if change.new is not None and needs_look(change.old, change.new):
+        if change.new is not None and needs_sync(change.old, change.new):
             self._loop.add(Key.of(change.new))
 
     async def _sync(self, key: Key) -> None:
@@ -107,6 +110,127 @@ class ServiceLoadBalancers:
         self, service: ReadOnlyTree, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
         self._recorder.record(service, kind, reason, message)
+
+
+# --- what is to be done about one Service, as upstream's service controller decides it
+
+
+def needs_load_balancer(service: ReadOnlyTree) -> bool:
+    """A service of another class belongs to another implementation."""
+    spec = service["spec"]
+    return spec.get("type") == _LOAD_BALANCER and spec.get("loadBalancerClass") is None
+
+
+def needs_cleanup(service: ReadOnlyTree) -> bool:
+    if FINALIZER not in meta.finalizers(service):
+        return False
+    return meta.is_deleting(service) or service["spec"].get("type") != _LOAD_BALANCER
+
+
+def needs_sync(old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
+    """Whether a change of the Service requires a reconciliation."""
+    if needs_cleanup(new) or old is None:
+        return needs_cleanup(new) or needs_load_balancer(new)
+    if not needs_load_balancer(old) and not needs_load_balancer(new):
+        return False
+    return needs_load_balancer(old) != needs_load_balancer(new) or _relevant_fields(old) != _relevant_fields(
+        new
+    )
+
+
+def _relevant_fields(service: ReadOnlyTree) -> tuple[object, ...]:
+    spec = service["spec"]
+    return (meta.uid(service), meta.annotations(service), *(spec.get(field) for field in _FIELDS))
+
+
+def addresses(service: ReadOnlyTree) -> list[str]:
+    """The addresses in its status."""
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return [entry["ip"] for entry in ingress if entry.get("ip")]
+
+
+def status_patch(service: ReadOnlyTree, address: str) -> dict[str, Any] | None:
+    """A patch that writes the address, or none if it is empty, into the status; None without a difference."""
+    ingress = [{"ip": address, "ipMode": "VIP"}] if address else []
+    present = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    if present == ingress:
+        return None
+    return {"metadata": _uid_precondition(service), "status": {"loadBalancer": {"ingress": ingress or None}}}
+
+
+def finalizer_patch(service: ReadOnlyTree, *, present: bool) -> dict[str, Any] | None:
+    """Return the patch that adds or removes the finalizer; None without a difference."""
+    if (FINALIZER in meta.finalizers(service)) == present:
+        return None
+    field = "finalizers" if present else "$deleteFromPrimitiveList/finalizers"
+    return {"metadata": {**_uid_precondition(service), field: [FINALIZER]}}
+
+
+def _uid_precondition(service: ReadOnlyTree) -> dict[str, str]:
+    """With the uid, the patch fails for a later Service of the same name."""
+    return {"uid": meta.uid(service)}
+
+
+# --- the addresses, by Service
+
+
+class AddressInUse(Exception):
+    """The requested address is another Service's, or invalid."""
+
+
+class NoAddressLeft(Exception):
+    """Every address of the range is allocated."""
+
+
+class AddressPool:
+    """Released addresses are the last to be allocated again."""
+
+    def __init__(self, network: IPv4Network | IPv6Network) -> None:
+        self._network = network
+        self._holders: dict[str, str] = {}
+        self._addresses: dict[str, str] = {}
+        self._next = 1
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._addresses
+
+    def note(self, uid: str, address: str) -> None:
+        """Record a Service's address; of two Services with the same one the first keeps it."""
+        if self._holders.setdefault(address, uid) == uid:
+            self._addresses[uid] = address
+
+    def give(self, uid: str, requested: str) -> str:
+        """Return the Service's address: its present one, unless another one is requested, or a new one."""
+        if requested and self._addresses.get(uid) != requested:
+            self._check(uid, requested)
+            self.release(uid)
+            self.note(uid, requested)
+        if uid not in self._addresses:
+            self.note(uid, self._find_free())
+        return self._addresses[uid]
+
+    def release(self, uid: str) -> None:
+        address = self._addresses.pop(uid, None)
+        if address is not None:
+            del self._holders[address]
+
+    def _check(self, uid: str, requested: str) -> None:
+        try:
+            ip_address(requested)
+        except ValueError as error:
+            raise AddressInUse(f"{requested} is not an IP address") from error
+        if self._holders.get(requested, uid) != uid:
+            raise AddressInUse(f"{requested} is the address of another service")
+
+    def _find_free(self) -> str:
+        """A range's first address is the network's, and its last one is for broadcasts."""
+        last = self._network.num_addresses - 2
+        for _ in range(min(last, len(self._holders) + 1)):
+            address = str(self._network.network_address + self._next)
+            self._next = self._next % last + 1
+            if address not in self._holders:
+                return address
+        raise NoAddressLeft(f"no address of {self._network} is left")
 
 
 SERVICE_LOAD_BALANCERS: Final = Runnable(

@@ -3,7 +3,7 @@
 A readiness gate keeps the pod out of service. It opens for every pod that is not being updated, new ones among them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -16,7 +16,7 @@ from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, record
-from mockube.controller_manager.workloads.inplace.lifecycle import State
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.record import Change
 
 GATE: Final = "InPlaceUpdateReady"
@@ -159,3 +159,44 @@ def _close_gate(pod: PodView, now: datetime) -> Patch:
     if pod.is_ready:  # the kubelet reports when it is ready again
         shut.append(readiness.condition(pod, CONDITION_READY, {"status": "False", **_NOT_READY}, now))
     return readiness.readiness_patch(pod, *shut)
+
+
+# --- the steps of a pod, with the hooks that may hold it
+
+
+def observe_pod(
+    pod: PodView, hooks: Lifecycle, now: datetime, *, revision: str, desired_revision: str
+) -> Step:
+    """Continue the pod's update and lifecycle; `revision` is that of the pod."""
+    pod_step = step(pod, now, revision=revision)
+    is_done = is_finished(pod)
+    state = lifecycle.next_state(pod, hooks, is_updated=revision == desired_revision, is_finished=is_done)
+    moved = () if state is None else readiness.move(pod, state, hooks, now)
+    patches = (*pod_step.patches, *readiness.open_new_gate(pod, now), *moved)
+    return Step(patches=patches, again_after=pod_step.again_after)
+
+
+def change_pod(
+    pod: PodView, hooks: Lifecycle, order: Order, now: datetime, event: EventTemplate
+) -> tuple[Patch, ...]:
+    """A pod with a hook is prepared first, and waits until the hook is released."""
+    hook, state = hooks.in_place_update, lifecycle.state_of(pod)
+    if hook is not None:
+        if state == State.UPDATED:
+            return readiness.hold(pod, State.PREPARING_UPDATE, hooks, now)
+        if state == State.PREPARING_UPDATE and hook.holds(pod):
+            return ()
+        if state != State.UPDATING and hook.holds(pod):
+            return readiness.move(pod, State.PREPARING_UPDATE, hooks, now)
+    return begin(pod, order, now, event)
+
+
+def patches_without_gates(
+    step_patches: Iterable[Patch], update_patches: Iterable[Patch]
+) -> tuple[Patch, ...]:
+    """Return the pods' patches without the gate patches of pods whose update starts now.
+
+    A gate that was closed for a change that failed stays closed: else it would open and close for ever.
+    """
+    changing = {patch.key for patch in update_patches}
+    return tuple(patch for patch in step_patches if not (patch.subresource and patch.key in changing))

@@ -19,16 +19,14 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key, Resource, T
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, Update
 from mockube.controller_manager.workloads import revisions
-from mockube.controller_manager.workloads.inplace.next_step import patches_without_gates
-from mockube.controller_manager.workloads.inplace.update import Step
+from mockube.controller_manager.workloads.inplace.update import Step, patches_without_gates
 from mockube.controller_manager.workloads.ownership import OwnedObjects
 from mockube.controller_manager.workloads.ownership import adoption_and_release_actions as claimed
 from mockube.controller_manager.workloads.revisions import DesiredRevision, SyncedRevision
 from mockube.controller_manager.workloads.stateful import identity, state
-from mockube.controller_manager.workloads.stateful.customs import Customs
 from mockube.controller_manager.workloads.stateful.scaling import scale
 from mockube.controller_manager.workloads.stateful.spec import SetView
-from mockube.controller_manager.workloads.stateful.state import Slot, StatefulSetState, by_ordinal
+from mockube.controller_manager.workloads.stateful.state import Customs, Slot, StatefulSetState, by_ordinal
 
 
 class RolloutResult(NamedTuple):

@@ -1,7 +1,8 @@
-"""The state that one reconciliation of a StatefulSet works on, read from the caches: pods by ordinal, claims, revisions, the time."""
+"""The state of one reconciliation of a StatefulSet, read from the caches: pods by ordinal, claims, revisions, and the time."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,11 +12,48 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Caches
 from mockube.controller_manager.client import kinds
 from mockube.controller_manager.client.podview import RUNNING, PodView
+from mockube.controller_manager.control.actions import Patch
+from mockube.controller_manager.workloads.inplace.update import NO_STEP, Step
 from mockube.controller_manager.workloads.ownership import OwnedObjects, owned_objects
 from mockube.controller_manager.workloads.stateful import identity, storage
-from mockube.controller_manager.workloads.stateful.customs import Customs
 from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.storage import Claims
+
+
+class Customs(Protocol):
+    """How a kind of sets treats its pods, besides creating and deleting them."""
+
+    def is_settled(self, pod: PodView, /) -> bool:
+        """Whether no transition is in progress, so that the pod is available once it is ready for long enough."""
+
+    def is_prepared(self, pod: PodView, /) -> bool:
+        """Whether it is unavailable because it is about to be updated."""
+
+    def new_pod_body(self, pod: ReadOnlyTree, /) -> ReadOnlyTree:
+        """Return the body of a new pod."""
+
+    def observe_pod(self, pod: PodView, /) -> Step:
+        """Return the step of a pod that does not depend on the set's rollout."""
+
+    def hold_patches(self, pod: PodView, /) -> tuple[Patch, ...] | None:
+        """Return the patches in place of the deletion of a pod that a hook holds; None if none does."""
+
+
+class NoCustoms:
+    def is_settled(self, _: PodView) -> bool:
+        return True
+
+    def is_prepared(self, _: PodView) -> bool:
+        return False
+
+    def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
+        return pod
+
+    def observe_pod(self, _: PodView) -> Step:
+        return NO_STEP
+
+    def hold_patches(self, _: PodView) -> tuple[Patch, ...] | None:
+        return None
 
 
 class Slot(Struct, frozen=True, kw_only=True):

@@ -8,8 +8,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import Patch
-from mockube.controller_manager.workloads.inplace import lifecycle, readiness
-from mockube.controller_manager.workloads.inplace import next_step as turn
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
 from mockube.controller_manager.workloads.inplace.update import Step
 from mockube.controller_manager.workloads.stateful import identity
@@ -37,7 +36,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
 
     def observe_pod(self, pod: PodView) -> Step:
         revision = identity.revision_of(pod)
-        return turn.observe_pod(
+        return update.observe_pod(
             pod, self.lifecycle, self.now, revision=revision, desired_revision=self.newest
         )
 

@@ -4,14 +4,17 @@ Pods with the label for deletion are deleted first, within the same limit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
 
-from mockube.apimachinery.wellknown import LABEL_SPECIFIED_DELETE
+from mockube.apimachinery import meta
+from mockube.apimachinery.wellknown import LABEL_CONTROLLER_REVISION_HASH, LABEL_SPECIFIED_DELETE
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action
-from mockube.controller_manager.controllers.kruise.advancedstatefulset import inplace
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.inplace import Way
-from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Strategy
-from mockube.controller_manager.workloads.inplace import record, update
+from mockube.controller_manager.control.actions import Action, EventTemplate, Patch
+from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import Policy, Strategy
+from mockube.controller_manager.workloads.inplace import lifecycle, record, update
+from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle, State
+from mockube.controller_manager.workloads.inplace.record import Change, change_between
 from mockube.controller_manager.workloads.stateful import identity, status
 from mockube.controller_manager.workloads.stateful.reconciliation import RolloutResult
 from mockube.controller_manager.workloads.stateful.state import StatefulSetState
@@ -90,11 +93,11 @@ def _update_pods(
             break
         if pod in named or record.is_waiting(pod):
             continue  # what is about to change is changed again when it has
-        turn = inplace.update_step(state, strategy, pod)
-        if turn.way is Way.REFUSED:
+        pod_update = _update_step(state, strategy, pod)
+        if pod_update.way is Way.REFUSED:
             break
-        patches += turn.patches
-        (in_place if turn.way is Way.IN_PLACE else anew).append(pod)
+        patches += pod_update.patches
+        (in_place if pod_update.way is Way.IN_PLACE else anew).append(pod)
     removed = _delete_pods(state, anew)
     return RolloutResult((*patches, *removed.actions), (*in_place, *removed.replaced))
 
@@ -107,3 +110,53 @@ def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutRes
         patch for pod_patches in hold_patches.values() if pod_patches is not None for patch in pod_patches
     ]
     return RolloutResult((*patches, *status.deletion(state.owner, going)), going)
+
+
+# --- the update of one pod
+
+
+class Way(Enum):
+    IN_PLACE = auto()
+    ANEW = auto()
+    REFUSED = auto()
+    """The pod must be updated in place, and cannot be: the rollout stops here."""
+
+
+class UpdateStep(NamedTuple):
+    way: Way
+    patches: tuple[Patch, ...] = ()
+
+
+def _update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> UpdateStep:
+    if strategy.policy is Policy.RECREATE:
+        return UpdateStep(Way.ANEW)
+    change = _change(state, pod)
+    if change is None:
+        return UpdateStep(Way.REFUSED if strategy.policy is Policy.IN_PLACE_ONLY else Way.ANEW)
+    if lifecycle.state_of(pod) == State.PREPARING_DELETE:
+        return UpdateStep(Way.REFUSED)
+    order = update.Order(
+        change=change,
+        labels={LABEL_CONTROLLER_REVISION_HASH: state.update_name},
+        grace_seconds=strategy.grace_seconds,
+    )
+    hooks = Lifecycle.of(state.owner.object["spec"])
+    return UpdateStep(Way.IN_PLACE, update.change_pod(pod, hooks, order, state.now, _event_template(state)))
+
+
+def _change(state: StatefulSetState, pod: PodView) -> Change | None:
+    """None also if the pod's revision is no longer in the history."""
+    name = identity.revision_of(pod)
+    old = next((revision for revision in state.history if meta.name(revision) == name), None)
+    if old is None:
+        return None
+    return change_between(identity.template_of(old), identity.template_of(state.update), state.update_name)
+
+
+def _event_template(state: StatefulSetState) -> EventTemplate:
+    subject = f"update pod {{name}} in-place(revision {state.update_name})"
+    return EventTemplate(
+        about=state.owner.object,
+        done=("SuccessfulUpdatePodInPlace", f"successfully {subject}"),
+        failed=("FailedUpdatePodInPlace", f"failed to {subject}: {{error}}"),
+    )

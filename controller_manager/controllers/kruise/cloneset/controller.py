@@ -24,7 +24,6 @@ from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Plan,
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.kruise.cloneset import (
     identity,
-    progress,
     scaling,
     state,
     status,
@@ -172,8 +171,8 @@ def _next_availability(snapshot: CloneSetState) -> timedelta | None:
 
 def _deadline(snapshot: CloneSetState) -> timedelta | None:
     """The time until a rollout without progress exceeds its deadline."""
-    progressing = conditions.get(snapshot.owner.object, progress.PROGRESSING)
-    due = progress.deadline(snapshot.owner, progressing)
+    progressing = conditions.get(snapshot.owner.object, status.PROGRESSING)
+    due = status.progress_deadline(snapshot.owner, progressing)
     return None if due is None or due <= snapshot.now else due - snapshot.now
 
 

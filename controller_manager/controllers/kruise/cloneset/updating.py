@@ -12,8 +12,7 @@ from mockube.controller_manager.controllers.kruise.cloneset import identity, ord
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.kruise.cloneset.order import Decision, earliest, side_by_side
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
-from mockube.controller_manager.workloads.inplace import lifecycle, record
-from mockube.controller_manager.workloads.inplace import next_step as turn
+from mockube.controller_manager.workloads.inplace import lifecycle, record, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 from mockube.controller_manager.workloads.inplace.record import Change, change_between
 from mockube.controller_manager.workloads.inplace.update import Order, Step
@@ -31,7 +30,7 @@ def plan(state: CloneSetState) -> Decision:
     """Lifecycle changes of pods are written first, also while the update is paused."""
     steps = [_observe_pod(state, pod) for pod in state.pods]
     started = _StartedUpdates() if state.owner.paused else _start_updates(state, _choose_pods(state))
-    step_patches = turn.patches_without_gates(
+    step_patches = update.patches_without_gates(
         (patch for step in steps for patch in step.patches), started.patches
     )
     patches = step_patches or started.patches
@@ -45,7 +44,7 @@ def plan(state: CloneSetState) -> Decision:
 
 def _observe_pod(state: CloneSetState, pod: PodView) -> Step:
     hooks, revision = state.owner.lifecycle, identity.revision_of(pod)
-    return turn.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
+    return update.observe_pod(pod, hooks, state.now, revision=revision, desired_revision=state.update_name)
 
 
 # --- which pods
@@ -114,7 +113,7 @@ def _update(state: CloneSetState, pod: PodView) -> tuple[Patch, ...] | None:
             labels=identity.revision_labels(state.update_name),
             grace_seconds=state.owner.grace_seconds,
         )
-        return turn.change_pod(
+        return update.change_pod(
             pod, state.owner.lifecycle, ordered, state.now, _event_template(state, "InPlace")
         )
     return None if state.owner.update_type == "InPlaceOnly" else _mark_for_recreation(state, pod)

@@ -6,8 +6,11 @@ from mockube.apimachinery import conditions, meta, status
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from mockube.controller_manager.control.actions import Create, Delete
-from mockube.controller_manager.controllers.replicaset.controller import REPLICA_SET, REPLICATION_CONTROLLER
-from mockube.controller_manager.controllers.replicaset.plan import BURST_REPLICAS
+from mockube.controller_manager.controllers.replicaset.controller import (
+    BURST_REPLICAS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+)
 from tests.support.controllers.deployments import Cluster, replicaset, template
 
 FULL = status.forbidden(PODS.group_resource, "web-1", "exceeded quota: q")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from mockube.controller_manager.controllers.serviceloadbalancer.desired import (
+from mockube.controller_manager.controllers.serviceloadbalancer.controller import (
     FINALIZER,
     finalizer_patch,
     needs_cleanup,
     needs_load_balancer,
-    needs_look,
+    needs_sync,
     status_patch,
 )
 
@@ -55,7 +55,7 @@ def test_service_needs_load_balancer_or_cleanup(subject, wanted, cleanup):
     ],
 )
 def test_relevant_service_changes_are_recognised(old, new, looked):
-    assert needs_look(old, new) == looked
+    assert needs_sync(old, new) == looked
 
 
 def test_finalizer_and_status_patches():

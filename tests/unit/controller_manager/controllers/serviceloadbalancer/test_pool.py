@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from mockube.controller_manager.controllers.serviceloadbalancer.pool import (
+from mockube.controller_manager.controllers.serviceloadbalancer.controller import (
     AddressInUse,
     AddressPool,
     NoAddressLeft,
