@@ -11,8 +11,7 @@ from ipaddress import ip_address
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SystemRandom
-from mockube.apiserver.config import exposure
-from mockube.apiserver.config.command_line import Config
+from mockube.apiserver.config.command_line import Config, exposure_warnings
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http.server import Listener, bind
 from mockube.apiserver.running import Dependencies, running
@@ -44,7 +43,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     )
     async with running(config, dependencies) as server:
         url = _announce(serving, listeners, credentials)
-        for line in exposure.warnings(config.authorization.types, serving.allowed_hosts):
+        for line in exposure_warnings(config.authorization.types, serving.allowed_hosts):
             LOG.warning("%s", line)
 
         def ready() -> None:

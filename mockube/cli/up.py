@@ -2,27 +2,29 @@
 
 import argparse
 import asyncio
+import math
 import os
 import shlex
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 from mockube.apimachinery.clock import RealClock
-from mockube.apimachinery.flags import Flag, boolean, comma_separated, flags_of
+from mockube.apimachinery.flags import Flag, boolean, comma_separated, flags_of, seconds
 from mockube.apimachinery.klog import Logging
 from mockube.apiserver.config import settings
-from mockube.apiserver.config.command_line import ENVIRONMENT
-from mockube.apiserver.config.exposure import warnings
+from mockube.apiserver.config.command_line import ENVIRONMENT, exposure_warnings
 from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.cli.detach import Reports, detach
 from mockube.cli.output import code_of
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_name, add_shape, version_flags
-from mockube.cli.waits import WAIT_SECONDS, Wait, wait
 from mockube.clusters.kubeconfigs import refuse_others
 from mockube.clusters.logs import OURS
 from mockube.clusters.named_cluster import (
@@ -38,7 +40,7 @@ from mockube.clusters.named_cluster import (
     wait_until,
 )
 from mockube.clusters.ports import LOOPBACK, default_port, refuse_taken
-from mockube.clusters.supervisor import ClusterSpec, Supervisor
+from mockube.clusters.supervisor import ClusterSpec, Supervisor, Until
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
@@ -85,6 +87,15 @@ _SILENT: Final[Mapping[str, Any]] = {
     "help": argparse.SUPPRESS,
 }
 """Options of a flag that is accepted and ignored."""
+WAIT_SECONDS: Final = 60.0
+
+
+class Wait(Struct, frozen=True, kw_only=True):
+    """The value of `--wait`: what to wait for, and how long."""
+
+    until: Until = Until.NODES
+    seconds: float = math.inf
+    """Without a limit by default."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -99,7 +110,7 @@ def add_flags(parser: Parser) -> None:
     )
     parser.add_argument(
         "--wait",
-        type=wait,
+        type=read_wait,
         nargs="?",
         default=Wait(),
         const=Wait(seconds=WAIT_SECONDS),
@@ -122,6 +133,16 @@ def add_flags(parser: Parser) -> None:
     )
     persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
     add_process_flags(parser)
+
+
+def read_wait(text: str) -> Wait:
+    """`nodes`, `30s` or `server/30s`."""
+    target, slash, time = text.rpartition("/")
+    if not slash and time in {*Until}:
+        return Wait(until=Until(time))
+    if slash and target not in {*Until}:
+        raise ArgumentTypeError(f'"{target}" is not one of {", ".join(Until)}')
+    return Wait(until=Until(target or Until.NODES), seconds=seconds(time))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -227,7 +248,7 @@ def _exposure(options: argparse.Namespace) -> Sequence[str]:
         variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
         texts = flags[f"{SERVER}.{name}"] or [environment.get(variable, "")]
         values[name] = [word for text in texts for word in comma_separated(text)]
-    return warnings(values["authorization-mode"], values["allowed-hosts"])
+    return exposure_warnings(values["authorization-mode"], values["allowed-hosts"])
 
 
 def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None:

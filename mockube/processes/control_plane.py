@@ -30,7 +30,6 @@ from mockube.processes.child_processes import (
     wait_first,
 )
 from mockube.processes.defaults import KRUISE, NODES
-from mockube.processes.preimport import preimport_command
 
 SERVER: Final = "apiserver"
 MANAGER: Final = "controller-manager"
@@ -197,6 +196,11 @@ def control_plane(launch: Launch, *, clock: Clock, report: Report) -> ControlPla
         clock=clock,
         report=report,
     )
+
+
+def preimport_command(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
+    """Return the command that imports a program at once, and runs it on command (`preimport.py`)."""
+    return [*python, "-m", "mockube.processes.preimport", program, *arguments]
 
 
 def plugin_flags(flags: Sequence[str]) -> Sequence[str]:

@@ -15,11 +15,6 @@ GO = b"\n"
 POLITE = 10
 
 
-def preimport_command(python: Sequence[str], program: str, arguments: Sequence[str]) -> Sequence[str]:
-    """The command that does so."""
-    return [*python, "-m", "mockube.processes.preimport", program, *arguments]
-
-
 def _import(name: str) -> ModuleType:
     if sys.platform == "linux":  # where it concerns this thread alone, and not the program that is to run
         os.setpriority(os.PRIO_PROCESS, 0, POLITE)

@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from mockube.cli.waits import Wait, wait
+from mockube.cli.up import Wait, read_wait
 from mockube.clusters.supervisor import Until
 
 
@@ -20,7 +20,7 @@ from mockube.clusters.supervisor import Until
     ],
 )
 def test_wait_flag_is_parsed(text, meant):
-    assert wait(text) == meant
+    assert read_wait(text) == meant
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_wait_flag_is_parsed(text, meant):
 )
 def test_invalid_wait_flag_is_refused(text, says):
     with pytest.raises(ArgumentTypeError, match=says):
-        wait(text)
+        read_wait(text)

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from mockube.processes.preimport import GO, preimport_command
+from mockube.processes.control_plane import preimport_command
+from mockube.processes.preimport import GO
 from tests.architecture.source import ROOT
 
 PROGRAM = """
