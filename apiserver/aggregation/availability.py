@@ -1,4 +1,4 @@
-"""Says of each APIService whether it is available, in its status, as upstream's aggregator does within the server."""
+"""Sets the condition Available of each APIService, as kube-aggregator does."""
 
 import asyncio
 import logging
@@ -28,9 +28,9 @@ SLICES: Final = GroupResource("discovery.k8s.io", "endpointslices")
 RECHECK_SECONDS: Final = 30.0
 """The interval of checking an available server."""
 RETRY_SECONDS: Final = (0.1, 30.0)
-"""The backoff of checking an unavailable one: first and maximum."""
+"""The backoff of checking an unavailable server: initial and maximum."""
 PAUSE_SECONDS: Final = 0.05
-"""The minimum interval between two checks, however much changes."""
+"""The minimum interval between two checks."""
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 
 
@@ -44,7 +44,7 @@ class Inspect(Protocol):
 
 
 class Availability:
-    """Follows API services; run it as a task of the server."""
+    """Checks APIServices; `run` is a task of the server."""
 
     def __init__(
         self,
@@ -57,16 +57,16 @@ class Availability:
         self._backend = backend
         self._api_services = api_services
         self._others = others
-        """Services and what is behind them."""
+        """Services and EndpointSlices."""
         self._remotes = remotes
         self._inspect = inspect
-        self._of_others: dict[bytes, Stored] = {}
-        """By their keys, the API services of other servers."""
+        self._remote_services: dict[bytes, Stored] = {}
+        """The APIServices of other servers, by key."""
         self._wait = RETRY_SECONDS[0]
         self._timer: Timer | None = None
 
     async def run(self) -> None:
-        """Judge all anew whenever something has changed, until cancelled; Services are followed if they matter."""
+        """Check APIServices after each change, until cancelled. Services are followed while there are other servers."""
         has_remotes = False
         try:
             while True:
@@ -76,54 +76,54 @@ class Availability:
                 self._timer.cancel()
 
     async def _follow(self, *, has_remotes: bool) -> bool:
-        """Judge until there are other servers, or no more; returns which of both."""
+        """Check until the first other server appears or the last one disappears; return whether there are any."""
         resources = (self._api_services, *self._others) if has_remotes else (self._api_services,)
         with followed_keys(self._backend, resources) as (changed, followers):
             while True:
                 await changed.wait()
                 changed.clear()
                 for follower in followers[1:]:
-                    follower.take()  # which of them does not matter
-                has_remotes_now, all_pass = await self._judge_all(
-                    followers[0].take(known_keys=self._of_others)
+                    follower.take()  # it does not matter which have changed
+                has_remotes_now, all_pass = await self._check_all(
+                    followers[0].take(known_keys=self._remote_services)
                 )
                 if has_remotes_now != has_remotes:
                     return has_remotes_now
                 if has_remotes_now:
-                    self._look_again(changed, all_pass=all_pass)
+                    self._schedule_recheck(changed, all_pass=all_pass)
                     await self._backend.clock.sleep(PAUSE_SECONDS)
 
-    def _look_again(self, changed: asyncio.Event, *, all_pass: bool) -> None:
+    def _schedule_recheck(self, changed: asyncio.Event, *, all_pass: bool) -> None:
         self._wait = RETRY_SECONDS[0] if all_pass else min(2 * self._wait, RETRY_SECONDS[1])
         if self._timer is not None:
             self._timer.cancel()
         delay = RECHECK_SECONDS if all_pass else self._wait
         self._timer = self._backend.clock.call_later(delay, changed.set)
 
-    async def _judge_all(self, keys: Sequence[bytes]) -> tuple[bool, bool]:
-        """Judge those that have changed, and all of other servers.
+    async def _check_all(self, keys: Sequence[bytes]) -> tuple[bool, bool]:
+        """Check the changed APIServices, and those of all other servers.
 
-        Returns whether there are other servers, and whether all of them are available.
+        Return whether there are other servers, and whether all of them are available.
         """
         present = self._backend.resource_cache(self._api_services.group_resource).objects
         for key in keys:
             stored = present.get(key)
-            self._of_others.pop(key, None)
+            self._remote_services.pop(key, None)
             if stored is not None and b'"service":' in stored.value:
-                self._of_others[key] = stored
+                self._remote_services[key] = stored
             elif stored is not None:
-                await self._try_to_judge(stored)
-        results = await asyncio.gather(*map(self._try_to_judge, self._of_others.values()))
-        return bool(self._of_others), all(results)
+                await self._try_to_check(stored)
+        results = await asyncio.gather(*map(self._try_to_check, self._remote_services.values()))
+        return bool(self._remote_services), all(results)
 
-    async def _try_to_judge(self, stored: Stored) -> bool:
+    async def _try_to_check(self, stored: Stored) -> bool:
         try:
-            return await self._judge(stored.tree())
+            return await self._check(stored.tree())
         except OF_WRONG_TYPES as error:
             self._backend.watch_cache.report_malformed(stored, error)
             return True
 
-    async def _judge(self, tree: Tree) -> bool:
+    async def _check(self, tree: Tree) -> bool:
         available = await self._available(tree)
         if not conditions.has_condition(tree, available):
             await self._write_condition(tree, available)

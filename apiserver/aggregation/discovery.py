@@ -13,14 +13,14 @@ _LIST: Final = "APIGroupDiscoveryList"
 _GROUP: Final = "apidiscovery.k8s.io"
 _VERSIONS: Final = ("v2", "v2beta1")
 ACCEPT: Final = ",".join(f"application/json;g={_GROUP};v={version};as={_LIST}" for version in _VERSIONS)
-"""Of a request for the document of all groups."""
+"""The Accept header of a request for the document of all groups."""
 
 DiscoveredVersions: TypeAlias = Mapping[GroupVersion, Sequence[Tree]]
-"""The resources of each version, as aggregated discovery writes them."""
+"""The resources of each version, in the form of aggregated discovery."""
 
 
 def is_aggregated(content_type: str) -> bool:
-    """Return whether a response is the document of all groups; other servers answer the same request otherwise."""
+    """Return whether a response is the document of all groups; servers without it return another one."""
     header = Message()
     header["Content-Type"] = content_type
     if header.get_content_type() != "application/json":
@@ -39,7 +39,7 @@ class _Kind(msgspec.Struct):
 
 
 class _ApiResource(msgspec.Struct, rename="camel"):
-    """Of an APIResourceList."""
+    """An entry of an APIResourceList."""
 
     name: str | None = ""
     singular_name: str | None = ""
@@ -82,7 +82,7 @@ class _Subresource(msgspec.Struct, rename="camel"):
 
 
 class _Resource(msgspec.Struct, rename="camel"):
-    """Of an APIGroupDiscoveryList."""
+    """A resource of an APIGroupDiscoveryList."""
 
     resource: str | None = ""
     response_kind: _Kind | None = None
@@ -129,7 +129,7 @@ class _GroupList(msgspec.Struct, rename="camel"):
 
 
 def versions_of(data: bytes) -> DiscoveredVersions:
-    """Return the versions of an APIGroupDiscoveryList; ValueError if it is none."""
+    """Return the versions of an APIGroupDiscoveryList; raise ValueError for other data."""
     groups = msgspec.json.decode(data, type=_GroupList)
     _check(groups.kind, groups.api_version, _LIST, [f"{_GROUP}/{version}" for version in _VERSIONS])
     return {
@@ -142,7 +142,7 @@ def versions_of(data: bytes) -> DiscoveredVersions:
 
 
 def resources_of(data: bytes) -> Sequence[Tree]:
-    """Return an APIResourceList in the form of aggregated discovery; ValueError if it is none."""
+    """Return an APIResourceList in the form of aggregated discovery; raise ValueError for other data."""
     api_resources = msgspec.json.decode(data, type=_ApiResourceList)
     _check(api_resources.kind, api_resources.api_version, "APIResourceList", ["v1"])
     rows = api_resources.resources or []
@@ -177,6 +177,6 @@ def _resource(row: _ApiResource) -> Tree:
 
 
 def _check(kind: str, api_version: str, expected_kind: str, versions: Sequence[str]) -> None:
-    """Raise ValueError for an object of another kind; one without kind and version is accepted."""
+    """Raise ValueError for an object of another kind; an object without kind and version is accepted."""
     if kind not in ("", expected_kind) or api_version not in ("", *versions):
         raise ValueError(f"an object of kind {kind!r} and version {api_version!r} is no {expected_kind}")

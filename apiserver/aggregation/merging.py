@@ -1,4 +1,4 @@
-"""Discovery of this server and of others as one: groups by priority, and in each group its versions by priority."""
+"""Merges the discovery of this server and of others: groups, and the versions of each group, by priority."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,13 +11,13 @@ from mockube.apiserver.discovery import aggregated
 from mockube.apiserver.kinds.kind import Group
 
 CUSTOM: Final = (1000, 100)
-"""The priorities of what definitions bring."""
+"""The priorities of the group and versions of custom resources."""
 _ABOVE_ALL: Final = 1 << 40
-"""Of the group that serves the others, which is not in the list itself."""
+"""The priority of the group apiregistration.k8s.io, which has no APIService."""
 
 
 class Version(NamedTuple):
-    """A version of a group, and the server of it: another one, or this one."""
+    """A version of a group; `remote` is None if this server serves it."""
 
     name: str
     priority: int
@@ -31,7 +31,7 @@ class MergedGroup(NamedTuple):
     own: Group | None = None
 
     def legacy_form(self) -> Tree:
-        """As the list of groups has it."""
+        """Return the group as an item of an APIGroupList."""
         versions = [
             {"groupVersion": f"{self.name}/{version.name}", "version": version.name}
             for version in self.versions
@@ -39,7 +39,7 @@ class MergedGroup(NamedTuple):
         return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
 
     def aggregated_form(self, documents: Mapping[str, Documents]) -> Tree:
-        """With all resources, as far as they are known."""
+        """Return the group as an item of an APIGroupDiscoveryList, with all known resources."""
         return {
             "metadata": {"name": self.name},
             "versions": [self._version(version, documents) for version in self.versions],
@@ -62,7 +62,7 @@ def merge_groups(
     priorities: Mapping[str, int],
     of_versions: Mapping[tuple[str, str], int],
 ) -> Sequence[MergedGroup]:
-    """The named groups of this server, whose built-in ones have the given priorities, and those of others among them."""
+    """Return the named groups of this server and of others in order; `priorities` are those of the built-in groups."""
     merged_groups: list[MergedGroup] = []
     for group in groups:
         if group.name:
@@ -101,12 +101,12 @@ def _add(merged_groups: list[MergedGroup], remote: Remote) -> None:
 
 
 class OtherGroups(Struct, frozen=True, kw_only=True):
-    """What other servers have a part in."""
+    """The groups of other servers, and the priorities by which they are merged."""
 
     remotes: Sequence[Remote] = ()
     documents: Mapping[str, Documents] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=dict)
-    """Of the built-in groups of this server."""
+    """The priorities of the built-in groups."""
     of_versions: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def merge(self, groups: Iterable[Group]) -> Sequence[MergedGroup]:

@@ -1,6 +1,6 @@
 """Registers an APIService for each version that CustomResourceDefinitions serve, and removes it with the last of them.
 
-As upstream's controllers do within the server: what has another label than theirs, or none, is left alone.
+An APIService without the label of upstream's controllers, or with another value, is left unchanged.
 """
 
 import logging
@@ -33,10 +33,10 @@ LOG = logging.getLogger(__name__)
 SYSTEM = User(name="system:apiserver", groups=("system:masters",))
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS = "true"
-"""The label's value where the APIService comes and goes with its definitions."""
+"""The value of the label on an APIService that is created and deleted with its definitions."""
 PRIORITY = {"groupPriorityMinimum": 1000, "versionPriority": 100}
 SLICE = 100
-"""Definitions that are looked at before others have their turn."""
+"""Definitions that are read before the event loop serves other requests."""
 
 
 class _Version(Struct):
@@ -50,7 +50,7 @@ class _Spec(Struct):
 
 
 class _Definition(Struct):
-    """What is read of a definition: all but its schemas, which may have megabytes."""
+    """The fields that are read of a definition; schemas can have megabytes."""
 
     spec: _Spec
 
@@ -59,7 +59,7 @@ _read: Final = Decoder(_Definition).decode
 
 
 class Registration:
-    """Run it as a task of the server."""
+    """Creates and deletes APIServices; `run` is a task of the server."""
 
     def __init__(
         self, backend: Backend, definitions: Resource, api_services: Resource, user_agent: str
@@ -69,24 +69,24 @@ class Registration:
         self._api_services = api_services
         self._user_agent = user_agent
         self._served_by: dict[bytes, frozenset[GroupVersion]] = {}
-        """By the key of a definition, what it serves."""
+        """By key of a definition, the versions that it serves."""
         self._servers: Counter[GroupVersion] = Counter()
-        """How many definitions serve a version."""
+        """The number of definitions that serve a version."""
 
     async def run(self) -> None:
-        """Settle what has changed, until cancelled."""
+        """Register and remove the versions that change, until cancelled."""
         resources = self._definitions, self._api_services
         with followed_keys(self._backend, resources) as (changed, (definitions, api_services)):
             while True:
                 await changed.wait()
                 changed.clear()
-                versions = await self._look(definitions.take(known_keys=self._served_by))
+                versions = await self._update(definitions.take(known_keys=self._served_by))
                 names = [key.rpartition(b"/")[2].decode() for key in api_services.take()]
                 for version in dict.fromkeys((*versions, *map(_version_of, names))):
-                    await self._settle(version)
+                    await self._reconcile(version)
 
-    async def _look(self, keys: Sequence[bytes]) -> Collection[GroupVersion]:
-        """Note what definitions serve; returns the versions that are served otherwise than before."""
+    async def _update(self, keys: Sequence[bytes]) -> Collection[GroupVersion]:
+        """Update the versions that definitions serve; return those that have changed."""
         cache, changed = (
             self._backend.resource_cache(self._definitions.group_resource).objects,
             dict[GroupVersion, None](),
@@ -104,7 +104,7 @@ class Registration:
             changed |= dict.fromkeys(before ^ served)
         return changed
 
-    async def _settle(self, version: GroupVersion) -> None:
+    async def _reconcile(self, version: GroupVersion) -> None:
         name = f"{version.version}.{version.group}"
         present = self._backend.find_cached(self._api_services.group_resource, "", name)
         if self._servers[version] > 0:

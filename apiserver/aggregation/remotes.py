@@ -1,4 +1,4 @@
-"""API services of other servers: which group and version each of them serves, its address, and its documents."""
+"""The APIServices of other servers: the group and version that each serves, its Service, and its documents."""
 
 import base64
 import binascii
@@ -17,27 +17,27 @@ from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
 
 _PORT: Final = 443
-_OF_ANOTHER: Final = b'"service":'
-"""What the text of an APIService has that another server serves."""
+_HAS_SERVICE: Final = b'"service":'
+"""Part of the JSON of an APIService that another server serves."""
 
 
 class Remote(Struct, frozen=True, kw_only=True):
-    """One API service that another server serves."""
+    """An APIService that another server serves."""
 
     name: str
     served: GroupVersion
     service: tuple[str, str, int]
-    """Its namespace, name and port."""
+    """The namespace, name and port of its Service."""
     authority: bytes = b""
-    """The CA's certificates in PEM; without them those of the system count."""
+    """The CA certificates in PEM; without any, those of the system."""
     is_insecure: bool = False
     priority: tuple[int, int] = (0, 0)
-    """Of the group, and of the version in it."""
+    """The priorities of the group and of the version."""
     is_available: bool = False
 
     @property
     def host(self) -> str:
-        """The name that its certificate has."""
+        """The host name in its certificate."""
         namespace, name, _ = self.service
         return f"{name}.{namespace}.svc"
 
@@ -50,15 +50,15 @@ class Documents(Struct, kw_only=True):
     """The discovery and OpenAPI documents of another server."""
 
     resources: Sequence[Tree] | None = None
-    """As in aggregated discovery; None if they are unknown."""
+    """The resources in the form of aggregated discovery; None if they are unknown."""
     index: Mapping[str, Any] = field(default_factory=dict)
-    """Where its documents of OpenAPI 3 are, by their names."""
+    """The index of its OpenAPI 3 documents."""
     v2: bytes = b""
-    """Its document of OpenAPI 2."""
+    """Its OpenAPI 2 document."""
 
 
 def remote_of(tree: ReadOnlyTree) -> Remote | None:
-    """The server of an APIService; None if that is this one."""
+    """Return the server of an APIService; None for this server."""
     spec = tree["spec"]
     service = spec.get("service")
     if service is None:
@@ -79,7 +79,7 @@ def remote_of(tree: ReadOnlyTree) -> Remote | None:
 
 
 class Remotes:
-    """All of them, as the watch cache has them: a follower of API services. It is false while there are none."""
+    """All APIServices of other servers in the watch cache, which it follows. It is false while there are none."""
 
     def __init__(self, backend: Backend, api_services: Resource) -> None:
         self._backend = backend
@@ -95,23 +95,23 @@ class Remotes:
 
     def __bool__(self) -> bool:
         if self._is_outdated:
-            self._look()
+            self._update()
         return bool(self._served)
 
     @property
     def served_remotes(self) -> Mapping[GroupVersion, Remote]:
         if self._is_outdated:
-            self._look()
+            self._update()
         return self._served
 
     @property
     def groups(self) -> frozenset[str]:
         if self._is_outdated:
-            self._look()
+            self._update()
         return self._groups
 
     def follow(self) -> None:
-        """Begin, once the watch cache has listed everything."""
+        """Begin to follow the watch cache, after that has listed all objects."""
         watch_cache = self._backend.watch_cache
         watch_cache.resource_cache(self.prefix).follow(self)
         watch_cache.on_reset.append(self.miss)
@@ -119,7 +119,7 @@ class Remotes:
 
     def offer(self, change: Change) -> None:
         before = b"" if change.before is None else change.before.value
-        if _OF_ANOTHER in change.after.value or _OF_ANOTHER in before:
+        if _HAS_SERVICE in change.after.value or _HAS_SERVICE in before:
             self.miss()
 
     def miss(self) -> None:
@@ -127,11 +127,11 @@ class Remotes:
         self.notify()
 
     def notify(self) -> None:
-        """Outdate all pages that describe what is served."""
+        """Invalidate the pages that describe what is served."""
         for notify in self.on_change:
             notify()
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         self._is_outdated = False
         before, self._entries = self._entries, {}
         for stored in self._backend.all_seen(self._api_services.group_resource):
@@ -145,7 +145,7 @@ class Remotes:
             del self.documents[name]
 
     def _read(self, stored: Stored) -> Remote | None:
-        if _OF_ANOTHER not in stored.value:
+        if _HAS_SERVICE not in stored.value:
             return None
         try:
             return remote_of(stored.tree())
@@ -154,7 +154,7 @@ class Remotes:
             return None
 
     def of_path(self, path: str) -> Remote | None:
-        """The server that a path leads to: a resource, discovery of its version, or the version's OpenAPI document."""
+        """Return the server of a path: a resource, the discovery of its version, or the version's OpenAPI document."""
         parts = path.removeprefix("/openapi/v3").split("/", 4)
         if len(parts) < 4 or parts[1] != "apis":
             return None
@@ -162,7 +162,7 @@ class Remotes:
 
 
 def index_of(data: bytes, remote: Remote) -> Mapping[str, Any]:
-    """The place of a server's own document in its index of OpenAPI 3; ValueError if that is none."""
+    """Return the entry of a server's own version in its OpenAPI 3 index; raise ValueError if the index is invalid."""
     paths = orjson.loads(data)["paths"]
     folder = remote.path.removeprefix("/")
     return {folder: paths[folder]} if folder in paths else {}

@@ -80,7 +80,7 @@ def _node_selectors(tree: Tree) -> dict[str, Any]:
     if not isinstance(selectors, dict) or not all(
         isinstance(selector, str) for selector in selectors.values()
     ):
-        raise FileProblem(f"{_LEGACY} is no map of selectors")
+        raise FileProblem(f"{_LEGACY} is not a map of selectors")
     return {"node_selectors": selectors}
 
 
@@ -110,7 +110,7 @@ def _image_policy(tree: Tree) -> dict[str, Any]:
 
 
 def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], default: int) -> int:
-    """Return a duration in nanoseconds. 0 selects the default, and -1 no time."""
+    """Return a duration in nanoseconds; 0 is the default, and -1 is zero."""
     value = tree.get(name) or 0
     if not isinstance(value, int):
         raise FileProblem(f"json: cannot unmarshal into Go struct field .imagePolicy.{name} of type int64")

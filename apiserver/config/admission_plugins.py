@@ -1,4 +1,4 @@
-"""Admission plugins of kube-apiserver 1.36: which there are, and what is wrong with switching them."""
+"""The admission plugins of kube-apiserver 1.36, and the validation of the flags that enable and disable them."""
 
 import re
 from argparse import ArgumentTypeError
@@ -46,14 +46,14 @@ def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = mino
 
 
 def configuration_problem(enabled: Collection[str], configurations: Configurations) -> str:
-    """What is wrong with the configuration of plugins that are on; "" if nothing is."""
+    """Return what is wrong with the configuration of enabled plugins; "" if nothing is."""
     if "ImagePolicyWebhook" in enabled and configurations.image_policy is None:
         return 'failed to initialize admission: couldn\'t init admission plugin "ImagePolicyWebhook": no config specified'
     return ""
 
 
 def service_addresses(text: str) -> tuple[tuple[str, tuple[str, int]], ...]:
-    """`default/hooks=127.0.0.1:9443,other/hooks=[::1]:9444`: which Service is where."""
+    """Parse the addresses of Services, such as `default/hooks=127.0.0.1:9443,other/hooks=[::1]:9444`."""
     return tuple(_service_address(part) for part in text.split(",") if part)
 
 

@@ -1,6 +1,6 @@
-"""`--authentication-config`, an AuthenticationConfiguration, and the `--oidc-*` flags, which say a part of the same.
+"""The flag `--authentication-config` and the `--oidc-*` flags, which are an alternative to a part of that file.
 
-The modules for tokens of other issuers are imported only if there are any.
+The modules for tokens of other issuers are imported only if one of these flags is set.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AuthenticationFile(Struct, frozen=True, kw_only=True):
-    """A file that was read; None: no flag names one."""
+    """The content of `--authentication-config`; `path` is None if the flag is not set."""
 
     path: Path | None = None
     data: bytes = b""
@@ -28,13 +28,13 @@ class AuthenticationFile(Struct, frozen=True, kw_only=True):
 
     @property
     def anonymous(self) -> bool | None:
-        """Return whether requests may have no credentials; None if the file does not say."""
+        """Whether anonymous requests are allowed; None if the file does not set it."""
         section = self.configuration.anonymous if self.configuration is not None else None
         return None if section is None else section.enabled
 
     @property
     def anonymous_paths(self) -> Collection[str]:
-        """Return the only paths for that; none: any."""
+        """The only paths of anonymous requests; empty for all paths."""
         section = self.configuration.anonymous if self.configuration is not None else None
         return frozenset(condition.path for condition in section.conditions) if section is not None else ()
 
@@ -59,7 +59,7 @@ def read(path: Path) -> AuthenticationFile:
 
 
 def pair(text: str) -> tuple[tuple[str, str], ...]:
-    """Read KEY=VALUE."""
+    """Parse KEY=VALUE."""
     key, equals, value = text.partition("=")
     if not equals:
         raise FileProblem(f"malformed pair, expect string=string: {text}")
@@ -100,8 +100,8 @@ class OpenIDConnect(Struct, frozen=True, kw_only=True):
     ] = ()
 
     @property
-    def is_given(self) -> bool:
-        """Return whether a flag of upstream's is set."""
+    def is_set(self) -> bool:
+        """Whether one of upstream's flags is set."""
         default = OpenIDConnect()
         names = [name for name in self.__struct_fields__ if name != "oidc_jwks_file"]
         return any(getattr(self, name) != getattr(default, name) for name in names)
@@ -109,11 +109,11 @@ class OpenIDConnect(Struct, frozen=True, kw_only=True):
 
 def problem(file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence[str]) -> str:
     """Return what is wrong with a file and flags together; "" if nothing is."""
-    if file.path is not None and flags.is_given:
+    if file.path is not None and flags.is_set:
         return "authentication-config file and oidc-* flags are mutually exclusive"
-    if flags.is_given and not (flags.oidc_issuer_url and flags.oidc_client_id):
+    if flags.is_set and not (flags.oidc_issuer_url and flags.oidc_client_id):
         return "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
-    if file.path is None and not flags.is_given:
+    if file.path is None and not flags.is_set:
         return ""
     from mockube.apiserver.authn.oidc.validation import validate  # noqa: PLC0415 - see above
 
@@ -129,7 +129,7 @@ def problem(file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence
 
 
 def _issuer_problem(settings: "JWTSettings", disallowed: Sequence[str]) -> str:
-    """Return what is wrong with an issuer that is the server itself; upstream finds it later than all else."""
+    """Return what is wrong with an issuer that is the server itself, which upstream checks last."""
     from mockube.apiserver.authn.oidc.validation import validate_authenticator  # noqa: PLC0415 - see above
 
     for authenticator in settings.configuration.jwt:
@@ -150,7 +150,7 @@ def jwt_settings(
     file: AuthenticationFile, flags: OpenIDConnect, disallowed: Sequence[str]
 ) -> "JWTSettings | None":
     """Return the configuration of token issuers; None if only the server's own tokens are accepted."""
-    if file.configuration is None and not flags.is_given:
+    if file.configuration is None and not flags.is_set:
         return None
     from mockube.apimachinery.records import decode  # noqa: PLC0415
     from mockube.apiserver.authn.oidc.authenticators import JWTSettings  # noqa: PLC0415 - see above

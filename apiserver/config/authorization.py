@@ -1,4 +1,4 @@
-"""`--authorization-config`, an AuthorizationConfiguration, and the flags that say the same of one webhook and of policies."""
+"""The flags of authorization: modes, their webhook and policies, or a file with an AuthorizationConfiguration."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AuthorizationFile(Struct, frozen=True, kw_only=True):
-    """A file that was read; None: no flag names one."""
+    """The content of `--authorization-config`; `path` is None if the flag is not set."""
 
     path: Path | None = None
     data: bytes = b""
@@ -113,7 +113,7 @@ class Authorization(Struct, frozen=True, kw_only=True):
 
 
 def problem(settings: Authorization) -> str:
-    """Return what is wrong, in upstream's words; "" if nothing is."""
+    """Return upstream's message for invalid flags; "" if they are valid."""
     if settings.authorization_config.path is not None:
         if settings.has_flags():
             return (
@@ -125,22 +125,22 @@ def problem(settings: Authorization) -> str:
 
 
 def _mode_problem(settings: Authorization) -> str:
-    chosen, policies = settings.authorization_mode, settings.authorization_policy_file
-    for mode in chosen:
+    modes, policies = settings.authorization_mode, settings.authorization_policy_file
+    for mode in modes:
         if mode not in AUTHORIZATION_MODES:
             return f'authorization-mode "{mode}" is not a valid mode'
-    if "ABAC" in chosen and policies is None:
+    if "ABAC" in modes and policies is None:
         return "authorization-mode ABAC's authorization policy file not passed"
-    if policies is not None and "ABAC" not in chosen:
+    if policies is not None and "ABAC" not in modes:
         return "cannot specify --authorization-policy-file without mode ABAC"
     return ""
 
 
 def _webhook_problem(settings: Authorization) -> str:
-    chosen, version = settings.authorization_mode, settings.authorization_webhook_version
-    if "Webhook" in chosen and settings.authorization_webhook_config_file is None:
+    modes, version = settings.authorization_mode, settings.authorization_webhook_version
+    if "Webhook" in modes and settings.authorization_webhook_config_file is None:
         return "authorization-mode Webhook's authorization config file not passed"
-    if settings.authorization_webhook_config_file is not None and "Webhook" not in chosen:
+    if settings.authorization_webhook_config_file is not None and "Webhook" not in modes:
         return "cannot specify --authorization-webhook-config-file without mode Webhook"
     if version not in ("v1", "v1beta1"):
         return f'unsupported webhook authorizer version "{version}", supported versions are "v1", "v1beta1"'
@@ -148,7 +148,7 @@ def _webhook_problem(settings: Authorization) -> str:
 
 
 def authorization_settings(settings: Authorization) -> "AuthorizationSettings | None":
-    """Return the authorizers of a file, of a webhook or of policies; None if the modes say all."""
+    """Return the settings of authorizers from a file, a webhook or policies; None if the modes are sufficient."""
     file = settings.authorization_config
     is_plain = not {"ABAC", "Webhook"} & set(settings.authorization_mode)
     if file.configuration is None and is_plain:

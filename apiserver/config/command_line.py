@@ -1,4 +1,4 @@
-"""A command line becomes a `Config`, or the process prints which flag is wrong and exits with 2."""
+"""Parses a command line into a `Config`; an invalid flag is printed, and the process exits with 2."""
 
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
@@ -60,10 +60,10 @@ class Config(Struct, frozen=True, kw_only=True):
     features: Features = field(default_factory=Features)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()
-    """Return the flags of kube-apiserver that are set and have no effect."""
+    """The flags of kube-apiserver that are set and have no effect."""
 
     def ignored_flags(self) -> Sequence[str]:
-        """Flags that are known, with values that would have another effect on kube-apiserver than they have here."""
+        """Return the flags whose values have another effect on kube-apiserver than on this server."""
         store = self.store
         return (
             *(f"--feature-gates={gate}" for gate in ignored_settings(*_gates(self))),
@@ -84,7 +84,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def _text(value: object, read: Callable[[str], object]) -> str:
-    """Return a value of a flag as Go's library of flags shows it."""
+    """Return a value of a flag as Go's flag library prints it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -97,7 +97,7 @@ def _text(value: object, read: Callable[[str], object]) -> str:
 
 
 def _gates(config: Config) -> tuple[tuple[tuple[str, bool], ...], str]:
-    """The settings of gates, and the minor whose gates they are."""
+    """Return the settings of feature gates, and their minor release."""
     return config.features.feature_gates, config.features.kubernetes_version
 
 

@@ -1,4 +1,4 @@
-"""Files that flags name, as YAML or JSON: read, and checked field by field."""
+"""Reads the YAML or JSON files that flags name, and checks their fields."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Mapping
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class FileProblem(ValueError):
-    """What is wrong with a file."""
+    """The content of a file is invalid."""
 
 
 def from_flag(read: Callable[[Path], T], text: str) -> T:

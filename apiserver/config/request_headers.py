@@ -1,4 +1,4 @@
-"""The `--requestheader-*` flags: what is wrong with them, and what they say."""
+"""The flags `--requestheader-*` of front proxies: their validation, and their result."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -33,7 +33,7 @@ def request_headers(settings: "Authentication") -> RequestHeaders | None:
 
 
 def problem(settings: "Authentication") -> str:
-    """Return what is wrong, in upstream's words; "" if nothing is."""
+    """Return upstream's message for invalid flags; "" if they are valid."""
     for name in _LISTS:
         if not all(value.strip() for value in getattr(settings, name)):
             return f'empty value in "{name.replace("_", "-")}"'

@@ -1,4 +1,4 @@
-"""What can be set, a record for each section of the help. Names and defaults are kube-apiserver's where it has them."""
+"""The flags of the server, a record for each section of the help. Those of kube-apiserver have its names and defaults."""
 
 import re
 from argparse import ArgumentTypeError
@@ -384,4 +384,4 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "features": Features,
     "logging": Logging,
 }
-"""By the name of each in the configuration, in the order of the help."""
+"""By the field of `Config`, in the order of the help."""

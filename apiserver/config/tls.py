@@ -1,6 +1,6 @@
-"""The flags of TLS: names of versions and cipher suites as Go has them, and OpenSSL's names of the same.
+"""The TLS flags: Go's names of versions and cipher suites, and OpenSSL's names of the same suites.
 
-A connection of TLS 1.3 may use each of its suites, whatever the flag names; so it is in Go.
+As in Go, connections of TLS 1.3 can use all suites of TLS 1.3, whichever the flag names.
 """
 
 import ssl
@@ -17,7 +17,7 @@ VERSIONS: Final[Mapping[str, ssl.TLSVersion]] = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-"""OpenSSL refuses what is older than 1.2."""
+"""By Go's name; OpenSSL refuses versions before 1.2."""
 OLD_VERSIONS: Final = ("VersionTLS10", "VersionTLS11")
 
 SECURE: Final[Mapping[str, str]] = {
@@ -37,7 +37,7 @@ SECURE: Final[Mapping[str, str]] = {
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
 }
-"""The suites of TLS 1.3 have no name here: they are always on."""
+"""OpenSSL's names by Go's; "" for suites of TLS 1.3, which are always enabled."""
 INSECURE: Final[Mapping[str, str]] = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256": "ECDHE-ECDSA-AES128-SHA256",
     "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA": "",
@@ -52,7 +52,7 @@ INSECURE: Final[Mapping[str, str]] = {
     "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
     "TLS_RSA_WITH_RC4_128_SHA": "",
 }
-"""OpenSSL is built without RC4 and triple DES, so their suites have no name here."""
+"""The same for insecure suites; "" for RC4 and triple DES, which OpenSSL lacks."""
 
 
 def tls_version(text: str) -> str:
@@ -70,7 +70,7 @@ def cipher_suites(text: str) -> tuple[str, ...]:
 
 
 def openssl_ciphers(names: Iterable[str]) -> Sequence[str]:
-    """Return OpenSSL's names of the suites that are for TLS 1.2."""
+    """Return OpenSSL's names of the suites for TLS 1.2."""
     suites = {**SECURE, **INSECURE}
     return [suites[name] for name in names if suites[name]]
 
@@ -80,14 +80,14 @@ def insecure_suites(names: Iterable[str]) -> Sequence[str]:
 
 
 def minimum_version(name: str, suites: Sequence[str]) -> ssl.TLSVersion:
-    """Return the oldest version to serve; TLS 1.2 needs a suite of its own, if suites are named."""
+    """Return the oldest accepted version: 1.3 if suites are named and none is for TLS 1.2."""
     if suites and not openssl_ciphers(suites):
         return ssl.TLSVersion.TLSv1_3
     return VERSIONS[name or "VersionTLS12"]
 
 
 def values_without_effect(name: str, suites: Iterable[str]) -> Sequence[str]:
-    """Return the flags' values that have another effect on kube-apiserver."""
+    """Return the values of flags that have another effect on kube-apiserver."""
     missing = [suite for suite in suites if suite in INSECURE and not INSECURE[suite]]
     return (
         *((f"--tls-min-version={name}",) if name in OLD_VERSIONS else ()),

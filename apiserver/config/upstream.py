@@ -1,4 +1,4 @@
-"""Flags of kube-apiserver 1.36 that this server does not have: they are named in a warning, and ignored."""
+"""The flags of kube-apiserver 1.36 that this server does not have, which are ignored with a warning."""
 
 _NAMES = """
     admission-control aggregator-reject-forwarding-redirect allow-metric-labels

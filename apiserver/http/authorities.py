@@ -10,14 +10,14 @@ from cryptography.x509 import Certificate, load_der_x509_certificate, load_pem_x
 from mockube.apiserver.pki.serving import ServingCertificates
 
 _DER: Final = 2
-"""`ssl`'s number for a certificate's bytes."""
+"""The constant of `ssl` for the encoding DER."""
 
 Identity: TypeAlias = tuple[bytes, bytes]
-"""The subject and the public key of a CA: a renewed certificate of it has the same."""
+"""The subject and the public key of a CA, which its renewed certificates share."""
 
 
 class Authorities:
-    """Those of clients and those of front proxies."""
+    """The CAs of clients and of front proxies, as the files have them now."""
 
     def __init__(self, certificates: ServingCertificates) -> None:
         self._certificates = certificates
@@ -31,12 +31,12 @@ class Authorities:
         self._proxies = _identities_in(self._certificates.request_headers_ca)
 
     def classify(self, chain: frozenset[Identity]) -> tuple[bool, bool]:
-        """Return whether a verified certificate is a client's, and whether it is a proxy's, by the present authorities."""
+        """Return whether a verified chain contains a CA of clients, and whether one of front proxies."""
         return not chain.isdisjoint(self._clients), not chain.isdisjoint(self._proxies)
 
 
 def verified_chain(tls: SSLObject) -> frozenset[Identity]:
-    """Return the identities from a client to its authority, of a certificate that was verified in the handshake."""
+    """Return the identities from the client's certificate to its CA, as the handshake verified them."""
     return frozenset(_identity(load_der_x509_certificate(certificate)) for certificate in _chain(tls))
 
 
@@ -50,7 +50,7 @@ def _identity(certificate: Certificate) -> Identity:
 
 
 def _chain(tls: Any) -> Iterable[bytes]:
-    """Return the certificates from the client's to its authority; before Python 3.13 they are found within."""
+    """Return the certificates from the client's to its CA; before Python 3.13 the method is private."""
     if hasattr(tls, "get_verified_chain"):
         return [bytes(certificate) for certificate in tls.get_verified_chain()]
     return [certificate.public_bytes(_DER) for certificate in tls._sslobj.get_verified_chain() or ()]  # noqa: SLF001 - see above

@@ -1,4 +1,4 @@
-"""One connection to a kubelet or to a pod's port, and one request over it: HTTP/1.1 on a stream, upgrades included."""
+"""One connection to a kubelet or to a port of a pod, for one request of HTTP/1.1, which may be an upgrade."""
 
 import asyncio
 import ipaddress
@@ -22,16 +22,16 @@ from mockube.apiserver.registry.subresources.locations import Gateway, Location,
 from mockube.apiserver.request.limits import Deadlines
 
 LIMIT: Final = 64 * 1024
-"""Bytes that are read ahead, and the most that the head of a response may take."""
+"""Bytes that are read ahead, and the maximum of a response's head."""
 MAX_CONTEXTS: Final = 50
 MAX_OPENINGS: Final = 32
-"""Connections to one address that are opened at a time, so that many do not make each other late."""
+"""Connections to one address that are opened at the same time, so that they do not delay each other."""
 _NO_BODY: Final = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class DialFailed(Exception):
-    """There is no connection, in Go's words."""
+    """The connection failed; the message is Go's."""
 
 
 class KubeletClient(Struct, frozen=True, kw_only=True):
@@ -40,9 +40,9 @@ class KubeletClient(Struct, frozen=True, kw_only=True):
     certificate: bytes = b""
     key: bytes = b""
     authority: str = ""
-    """All as PEM."""
+    """PEM, as are the others."""
     seconds: float = 30.0
-    """How long a connection may take."""
+    """The timeout of a connection; 0 for none."""
 
 
 class ResponseHead(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ResponseHead(Struct, frozen=True, kw_only=True):
 
 
 class BackendConnection:
-    """A stream in both directions."""
+    """The bytes of a connection in both directions, with the heads and bodies of HTTP."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -122,7 +122,7 @@ def _parse_head(raw: bytes) -> ResponseHead:
 
 
 class Dialer:
-    """Opens connections to locations: through the gateway of simulated kubelets, or straight."""
+    """Opens connections to locations: directly, or through the gateway of simulated kubelets."""
 
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
         self._kubelets = kubelets
@@ -141,10 +141,10 @@ class Dialer:
     async def _open(self, location: Location, user: str) -> BackendConnection:
         gateway = location.gateway
         if gateway is None:
-            return await self._straight(location, user)
+            return await self._open_directly(location, user)
         if gateway.port == 0 or _is_link_local(gateway.host):
             raise DialFailed(f"dial tcp {gateway.host}:{gateway.port}: the address is not allowed")
-        context = self._context(gateway.certificate, shows=True)
+        context = self._context(gateway.certificate, presents_certificate=True)
         connection = await self._connect((gateway.host, gateway.port), context, "localhost", user)
         if not location.is_kubelet:
             await self._tunnel(connection, gateway, location)
@@ -152,7 +152,7 @@ class Dialer:
                 await self._start_tls(connection)
         return connection
 
-    async def _straight(self, location: Location, user: str) -> BackendConnection:
+    async def _open_directly(self, location: Location, user: str) -> BackendConnection:
         port = int(location.port or _PORTS[location.scheme]) if _is_port(location.port) else 0
         if not port:
             raise DialFailed(f"dial tcp: lookup tcp/{location.port}: unknown port")
@@ -163,13 +163,13 @@ class Dialer:
             authority = (
                 "" if location.skips_verification or not location.is_kubelet else self._kubelets.authority
             )
-            context = self._context(authority, shows=location.is_kubelet)
+            context = self._context(authority, presents_certificate=location.is_kubelet)
         return await self._connect((location.host, port), context, location.host, user)
 
     async def _connect(
         self, address: tuple[str, int], context: ssl.SSLContext | None, server_name: str, user: str
     ) -> BackendConnection:
-        """The time that it may take begins when it is its turn."""
+        """Connect when it is the user's turn, at which the timeout begins."""
         try:
             async with self._openings.turn(address, user):
                 return await self._connect_now(*address, context, server_name)
@@ -200,7 +200,7 @@ class Dialer:
         return BackendConnection(reader, writer)
 
     async def _tunnel(self, connection: BackendConnection, gateway: Gateway, location: Location) -> None:
-        """Ask the gateway for a connection to a port of a pod."""
+        """Request a connection to a port of a pod from the gateway."""
         port = location.port or str(_PORTS[location.scheme])
         headers = [
             ("Host", "localhost"),
@@ -221,13 +221,15 @@ class Dialer:
 
     async def _start_tls(self, connection: BackendConnection) -> None:
         try:
-            await connection.writer.start_tls(self._context("", shows=False), server_hostname="localhost")
+            await connection.writer.start_tls(
+                self._context("", presents_certificate=False), server_hostname="localhost"
+            )
         except (OSError, ssl.SSLError) as error:
             connection.writer.transport.abort()
             raise DialFailed("tls: first record does not look like a TLS handshake") from error
 
     async def _check(self, host: str) -> None:
-        """A name of this machine is refused as its address is."""
+        """Refuse a host name whose addresses are not allowed, such as one of this machine."""
         try:
             addresses = await asyncio.get_running_loop().getaddrinfo(host, None)
         except socket.gaierror as error:
@@ -235,9 +237,9 @@ class Dialer:
         for *_, address in addresses:
             check_address(str(address[0]))
 
-    def _context(self, authority: str, *, shows: bool) -> ssl.SSLContext:
-        """With an authority its certificates are trusted, also where one of them is the server's own."""
-        key = (authority, shows)
+    def _context(self, authority: str, *, presents_certificate: bool) -> ssl.SSLContext:
+        """Return the TLS context for servers with one of these CAs or certificates; without any, servers are not verified."""
+        key = (authority, presents_certificate)
         if key in self._contexts:
             self._contexts.move_to_end(key)
             return self._contexts[key]
@@ -250,7 +252,7 @@ class Dialer:
                 context.load_verify_locations(cadata=authority)
                 context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
                 context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            if shows and self._kubelets.certificate:
+            if presents_certificate and self._kubelets.certificate:
                 _load_pair(context, self._kubelets)
         except (ssl.SSLError, OSError) as error:
             raise ApiError(f"the credentials for kubelets are invalid: {error}") from error
@@ -261,7 +263,7 @@ class Dialer:
 
 
 def _load_pair(context: ssl.SSLContext, client: KubeletClient) -> None:
-    """OpenSSL reads certificates from files alone, so they are in private files for a moment."""
+    """Load the client certificate. OpenSSL reads certificates from files only, so private files exist for a moment."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         certificate.write_bytes(client.certificate)
@@ -285,7 +287,7 @@ def _is_link_local(host: str) -> bool:
 
 
 def certificate_problem(error: Exception, host: str) -> str:
-    """What is wrong with a server's certificate, in Go's words."""
+    """Return Go's message for a certificate of a server that could not be verified."""
     problem = getattr(error, "verify_message", "") or str(error)
     if "expired" in problem or "not yet valid" in problem:
         reason = "certificate has expired or is not yet valid"

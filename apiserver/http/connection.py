@@ -1,11 +1,11 @@
-"""One connection: aiohttp's protocol, with bounds on what a client may send before a request of it is served.
+"""One connection: aiohttp's protocol, with limits of what a client can send before a request is served.
 
-Requests are served in the task of the connection. aiohttp starts a task for each, which before Python 3.12 costs two turns
-of the event loop, as much as the parser takes.
+Requests are served in the task of the connection. aiohttp starts a task for each request, which costs two iterations of
+the event loop before Python 3.12, as much as the parser does.
 
-aiohttp bounds each header by itself, which lets one request be as long as all of them together, and parses pipelined
-requests long before their turn. Go's net/http bounds the head as a whole and reads one request after the other; so
-does this. The parser is aiohttp's: bytes are only counted, and fed to it in fewer and larger pieces.
+aiohttp limits each header separately, so that a request can have many long headers, and parses pipelined requests long
+before they are served. Go's net/http limits the head as a whole and reads one request after the other, and so does this
+module. The parser is aiohttp's: bytes are only counted, and passed to it in fewer and larger pieces.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from mockube.apiserver.request.response import Response
 
 HEAD_BYTES: Final = (1 << 20) + 4096
-"""Of a request line and all headers together, as Go: a mebibyte, and some slack."""
+"""The limit of a request line and all headers together, as in Go: a mebibyte and some slack."""
 SMALL_HEAD: Final = 16 * 1024
 """Bytes of a head that do not count against the server's memory limit."""
 HEADERS: Final = HEAD_BYTES // 4
-"""More than fit into a head: their number is bounded by their size alone."""
+"""The limit of the number of headers: more than fit into a head, so that only their size is limited."""
 NO_DATA: Final = 64 * 1024
-"""Bytes of chunk sizes, their extensions and trailers that may come without any data."""
+"""The limit of bytes of chunk sizes, extensions and trailers without data."""
 PER_BYTE: Final = 16
-"""How many of them each byte of data makes up for: more than enough for chunks of one byte."""
+"""How many such bytes each byte of data allows: more than chunks of one byte need."""
 UNWANTED_BODY_SECONDS: Final = 2.0
 """How long an unused body is read, so that its sender reads the response."""
 LINGER_SECONDS: Final = 0.5
@@ -54,7 +54,7 @@ _NO_REQUEST: Final = b"\0"
 
 
 class Connection(web.RequestHandler):
-    """A connection of `Server`, which accounts for the memory of long heads."""
+    """A connection of `Server`, which counts the memory of long heads."""
 
     __slots__ = (
         "_ahead",
@@ -80,35 +80,35 @@ class Connection(web.RequestHandler):
         super().__init__(server, **settings)
         self.server = server
         self.address = ""
-        """Of the client's machine."""
+        """The IP address of the client."""
         self._certificate = NO_CERTIFICATE
-        """The client's."""
+        """The certificate of the client, as it was when the connection was established."""
         self._chain: frozenset[Identity] = frozenset()
-        """From the certificate to its authority, if there are several authorities or they may change."""
+        """The identities from the certificate to its CA, if there are several CAs or they may change."""
         self.is_authenticated = False
-        """Whether a request of it has been authenticated as a user."""
+        """Whether one of its requests has been authenticated as a user."""
         self.head_since: float | None = None
-        """When the client began to owe the end of a head, if it does."""
+        """Since when the client has to complete a head; None if it does not have to."""
         self.drains = 0
-        """How many times the client has read what had been too much to go on writing."""
+        """How many times writing was resumed after a pause."""
         self.is_cut = False
-        """Whether the server gave up its client, which did not read."""
+        """Whether the server aborted it because the client did not read."""
         self.on_lost: Callable[[], None] | None = None
-        """Called when the connection is lost: a request that only waits, such as a watch, would not notice."""
+        """Called when the connection is lost, which a waiting request, such as a watch, would not notice."""
         self._payload: StreamReader | None = None
         """The body of the request that was parsed last."""
         self._head = bytearray()
-        """The part of an incomplete head that the parser does not have yet."""
+        """The part of an incomplete head that was not passed to the parser yet."""
         self._fed = 0
-        """The bytes of that head that the parser has."""
+        """The number of bytes of that head that were passed to the parser."""
         self._last = b""
-        """The last bytes that the parser got: the end of a head may come in two pieces."""
+        """The last bytes that were passed to the parser, because the end of a head may be split."""
         self._method = ""
-        """That of the head that the parser has, if it was given another one."""
+        """The method that was sent, if the parser was given another one."""
         self._ahead = bytearray()
         """Pipelined data of later requests."""
         self._excess = 0
-        """Bytes of the body's encoding, less what its data make up for."""
+        """Bytes of the body's encoding, minus those that its data allow (PER_BYTE)."""
         self._refusal = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -127,7 +127,7 @@ class Connection(web.RequestHandler):
 
     @property
     def certificate(self) -> ClientCertificate:
-        """Return the client's certificate, by the authorities that are trusted now."""
+        """The client's certificate, classified by the CAs that are trusted now."""
         certificate, authorities = self._certificate, self.server.authorities
         if authorities is None or not certificate.subject:
             return certificate
@@ -155,7 +155,7 @@ class Connection(web.RequestHandler):
         except asyncio.CancelledError:
             self.force_close()
             raise
-        except Exception as error:  # noqa: BLE001 - of aiohttp, for the server makes an answer of each of its own
+        except Exception as error:  # noqa: BLE001 - aiohttp's own errors; those of requests have responses
             self.log_exception("a connection is closed for an unexpected error", exc_info=error)
             self.force_close()
         if not self._force_close:
@@ -227,7 +227,7 @@ class Connection(web.RequestHandler):
             self.data_received(tail)
 
     def _make_room(self) -> None:
-        """A request is being served: parse what was sent behind it."""
+        """Parse the data behind the request that is being served now."""
         if self._parser is not None:
             self._parser.message_consumed()
         if self._buffer_paused and len(self._messages) <= self._msg_queue_resume_size:
@@ -239,7 +239,7 @@ class Connection(web.RequestHandler):
             self.data_received(data)
 
     def _stay_open(self) -> bool:
-        """Wait for the next request, but not for ever; False if the connection is being closed."""
+        """Start the timeout until the next request; return False if the connection is being closed."""
         if self._close or self._force_close:
             return False
         self._next_keepalive_close_time = closes = self._loop.time() + self._keepalive_timeout
@@ -274,30 +274,30 @@ class Connection(web.RequestHandler):
             self._collect(data)
 
     def take_early(self) -> bytes:
-        """What was read that belongs to no request, once the connection is taken out of HTTP."""
+        """Return the data that was read beyond the last request, for a tunnel."""
         early, self._message_tail, self._ahead = self._message_tail + bytes(self._ahead), b"", bytearray()
         return early
 
     def release_head(self) -> None:
-        """Give back what was taken for a head."""
+        """Release the memory of a head."""
         self.server.head_bytes -= max(len(self._head) + self._fed - SMALL_HEAD, 0)
         self._head.clear()
         self._fed = 0
         self.head_since = None
 
     def refuse(self, refusal: str) -> Refusal:
-        """Return the response with this status line, after which nothing more is read."""
+        """Return the response with this status line, and ignore all further data."""
         self._refusal = refusal
         return Refusal(refusal)
 
     def _begin(self, data: bytes) -> None:
-        """Give the parser data, of a head from its beginning on unless the parser has that beginning already."""
+        """Pass data to the parser. If a head begins with an unusual method, pass GET in its place."""
         if not data.startswith(methods.USUAL) and self._is_between_requests():
             data, self._method = methods.replace_unusual(data)
         self._feed(data)
 
     def _is_between_requests(self) -> bool:
-        """Whether the parser has certainly no part of a head. Behind a body nobody but the parser knows."""
+        """Return whether the parser certainly has no part of a head. After a body only the parser knows."""
         is_whole = self._payload is None or self._payload.is_eof()
         return not self._last or (is_whole and self._last == _END[1:])
 
@@ -314,7 +314,7 @@ class Connection(web.RequestHandler):
                 self._refusal = refusal_of_head(data)
 
     def _restore_method(self) -> None:
-        """Give the parsed request its method: the first one, because none is parsed while another waits."""
+        """Set the method of the parsed request. It is the first one, because no data are parsed while another waits."""
         message, payload = self._messages[0]
         if not isinstance(message, _ErrInfo):
             self._messages[0] = message._replace(method=self._method), payload
@@ -330,13 +330,13 @@ class Connection(web.RequestHandler):
             payload.set_exception(web.RequestPayloadError("chunked encoding contains too much non-data"))
 
     def _hold(self, data: bytes) -> None:
-        """One request is parsed ahead, no more."""
+        """Hold data of later requests unparsed: only one request is parsed ahead."""
         self._ahead += data
         if self.transport is not None:
             self.transport.pause_reading()
 
     def _collect(self, data: bytes) -> None:
-        """Give the parser the rest of a head; before its end only as much again as it has had, which stays linear."""
+        """Pass a complete head to the parser; before its end, only pieces that double its size, which stays linear."""
         before = max(len(self._head) + self._fed - SMALL_HEAD, 0)
         seam = (self._last + self._head[-3:])[-3:]
         self._head += data
@@ -361,5 +361,5 @@ class Connection(web.RequestHandler):
             feed(part)
 
     def _owes_line(self, data: bytes) -> bool:
-        """Whether the method may have to be replaced, which takes the whole first line of the head."""
+        """Return whether the rest of the first line is needed, because the method may have to be replaced."""
         return not self._fed and b"\n" not in data and methods.may_be_unusual(self._head)

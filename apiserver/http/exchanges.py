@@ -1,4 +1,4 @@
-"""Common parts of proxies: stop with the client, copy bodies, switch protocols."""
+"""What proxies share: cancellation when the client disconnects, copies of bodies, protocol upgrades."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -14,13 +14,13 @@ from mockube.apiserver.request.response import Response
 
 
 class Exchanges:
-    """Those that go on now, so that all of them can be ended."""
+    """The forwarded requests that are active, so that all can be cancelled."""
 
     def __init__(self) -> None:
         self._running: set[Callable[[], None]] = set()
 
     def end_all(self) -> None:
-        """Cancel all work, which may be without an end."""
+        """Cancel all forwarded requests, which may be endless streams."""
         for cut in [*self._running]:
             cut()
 
@@ -50,7 +50,7 @@ class Exchanges:
 
 
 async def switch_protocols(request: Request, backend: BackendConnection) -> Response:
-    """Forward the response to an upgrade: a tunnel, or an error."""
+    """Forward the response to an upgrade request: a tunnel or an error."""
     head = await backend.read_head()
     if head.code != HTTPStatus.SWITCHING_PROTOCOLS:
         if head.code < HTTPStatus.BAD_REQUEST:
@@ -88,7 +88,7 @@ async def _copy_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 async def send_body(
     backend: BackendConnection, body: bytes | AsyncIterator[bytes] | None, *, is_chunked: bool
 ) -> None:
-    """Write the body of a request, at once or as it comes."""
+    """Send the body of a request to the backend, at once or as it is received."""
     if isinstance(body, bytes):
         backend.writer.write(body)
     elif body is not None:
@@ -101,12 +101,12 @@ async def send_body(
 
 
 async def copy_body(request: Request, response: Response, body: AsyncIterator[bytes]) -> Response:
-    """Write a body as it comes; an end that comes too early cuts the connection."""
+    """Write a body to the client as it is received; abort the connection if the body is incomplete."""
     return await copy_to(request, response, request.client.stream(response), body)
 
 
 async def copy_to(request: Request, response: Response, sink: Sink, body: AsyncIterator[bytes]) -> Response:
-    """The same, wherever it is written."""
+    """Write a body to a sink as it is received."""
     try:
         await sink.begin()
         async for data in body:

@@ -1,4 +1,4 @@
-"""Limits how many connections to one address are opened at a time; users take turns."""
+"""Limits how many connections to one address are being opened at the same time; users take turns."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -19,11 +19,11 @@ class _Waiting(Struct, eq=False, frozen=True):
 
 
 class _Openings(Struct, eq=False):
-    """Those to one address."""
+    """The connections to one address that are being opened or wait."""
 
     current: int = 0
     waiting: OrderedDict[str, deque[_Waiting]] = field(default_factory=OrderedDict)
-    """By user; the next turn is that of the first user."""
+    """The waiting connections by user; the first user is next."""
 
 
 class FairOpenings:
@@ -48,7 +48,7 @@ class FairOpenings:
             self._end(openings, address)
 
     def fail(self, address: Address, seconds: float) -> None:
-        """Raise TimeoutError to all that have waited for this long: the address does not respond."""
+        """Raise TimeoutError in all that have waited for `seconds`: the address does not respond."""
         before = self._clock.monotonic() - seconds
         openings = self._openings.get(address, _Openings())
         for queue in openings.waiting.values():
@@ -67,7 +67,7 @@ class FairOpenings:
             raise
 
     def _end(self, openings: _Openings, address: Address) -> None:
-        """Pass the turn on."""
+        """End a turn, and begin the next one."""
         openings.current -= 1
         while openings.waiting:
             user, queue = openings.waiting.popitem(last=False)

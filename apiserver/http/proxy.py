@@ -1,4 +1,4 @@
-"""Passes requests on to kubelets and pods: bodies in both directions as they come, and upgraded connections as bytes."""
+"""Forwards requests to kubelets and pods: streams both bodies, and the bytes of upgraded connections."""
 
 import base64
 from collections.abc import AsyncIterator, Mapping
@@ -26,7 +26,7 @@ from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Frame,
 from mockube.apiserver.request.response import Response
 
 MESSAGE: Final = 2048
-"""Bytes of a log that one message of a WebSocket has at most."""
+"""The maximum bytes of a log in one message of a WebSocket."""
 MAX_ERROR: Final = 50_000
 """Bytes of a kubelet's error that are read."""
 _HOP_BY_HOP: Final = frozenset(
@@ -62,23 +62,23 @@ Headers = list[tuple[str, str]]
 
 
 class ReverseProxy:
-    """Keeps count of what it passes on, so that all of it can be ended."""
+    """Forwards requests, and can cancel all that are active."""
 
     def __init__(self, kubelets: KubeletClient, clock: Clock) -> None:
-        """The clock is that of sockets."""
+        """`clock` is that of sockets."""
         self._dialer = Dialer(kubelets, clock)
         self._exchanges = Exchanges()
 
     def end_all(self) -> None:
-        """Cancel all streams, which may be without an end."""
+        """Cancel all forwarded requests, which may be endless streams."""
         self._exchanges.end_all()
 
     async def stream(self, request: Request, location: Location, name: str) -> Response:
-        """Forward the response of a GET as plain text; an error as a Status."""
+        """Forward the response of a GET request as plain text, or an error as a Status."""
         return await self._exchanges.run(request, self._stream(request, location, name))
 
     async def forward(self, request: Request, location: Location, *, upgrade_required: bool) -> Response:
-        """Pass a request on; an upgrade becomes a tunnel."""
+        """Forward a request; an upgrade becomes a tunnel."""
         if not isinstance(request.client, SocketClient):
             raise BadRequest("proxying needs a connection")
         if is_upgrade(request):
@@ -95,7 +95,7 @@ class ReverseProxy:
         try:
             async with self._dialer.dial(location, request.user.name) as backend:
                 await backend.send_head(
-                    "GET", _target(location), [*_of_gateway(location), ("Connection", "close")]
+                    "GET", _target(location), [*_log_headers(location), ("Connection", "close")]
                 )
                 head = await backend.read_head()
                 if not HTTPStatus.OK <= head.code <= HTTPStatus.PARTIAL_CONTENT:
@@ -122,7 +122,12 @@ class ReverseProxy:
                 await backend.send_head(
                     request.method,
                     _target(location),
-                    [("Host", request.header("Host")), *_node(location), *headers, ("Connection", "close")],
+                    [
+                        ("Host", request.header("Host")),
+                        *_node_header(location),
+                        *headers,
+                        ("Connection", "close"),
+                    ],
                 )
                 if has_body:
                     await _send_body(request, backend, is_chunked=not length)
@@ -142,7 +147,11 @@ class ReverseProxy:
     async def _upgrade(self, request: Request, location: Location) -> Response:
         try:
             async with self._dialer.dial(location, request.user.name) as backend:
-                headers = [("Host", request.header("Host")), *_node(location), *_upgrade_headers(request)]
+                headers = [
+                    ("Host", request.header("Host")),
+                    *_node_header(location),
+                    *_upgrade_headers(request),
+                ]
                 await backend.send_head(request.method, _target(location), headers)
                 return await switch_protocols(request, backend)
         except DialFailed as error:
@@ -212,17 +221,17 @@ def _target(location: Location) -> str:
     return (location.path or "/") + (f"?{location.query}" if location.query else "")
 
 
-def _node(location: Location) -> Headers:
-    """The name of the kubelet, if several share one address."""
+def _node_header(location: Location) -> Headers:
+    """Return the header with the node's name, by which simulated kubelets share an address."""
     return [("Mockube-Node", location.gateway.node)] if location.gateway and location.is_kubelet else []
 
 
-def _of_gateway(location: Location) -> Headers:
-    return [("Host", location.authority), *_node(location), ("User-Agent", "Go-http-client/1.1")]
+def _log_headers(location: Location) -> Headers:
+    return [("Host", location.authority), *_node_header(location), ("User-Agent", "Go-http-client/1.1")]
 
 
 def _own_headers(request: Request) -> Headers:
-    """The client's, without its credentials and without what others are not to take for the server's word."""
+    """Return the client's headers without its credentials, and without headers that only the server may send."""
     return [
         (name, value)
         for name, value in request.headers.items()
@@ -269,17 +278,17 @@ def _upgrade_headers(request: Request) -> Headers:
 
 
 def _response_headers(head: ResponseHead, request: Request, location: Location) -> dict[str, str]:
-    """The backend's headers; what leads back to it leads through the server."""
+    """Return the backend's headers; a Location at the backend is rewritten to the path of the proxy."""
     headers: dict[str, str] = {}
     for name, value in head.headers:
         key = name.lower()
         if key in _HOP_BY_HOP or key in _CORS or key == "content-type":
             continue
-        headers[name] = _rewritten(value, request, location) if key == "location" else value
+        headers[name] = _rewrite_location(value, request, location) if key == "location" else value
     return headers
 
 
-def _rewritten(url: str, request: Request, location: Location) -> str:
+def _rewrite_location(url: str, request: Request, location: Location) -> str:
     parts = urlsplit(url)
     if parts.netloc not in ("", location.authority, request.header("Host")) or not parts.path.startswith("/"):
         return url

@@ -1,7 +1,6 @@
-"""Requests for API services of other servers: passed on with the user in headers, and a certificate that vouches for them.
+"""Forwards requests to aggregated API servers, with the user in headers and a client certificate.
 
-A body is passed on as it comes, so that watches work; a redirect is not followed, and link-local addresses are never
-called.
+Bodies are streamed, so that watches work; redirects are not followed, and link-local addresses are never called.
 """
 
 import asyncio
@@ -37,27 +36,27 @@ from mockube.apiserver.request.response import NOT_CACHED, Response, text_respon
 from mockube.apiserver.user import User
 
 MAX_BODY: Final = 16 << 20
-"""Of a request that is made within this process."""
+"""Bytes of the body of a request from this process."""
 MAX_BUFFERED: Final = 1 << 20
-"""Bytes of a body that is read before it is passed on; a longer one is passed on as it comes."""
+"""Bytes of a body that is read before it is forwarded; a longer body is streamed."""
 MAX_DOCUMENT: Final = 32 << 20
-"""Bytes of a document of another server."""
+"""The maximum bytes of a document of another server."""
 CHECK_SECONDS: Final = 5.0
 CONNECT_SECONDS: Final = 30.0
 _REDIRECTED: Final = "the backend attempted to redirect this request, which is not permitted"
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_OF_CONNECTION: Final = frozenset(
+_HOP_BY_HOP: Final = frozenset(
     {
         "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
         "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
-_NOT_PASSED: Final = _OF_CONNECTION | {"authorization", "content-length", "expect", "host", "audit-id"}
-_NOT_RETURNED: Final = _OF_CONNECTION | {"content-type", "date", "server", "audit-id"}
-_OF_USERS: Final = ("x-remote-", "impersonate-")
+_NOT_FORWARDED: Final = _HOP_BY_HOP | {"authorization", "content-length", "expect", "host", "audit-id"}
+_NOT_RETURNED: Final = _HOP_BY_HOP | {"content-type", "date", "server", "audit-id"}
+_USER_PREFIXES: Final = ("x-remote-", "impersonate-")
 
 Address: TypeAlias = tuple[str, int] | Location
-"""Host and port, or the port of a pod in which a process runs."""
+"""Host and port, or the port of a pod whose container is a process."""
 Resolve = Callable[[Remote], Address]
 """Returns the address of a server, or raises `Unreachable`."""
 
@@ -72,7 +71,7 @@ class Fetched(NamedTuple):
 
 
 class ServiceProxy:
-    """Belongs to the event loop in which it is first used."""
+    """Forwards requests to API servers; its connections belong to the event loop of its first request."""
 
     def __init__(self, resolve: Resolve, certificate: Pair | None, dialer: Dialer) -> None:
         """`dialer` opens connections to pods."""
@@ -89,7 +88,7 @@ class ServiceProxy:
             await session.close()
 
     def end_all(self) -> None:
-        """End what would go on as long as the other server likes."""
+        """Cancel all forwarded requests, which may be endless streams."""
         self._exchanges.end_all()
         for stream in list(self._streams):
             stream.close()
@@ -123,7 +122,7 @@ class ServiceProxy:
         return await self._response_of(request, response)
 
     async def _forward_to_pod(self, remote: Remote, request: Request, pod: Location, target: str) -> Response:
-        """Forward a request to a pod, over a connection for this request alone."""
+        """Forward a request to a pod, over a new connection."""
         headers = _forwarded_headers(request, pod.authority)
         body, _ = await _body(request, headers)
         if isinstance(body, bytes):
@@ -145,7 +144,7 @@ class ServiceProxy:
             return text_response(reason, HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def _upgrade(self, remote: Remote, request: Request, address: Address, target: str) -> Response:
-        """Switch protocols with another server, as a client of its own would: over a connection for this alone."""
+        """Forward an upgrade request, over a new connection that becomes a tunnel."""
         host = _authority(address)
         headers = _forwarded_headers(request, host)
         _add_upgrade(headers, request)
@@ -237,9 +236,9 @@ class ServiceProxy:
         return Fetched(f"https://{pod.authority}{path}", head.code, returned, bytes(data))
 
     def _session(self, remote: Remote, *, is_streamed: bool = False) -> ClientSession:
-        """Return the client for servers whose certificates one authority has signed.
+        """Return the session for servers with the same CA.
 
-        A body that is streamed cannot be sent again, so it never goes over a connection that was used before.
+        A streamed body cannot be sent again, so it is never sent over a connection that was used before.
         """
         key = remote.authority, remote.is_insecure, is_streamed
         if key not in self._sessions:
@@ -262,7 +261,7 @@ class ServiceProxy:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if self._certificate is not None:
-            _load(context, self._certificate)
+            _load_pair(context, self._certificate)
         return context
 
 
@@ -291,8 +290,8 @@ def _authority(address: Address) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _load(context: ssl.SSLContext, pair: Pair) -> None:
-    """Have a context show a certificate; Python reads one from a file only."""
+def _load_pair(context: ssl.SSLContext, pair: Pair) -> None:
+    """Load a client certificate into a context; `ssl` reads certificates from files only."""
     descriptor, path = tempfile.mkstemp(prefix="mockube-")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -305,7 +304,7 @@ def _load(context: ssl.SSLContext, pair: Pair) -> None:
 async def _body(
     request: Request, headers: CIMultiDict[str]
 ) -> tuple[bytes | AsyncIterator[bytes] | None, bool]:
-    """Return a body and whether it is sent as it comes: of one that is small all is read before."""
+    """Return a body and whether it is streamed; a small one is read completely."""
     client, length = request.client, request.header("Content-Length")
     if not client.has_body:
         return None, False
@@ -325,7 +324,7 @@ def _dial_problem(error: OSError, host: str) -> str:
 
 
 def _sorted_query(request: Request) -> str:
-    """The query as Go encodes it: by name."""
+    """Return the query as Go encodes it: sorted by name."""
     pairs = sorted(request.query.items())
     return "?" + "&".join(
         f"{quote_plus(name)}={quote_plus(value)}" for name, values in pairs for value in values
@@ -336,7 +335,7 @@ def _forwarded_headers(request: Request, host: str) -> CIMultiDict[str]:
     headers: CIMultiDict[str] = CIMultiDict()
     for name, value in request.headers.items():
         lowered = name.lower()
-        if lowered not in _NOT_PASSED and not lowered.startswith(_OF_USERS):
+        if lowered not in _NOT_FORWARDED and not lowered.startswith(_USER_PREFIXES):
             headers.add(name, value)
     before = headers.popall("X-Forwarded-For", [])
     headers["X-Forwarded-For"] = ", ".join([*before, request.source] if request.source else before)

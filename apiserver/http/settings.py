@@ -31,7 +31,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     address: str = "127.0.0.1:6443"
     """The address of the server for clients."""
     identity: str = ""
-    """Of this server among those of one cluster."""
+    """The identity of this server among those of its cluster."""
     hosts: Hosts = field(default_factory=Hosts)
     """The allowed host names."""
     service_cluster_ip_ranges: Sequence[Network] = (IPv4Network("10.0.0.0/16"),)
@@ -40,34 +40,34 @@ class Settings(Struct, frozen=True, kw_only=True):
     event_ttl: float = 3600.0
     """Seconds for which events are kept."""
     plugins: Switches = NO_SWITCHES
-    """Of admission."""
+    """The admission plugins that are enabled or disabled, and their configurations."""
     authorization_modes: Sequence[str] = DEFAULT_MODES
     authorization: "AuthorizationSettings | None" = None
     """Settings of authorization besides its modes: webhooks and policies, and the file that configures them."""
     webhook_services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """The addresses of webhooks' Services without an endpoint on this machine, by NAMESPACE/NAME."""
     authorities: Authorities | None = None
-    """Of clients and of front proxies, where there are the latter."""
+    """The CAs of clients and of front proxies; None without front proxies."""
     proxy_certificate: Pair | None = None
-    """By which API servers that this one passes requests to know it."""
+    """The client certificate for aggregated API servers."""
     allow_privileged: bool = True
     """Whether containers may be privileged."""
     kubelets: KubeletClient = field(default_factory=KubeletClient)
     """The client certificate for kubelets."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
-    """Of nodes, by type, the preferred first."""
+    """The types of node addresses, the preferred one first."""
     watch_list: bool = True
-    """Whether watches may begin with what there is."""
+    """Whether watches can begin with the existing objects (sendInitialEvents)."""
     minor: str = minors.NEWEST
-    """The minor release of Kubernetes that the server is of."""
+    """The minor release of Kubernetes that the server implements."""
     overrides: Overrides = NO_OVERRIDES
     """The APIs that are enabled or disabled by flags."""
     names_flows: bool = True
     """Whether a response names the flow schema and the priority level of its request."""
     git_version: str = ""
-    """The version that it reports instead of that release's; "" for that."""
+    """The version that is reported instead of the release's own version; "" for the latter."""
     packs: Sequence[str] = ()
-    """Whose kinds are served besides Kubernetes' own."""
+    """The packs whose kinds are served besides those of Kubernetes."""
     simulate_metrics: bool = False
     """Whether metrics.k8s.io is served."""
     audit_log: Path | None = None
@@ -75,6 +75,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     connection_clock: Clock = field(default_factory=RealClock)
     """The clock of clients' timeouts for sending and reading: real time, whatever the server's clock is."""
     flags: Callable[[], Mapping[str, str]] = dict
-    """By name, what the process was started with."""
+    """Returns the flags of the process: their values by name."""
     middleware: Middleware | None = None
-    """Called around every authenticated request; it costs nothing where there is none."""
+    """Called around every authenticated request."""

@@ -11,10 +11,10 @@ from mockube.apimachinery import status
 from mockube.apiserver.request.response import PIECE, Response, fit_warnings
 
 MAX_MESSAGE = 4096
-"""Of a client, which has nothing to send."""
+"""Bytes of a client's message; clients of a watch have nothing to send."""
 UNDRAINED_BYTES = 64 * 1024
-"""How much may be written, such as pongs, before the client has to read."""
-FAREWELL_SECONDS = 2.0
+"""Bytes, such as pongs, that are written before the client has to read."""
+CLOSE_SECONDS = 2.0
 """How long a client may take to acknowledge the end of a watch."""
 
 
@@ -37,7 +37,7 @@ class Chunks:
         if len(data) <= 2 * PIECE:
             await self.response.write(data)
             return
-        for start in range(0, len(data), PIECE):  # each is copied several times on its way
+        for start in range(0, len(data), PIECE):  # a piece is copied several times until it is sent
             await self.response.write(memoryview(data)[start : start + PIECE])
 
     async def end(self) -> None:
@@ -49,7 +49,7 @@ class Chunks:
 
 
 class Messages:
-    """A `Sink` for a WebSocket, in which each part is a message; `frame` makes it a text, or other bytes.
+    """A `Sink` for a WebSocket: `frame` returns the message of each part, text or bytes.
 
     Messages of the client are read, since they include pings and close frames.
     """
@@ -71,7 +71,7 @@ class Messages:
             max_msg_size=MAX_MESSAGE,
             writer_limit=UNDRAINED_BYTES,
             compress=False,
-            timeout=FAREWELL_SECONDS,
+            timeout=CLOSE_SECONDS,
         )
         self.response: web.StreamResponse = self._socket
         self.has_ended = False
@@ -81,14 +81,14 @@ class Messages:
             await self._socket.prepare(self._request)
         except web.HTTPBadRequest as error:
             raise status.BadRequest(error.text or error.reason) from error
-        self._listening = asyncio.create_task(self._listen(), name="the client of a watch")
+        self._listening = asyncio.create_task(self._listen(), name="read the client of a watch")
 
     async def _listen(self) -> None:
         try:
             with suppress(ConnectionError):  # a pong that cannot be sent
                 async for _ in self._socket:
                     pass
-        finally:  # also where the client has sent what cannot be read
+        finally:  # also after a message that cannot be read
             if not self._is_ending:
                 self._on_closed()
 

@@ -1,7 +1,6 @@
-"""Calls of webhooks over HTTPS: bounded in time and size, without redirects, and never to link-local addresses.
+"""Calls webhooks over HTTPS: limited in time and size, without redirects, and never at link-local addresses.
 
-Link-local addresses are where clouds serve the credentials of a machine: users who may register webhooks must not
-read them.
+Clouds serve the credentials of a machine at link-local addresses, which users who can register webhooks must not read.
 """
 
 import ipaddress
@@ -37,10 +36,10 @@ from mockube.apiserver.admission.webhooks.services import Endpoint
 from mockube.apiserver.http.backend_connection import Dialer, DialFailed, certificate_problem
 from mockube.apiserver.request.limits import Deadlines
 
-MAX_ANSWER: Final = 16 * 1024 * 1024
-"""Bytes. A patch may be larger than an object: it is base64, and may name every field."""
+MAX_RESPONSE: Final = 16 * 1024 * 1024
+"""The maximum bytes of a response. A patch can be larger than an object: it is base64, and may name every field."""
 MAX_SHOWN: Final = 2048
-"""Characters of an answer that an error shows."""
+"""Characters of a response that an error message includes."""
 MAX_CONTEXTS: Final = 200
 _CONNECTIONS: Final = 100
 _HEADERS: Final = {
@@ -51,10 +50,10 @@ _HEADERS: Final = {
 
 
 class WebhookClient:
-    """A `Caller`. Belongs to the event loop in which it is first used."""
+    """A `Caller`. Its connections belong to the event loop of its first request."""
 
     def __init__(self, dialer: Dialer, clock: Clock) -> None:
-        """`dialer` leads to pods, and `clock` is that of sockets."""
+        """`dialer` opens connections to pods, and `clock` is that of sockets."""
         self._dialer = dialer
         self._deadlines = Deadlines(clock)
         self._session: ClientSession | None = None
@@ -102,7 +101,7 @@ class WebhookClient:
         return answer
 
     async def _post_to_pod(self, endpoint: Endpoint, post_url: str, body: bytes) -> bytes:
-        """Over a connection for this call alone: what is in a pod is there to be tried, not to be fast."""
+        """Call a webhook in a pod, over a new connection: such webhooks are for tests, and need not be fast."""
         assert endpoint.pod is not None
         url, answer = URL(post_url, encoded=True), bytearray()
         async with self._dialer.dial(endpoint.pod) as connection:
@@ -114,8 +113,8 @@ class WebhookClient:
             head = await connection.read_head()
             async for part in connection.body(head, "POST"):
                 answer += part
-                if len(answer) > MAX_ANSWER:
-                    raise _call_error(post_url, f"the response is longer than {MAX_ANSWER} bytes")
+                if len(answer) > MAX_RESPONSE:
+                    raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
         if head.code >= HTTPStatus.MULTIPLE_CHOICES:
             raise _status_failure(head.code, head.header("content-type"), bytes(answer))
         return bytes(answer)
@@ -138,7 +137,7 @@ class WebhookClient:
             problem = "unable to load root certificates: unable to parse bytes as PEM block"
             raise CallFailed(f"could not get REST client: {problem}") from error
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        # As Go: a certificate that is trusted by itself needs no issuer, and need not be an authority's.
+        # As in Go, a trusted certificate needs no issuer, and need not be that of a CA.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         self._contexts[authority] = context
@@ -148,7 +147,7 @@ class WebhookClient:
 
 
 class CheckedResolver(ThreadedResolver):
-    """Finds addresses, and refuses those that are never called."""
+    """Resolves host names, and refuses link-local addresses."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -173,17 +172,17 @@ def check_address(host: str) -> None:
 
 async def _read(response: ClientResponse, post_url: str) -> bytes:
     parts, size = list[bytes](), response.content_length or 0
-    if size <= MAX_ANSWER:
+    if size <= MAX_RESPONSE:
         size = 0
         async for part in response.content.iter_any():
             parts.append(part)
             size += len(part)
-            if size > MAX_ANSWER:
+            if size > MAX_RESPONSE:
                 break
         else:
             return b"".join(parts)
     response.close()
-    raise _call_error(post_url, f"the response is longer than {MAX_ANSWER} bytes")
+    raise _call_error(post_url, f"the response is longer than {MAX_RESPONSE} bytes")
 
 
 def _status_failure(code: int, content_type: str, answer: bytes) -> CallFailed:
@@ -198,7 +197,7 @@ def _call_error(post_url: str, reason: str) -> CallFailed:
 
 
 def failure_reason(error: Exception, url: str) -> str:
-    """Go's message for a failed connection."""
+    """Return Go's message for a failed connection."""
     if isinstance(error, ClientConnectorCertificateError):
         error = error.certificate_error
     if isinstance(error, ssl.SSLCertVerificationError):

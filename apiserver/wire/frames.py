@@ -1,4 +1,4 @@
-"""Watch events as bytes: one a line in JSON, documents in YAML, length-prefixed messages in protobuf."""
+"""Encodes objects and watch events: an event is a line of JSON, a document of YAML, or a length-prefixed message."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from mockube.apiserver.wire.protobuf import envelope
 
 
 def json_text(kind: str, text: bytes) -> bytes:
-    """The frame of an object whose JSON is there already."""
+    """Return the frame of an object whose JSON exists already."""
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), text)
 
 
@@ -42,4 +42,5 @@ _WRITERS: Mapping[Format, Callable[[Any], bytes]] = {
 
 
 def write(tree: Any, format_: Format) -> bytes:
+    """Encode an object."""
     return _WRITERS[format_](tree)

@@ -1,10 +1,9 @@
-"""The errors of Go's decoder for text that is no JSON.
+"""The syntax errors of Go's JSON decoder, for texts that orjson refuses.
 
-Runs only after a text was refused, to return Go's message. Go is laxer than orjson in one thing:
-broken UTF-8 and lone surrogates are no fault of the syntax; `repaired` reads such texts as Go does.
+Go accepts invalid UTF-8 and lone surrogates, which orjson refuses: `replace_invalid_characters` decodes such texts.
 """
 
-import json  # noqa: TID251 - orjson refuses what is to be repaired here
+import json  # noqa: TID251 - orjson refuses what is replaced here
 import math
 import re
 from typing import Any
@@ -21,15 +20,15 @@ _DIGITS_IN_64_BITS = 20
 _DIGITS = re.compile(rb"[0-9]*")
 
 
-class _Fault(Exception):
-    """The first thing wrong."""
+class _SyntaxFault(Exception):
+    """The first syntax error."""
 
 
 def syntax_error(text: bytes) -> str:
-    """The first fault of a text, or "" if Go would read it."""
+    """Return the first syntax error of a text; "" if Go accepts it."""
     try:
         _Scanner(text).scan()
-    except _Fault as fault:
+    except _SyntaxFault as fault:
         return str(fault)
     return ""
 
@@ -38,17 +37,17 @@ _TYPE_NAMES = ((bool, "bool"), (str, "string"), (list, "array"), (dict, "object"
 
 
 def type_name(value: object) -> str:
-    """What Go calls a value that does not fit."""
+    """Return Go's name of the type of a value."""
     json_type = next((name for cls, name in _TYPE_NAMES if isinstance(value, cls)), "number")
     return f"number {value}" if isinstance(value, float) else json_type
 
 
 class OutOfRange(ValueError):
-    """A number is larger than any that Go holds."""
+    """A number is larger than the largest float64."""
 
 
 def replace_invalid_characters(text: bytes) -> Any:
-    """The document of a text without faults: what is no character is replaced by U+FFFD."""
+    """Decode a text without syntax errors; invalid characters are replaced by U+FFFD."""
     read = json.loads(text.decode("utf-8", errors="replace"), parse_int=_parse_int, parse_float=_fraction)
     return json.loads(
         json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -56,7 +55,7 @@ def replace_invalid_characters(text: bytes) -> Any:
 
 
 def _parse_int(text: str) -> int | float:
-    """As orjson reads it: beyond 64 bits it is a fraction."""
+    """Parse an integer as orjson does: one of more than 64 bits becomes a float."""
     if len(text) <= _DIGITS_IN_64_BITS and -(2**63) <= int(text) < 2**64:
         return int(text)
     return _fraction(text)
@@ -70,7 +69,7 @@ def _fraction(text: str) -> float:
 
 
 class _Scanner:
-    """A position in the text, and in which objects and lists it is."""
+    """A position in a text, with the objects and lists that contain it."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -86,7 +85,7 @@ class _Scanner:
             self._refuse("after top-level value")
 
     def _value(self) -> None:
-        """A scalar whole, or the beginning of an object or list."""
+        """Scan a scalar, or the beginning of an object or list."""
         self._space()
         first = self._peek()
         if first in (b"{", b"["):
@@ -209,15 +208,15 @@ class _Scanner:
 
     def _skip(self, pattern: re.Pattern[bytes]) -> None:
         match = pattern.match(self._text, self._at)
-        assert match is not None, "every pattern matches nothing too"
+        assert match is not None, "every pattern matches the empty string"
         self._at = match.end()
 
     def _peek(self) -> bytes:
         if self._at >= len(self._text):
-            raise _Fault(END)
+            raise _SyntaxFault(END)
         return self._text[self._at : self._at + 1]
 
     def _refuse(self, context: str) -> None:
         character = chr(self._text[self._at])
         literal = {"'": "'\\''", '"': "'\"'"}.get(character) or f"'{gotext.quote(character)[1:-1]}'"
-        raise _Fault(f"invalid character {literal} {context}")
+        raise _SyntaxFault(f"invalid character {literal} {context}")

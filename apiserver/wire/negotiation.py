@@ -16,7 +16,7 @@ class Format(StrEnum):
 
 
 class View(Enum):
-    """As what an object is shown."""
+    """The form in which an object is returned."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -31,13 +31,13 @@ class OutputFormat(Struct, frozen=True, kw_only=True):
     view: View = View.OBJECT
     version: str = "v1"
     is_list: bool = False
-    """The view is that of a list, where there are two."""
+    """Whether the list form of the view is requested, if it has one."""
     pretty: bool = False
-    """JSON is indented."""
+    """Whether JSON is indented."""
 
 
 class Clause(Struct, frozen=True, kw_only=True):
-    """One of the alternatives of an Accept header."""
+    """One media range of an Accept header."""
 
     type: str
     subtype: str
@@ -50,13 +50,13 @@ class Clause(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> tuple[str, str, str] | None:
-        """Group, version and kind that the object is to be shown as."""
+        """Group, version and kind of the requested view; None if none is requested."""
         values = [self.parameters.get(name) for name in ("g", "v", "as")]
         return None if values == [None, None, None] else (values[0] or "", values[1] or "", values[2] or "")
 
 
 class Endpoint(Enum):
-    """What upstream's handlers differ in when they negotiate."""
+    """The endpoints whose negotiation differs in upstream."""
 
     BUILT_IN = "objects of built-in kinds"
     WITHOUT_TABLE = "objects that are not shown as a Table"
@@ -91,7 +91,7 @@ def negotiate(accept: str, endpoint: Endpoint = Endpoint.BUILT_IN) -> OutputForm
 
 
 def matches_route(accept: str, produced: tuple[str, ...] = FORMATS) -> bool:
-    """Return whether a route that produces these media types is found: upstream's router supports no ranges but `*/*`."""
+    """Return whether upstream's router finds a route with these media types; it supports no ranges but `*/*`."""
     return (_matches_usual if len(accept) <= _USUAL_LENGTH else _matches)(accept, produced)
 
 
@@ -143,11 +143,11 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """Return the clauses in the order in which they are tried; what is no clause is passed over."""
+    """Return the valid clauses in order of preference."""
     clauses = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
     if len(clauses) > _SORTED_BY_INSERTION:
         return sorted(clauses, key=_by_preference)
-    # Upstream's order is not transitive: what comes of it depends on how it sorts.
+    # Upstream's order is not transitive, so the result depends on the sort algorithm.
     for end in range(1, len(clauses)):
         at = end
         while at and _precedes(clauses[at], clauses[at - 1]):
@@ -191,7 +191,7 @@ def _clause(part: str) -> Clause | None:
 
 
 def parse_content_type(content_type: str) -> tuple[str, dict[str, str]]:
-    """The media type of a Content-Type header, in lower case, and its parameters."""
+    """Return the media type of a Content-Type header, in lower case, and its parameters."""
     return (_parse_usual if len(content_type) <= _USUAL_LENGTH else _parse)(content_type)
 
 
@@ -203,8 +203,8 @@ def _parse(clause: str) -> tuple[str, dict[str, str]]:
 
 _NUMBER: Final = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?")
 _SORTED_BY_INSERTION: Final = 12
-"""As many as Go sorts by insertion."""
-# Clients send the same few headers again and again; a long one is a rarity that shall not fill the memory.
+"""The maximum number of items that Go sorts by insertion."""
+# Clients send the same few headers; long ones are rare, and are not cached, to limit the memory.
 _USUAL_LENGTH: Final = 400
 _negotiate_usual = lru_cache(maxsize=512)(_negotiate)
 _matches_usual = lru_cache(maxsize=512)(_matches)

@@ -1,4 +1,4 @@
-"""Bytes a client sent → a JSON tree."""
+"""Decoding of request bodies by Content-Type: JSON, YAML or protobuf to a tree."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,30 +21,30 @@ from mockube.apiserver.wire.protobuf.varint import ProtobufError
 
 
 class Unreadable(ValueError):
-    """The bytes are not of their media type; the text is Go's decoder's."""
+    """The bytes are not of their media type; the message is that of Go's decoder."""
 
 
 class NotJson(Unreadable):
-    """The kind of JSON is missing: upstream looks for it before it decodes the body."""
+    """The body is not JSON. Upstream reads the kind from it first, with another message."""
 
 
 class ParsedObject(Struct, frozen=True):
     tree: Any
     text: bytes = b""
-    """The JSON that the tree was read from, if it was."""
+    """The JSON that the tree was decoded from; b"" for other formats."""
     complaints: tuple[str, ...] = ()
-    """What strict decoding refuses, as far as the tree does not show it: keys that came twice in YAML."""
+    """What strict decoding refuses and the tree does not show: duplicate keys in YAML."""
     is_binary: bool = False
-    """It was read by numbers of fields: those that are not known are passed over, even by strict decoding."""
+    """Whether it was protobuf: unknown fields are ignored, even by strict decoding."""
 
 
 def parse(data: bytes, content_type: str) -> ParsedObject:
-    """A body by its Content-Type; without one it is taken for JSON."""
+    """Decode a body by its Content-Type; without one, as JSON."""
     return _reader(content_type)(data)
 
 
 def check_format(content_type: str) -> None:
-    """Refuse a Content-Type that cannot be read."""
+    """Raise UnsupportedMediaType for a Content-Type that cannot be decoded."""
     _reader(content_type)
 
 
@@ -78,7 +78,7 @@ def _json(data: bytes) -> ParsedObject:
 
 
 def _yaml(data: bytes) -> ParsedObject:
-    """A body in YAML; an empty one is an object without fields."""
+    """Decode YAML; an empty body is an object without fields."""
     try:
         parsed = parse_applied(data)
     except Unreadable as error:
@@ -87,7 +87,7 @@ def _yaml(data: bytes) -> ParsedObject:
 
 
 def _sort_keys(tree: Any) -> Any:
-    """The tree with its keys in the order in which Go writes those of a map, and so complains about them."""
+    """Return the tree with sorted keys, as Go's maps are written, so that errors have Go's order."""
     if isinstance(tree, dict):
         return {key: _sort_keys(tree[key]) for key in sorted_in_pieces(tree)}
     return [_sort_keys(item) for item in tree] if isinstance(tree, list) else tree
@@ -98,7 +98,7 @@ def parse_applied(data: bytes) -> ParsedObject:
 
     Upstream writes YAML as JSON before it is read: `2.0` is 2, and `1e3` is 1000.
     """
-    if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and much quicker to read
+    if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and decoded much faster
         with suppress(orjson.JSONDecodeError):
             return ParsedObject(rewritten(orjson.loads(data)), data)
     try:

@@ -1,4 +1,4 @@
-"""Objects as their metadata alone: PartialObjectMetadata and its list."""
+"""The view PartialObjectMetadata of objects, which has their metadata alone, and its list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,21 +9,21 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import ANNOTATION_TEMPLATE_GENERATION
 
 ONLY_IN_V1: Mapping[str, str] = {"DaemonSet": ANNOTATION_TEMPLATE_GENERATION}
-"""The annotation that upstream writes into whole objects of a kind alone: a field of the object that v1 has no more."""
+"""By kind, the annotation that partial metadata omits, because upstream stores it as a field of the object."""
 
 
 _GO_PACKAGES: Mapping[str, str] = {"": "core", "events": "core"}
-"""By the first word of a group: where upstream's own types of it lie, if not in one of that name."""
+"""The Go package of a group's types, by the first word of the group, if it has another name."""
 
 
 def check_view(api_version: str, kind: str, *, is_list: bool, wants_list: bool, custom: bool) -> None:
-    """Refuse to show a list as one object's metadata, or one object as a list."""
+    """Raise NotAcceptable if the metadata of an object is requested of a list, or that of a list of an object."""
     if is_list == wants_list:
         return
     package = api_version.rpartition("/")[0].partition(".")[0]
     name = f"*{_GO_PACKAGES.get(package, package)}.{kind}"
     if custom and wants_list:
-        raise ApiError("content is not a list")  # upstream takes any custom object for a list at first
+        raise ApiError("content is not a list")  # upstream treats any custom object as a list at first
     if custom:
         name = "*unstructured.UnstructuredList"
     view = "PartialObjectMetadataList" if wants_list else "PartialObjectMetadata"
@@ -50,7 +50,7 @@ def _metadata(tree: Tree) -> Tree:
 
 
 def head_of_list(metadata: Mapping[str, Any], version: str) -> Tree:
-    """A list but for its items."""
+    """Return a list without its items."""
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{version}",

@@ -15,7 +15,7 @@ from mockube.apiserver.wire import partial
 
 
 class Column(Struct, frozen=True, kw_only=True):
-    """A column; those of priority above 0 are only shown with `-o wide`."""
+    """A column; `kubectl get` shows those with a priority above 0 with `-o wide` only."""
 
     name: str
     type: str = "string"
@@ -29,16 +29,16 @@ AGE = Column(name="Age")
 
 
 class Printer(Struct, frozen=True, kw_only=True):
-    """A kind's columns, and the cells of one object, as many as there are columns."""
+    """The columns of a kind, and a function that returns the cells of an object."""
 
     columns: Sequence[Column]
     cells: Callable[[Tree, datetime], list[Any]]
     conditions: Callable[[Tree], Sequence[Tree]] | None = None
-    """What is to be known of a row besides its cells: that a pod has run to its end."""
+    """Returns the conditions of a row, such as that a pod has completed."""
     order: Callable[[Tree], Any] | None = None
-    """What the rows are sorted by, where that is not their key."""
+    """Returns the sort key of a row; None: rows are sorted by their keys in the store."""
     has_no_rows: bool = False
-    """Where there are no objects, there is no list of rows either."""
+    """Whether an empty table has null in place of a list of rows."""
 
 
 Printers: TypeAlias = Callable[[str, str], Printer]
@@ -48,7 +48,7 @@ INCLUDED = ("", "None", "Metadata", "Object")
 
 
 def parse_include_object(text: str) -> str:
-    """The query's `includeObject`, checked."""
+    """Return the query parameter `includeObject`, or raise BadRequest."""
     if text not in INCLUDED:
         problem = f"includeObject: Invalid value: \"{text}\": must be 'Metadata', 'Object', 'None', or empty"
         raise status.BadRequest(f"Unable to convert to Table as requested: {problem}")
@@ -58,7 +58,7 @@ def parse_include_object(text: str) -> str:
 def make(
     printer: Printer, rows: Sequence[Tree], metadata: Mapping[str, Any], *, version: str, header: bool = True
 ) -> Tree:
-    """The table of some rows, in a `meta.k8s.io` version; with `header` it has its column definitions."""
+    """Return a table of rows, in a version of `meta.k8s.io`; with `header` it has column definitions."""
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{version}",
@@ -69,7 +69,7 @@ def make(
 
 
 def row(printer: Printer, tree: Tree, *, now: datetime, version: str, include: str) -> Tree:
-    """One object's; `include` is what of the object itself goes along."""
+    """Return the row of an object; `include` is the part of the object that the row contains."""
     conditions = printer.conditions(tree) if printer.conditions else ()
     row_conditions = {"conditions": conditions} if conditions else {}
     return {"cells": printer.cells(tree, now), **row_conditions, "object": _object(tree, version, include)}

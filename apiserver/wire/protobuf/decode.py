@@ -1,8 +1,7 @@
-"""A message's bytes → its JSON tree, as Go would print the same object.
+"""Decodes a protobuf message to a JSON tree, as Go prints the same object.
 
-Owns the order of fields, and what is left out, shown as null or shown empty. A message is compiled when it is first
-met. Knows no kind and no envelope. Missing bytes and broken UTF-8 raise Python's own errors, which `envelope.py`
-gives their name.
+This module decides the order of fields, and which of them are omitted, null or empty. The decoder of a message is
+compiled when it is first needed. Missing bytes and invalid UTF-8 raise Python's errors, which `envelope.py` converts.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,20 +25,20 @@ from mockube.apiserver.wire.protobuf.varint import (
 )
 
 Tree: TypeAlias = dict[str, Json]
-"""While it is being made, `...` holds the place of what JSON leaves out."""
+"""A decoded message. During decoding, `...` marks a field that JSON omits."""
 Value: TypeAlias = Any
-"""What stood on the wire after a tag: a number, or bytes."""
+"""The value after a tag: a number or bytes."""
 FieldValues: TypeAlias = dict[int, list[Value]]
-"""By field number, what can only be made sense of when the whole message was read: messages, lists and maps."""
+"""By field number, the values of messages, lists and maps, which are converted after the whole message was read."""
 Settle: TypeAlias = Callable[[Tree, list[Value], int], None]
 Convert: TypeAlias = Callable[[Value, int], Json]
-"""The last number, here and in Settle, is how many messages deep it may still go."""
+"""Converts a value. The last number, here and in Settle, is how many levels of messages may still follow."""
 
 _KEY, _VALUE = 1, 2
-"""The fields of a map's entry."""
+"""The field numbers of an entry of a map."""
 
 _SHORT = 32
-"""Bytes. Longer messages are not cached."""
+"""The maximum bytes of a message that is cached."""
 
 
 @cache
@@ -54,7 +53,7 @@ def decoder(message: str) -> Convert:
 
 
 def _cached(convert: Callable[[bytes], Json]) -> Convert:
-    """Times and quantities are mostly the same few, in an object and in its neighbours."""
+    """Cache short messages: an object and its neighbours have mostly the same times and quantities."""
     cached_convert = lru_cache(maxsize=4096)(convert)
     return lambda payload, _: (cached_convert if len(payload) <= _SHORT else convert)(payload)
 
@@ -65,7 +64,7 @@ def _message(message: str) -> "_Message":
 
 
 class _FieldReader(NamedTuple):
-    """What to do at a tag. Without `read`, the value is kept; `zero` is what JSON shows of a zero."""
+    """How a tag is read. Without `read`, the value is stored for later; `zero` is the JSON of a zero value."""
 
     number: int
     name: str
@@ -74,7 +73,7 @@ class _FieldReader(NamedTuple):
 
 
 class _Message:
-    """One message, compiled. `blank` is its tree before anything was read."""
+    """The compiled decoder of a message. `blank` is the tree of an empty message."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -100,7 +99,7 @@ class _Message:
             self._settles[number](tree, values, depth - 1)
 
     def _read(self, tree: Tree, data: bytes) -> FieldValues:
-        """The hot loop: tags and lengths of one byte, nearly all of them, are read in place."""
+        """Read all fields. Most tags and lengths have one byte, and are read inline."""
         field_values: FieldValues = {}
         tags = self._tags
         at, end = 0, len(data)
@@ -186,7 +185,7 @@ def _settle(field: Field, scalar: Scalar | None) -> Settle:
 
 
 def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
-    """An entry is a message of a key and a value, which is never a number."""
+    """Convert a map: an entry is a message of a key and a value, which is never a number."""
     name, of = field.name, field.element_type
 
     def settle(tree: Tree, values: list[Value], depth: int) -> None:
@@ -219,7 +218,7 @@ def _settle_list(field: Field, scalar: Scalar | None) -> Settle:
 
 
 def _unpack(value: Value) -> Iterator[int]:
-    """Numbers of a list may come one by one or, from other clients than Go's, packed together."""
+    """Yield the numbers of a list, which may be packed by clients that are not written in Go."""
     if isinstance(value, int):
         yield value
         return
@@ -230,7 +229,7 @@ def _unpack(value: Value) -> Iterator[int]:
 
 
 def _settle_message(field: Field) -> Settle:
-    """A message that came in parts is the message of the parts together."""
+    """Convert a message; the parts of a split message are joined."""
     name, of = field.name, field.element_type
 
     def settle(tree: Tree, values: list[Value], depth: int) -> None:

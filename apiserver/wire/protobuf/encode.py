@@ -1,8 +1,8 @@
-"""A JSON tree → its message's bytes, to the byte as the server writes them.
+"""Encodes a JSON tree as a protobuf message, with the same bytes as upstream.
 
-Fields go in the order of their numbers, maps in the order of their keys; numbers, strings and structs that are no
-pointers in Go are written even if empty. What the message does not know (kind and apiVersion for two) is passed over,
-as it is when a server reads JSON into a struct. A message is compiled when it is first met.
+Fields are written in the order of their numbers, maps in the order of their keys; numbers, strings and structs that are
+not pointers in Go are written even if they are empty. Fields that the message does not have, such as kind and apiVersion,
+are ignored, as Go does. The encoder of a message is compiled when it is first needed.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from mockube.apiserver.wire.protobuf.varint import LENGTH, ProtobufError, tag_of
 _T = TypeVar("_T")
 
 Write: TypeAlias = Callable[[Json, int], bytes]
-"""A value, and how many messages deep it may still go → its bytes."""
+"""Encodes a value; the number is how many levels of messages may still follow."""
 
 _INLINE = ""
-"""The table's name for the field whose own fields JSON shows beside the others."""
+"""The name of an inlined field, whose fields are those of the outer object in JSON."""
 _KEY, _VALUE = 1, 2
-"""The fields of a map's entry."""
+"""The field numbers of an entry of a map."""
 
 
 @cache
@@ -35,7 +35,7 @@ def encoder(message: str) -> Write:
 
 
 class _Message:
-    """One message, compiled. `_blank` is what is written of each field, by order of number, if the tree lacks it."""
+    """The compiled encoder of a message. `_blank` has the bytes of each field that a tree lacks, in order of numbers."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,7 +61,7 @@ class _Message:
         return b"".join(parts)
 
     def _members(self, value: Json) -> dict[str, Json]:
-        """The fields of an inlined struct are put back into a tree of their own."""
+        """Return the fields of a message; those of an inlined struct are moved into an object of their own."""
         if value is None:
             return {}
         members = _expect(dict, value)
@@ -75,7 +75,7 @@ class _Message:
 
 
 def _names(message: str) -> frozenset[str]:
-    """What JSON calls a message's fields, and those of what is inlined in it."""
+    """Return the JSON names of the fields of a message and of its inlined structs."""
     names: frozenset[str] = frozenset()
     for field in fields_of(message):
         names |= _names(field.element_type) if field.json_option == "inline" else {field.name}
@@ -83,7 +83,7 @@ def _names(message: str) -> frozenset[str]:
 
 
 def _empty_value(field: Field, write: Write) -> bytes:
-    """Nothing where Go has nil, and zero elsewhere."""
+    """Return the bytes of a missing field: none if Go has nil, otherwise its zero value."""
     if field.is_repeated or field.is_map or field.optional or _is_nilable(field):
         return b""
     scalar = SCALARS.get(field.element_type)
@@ -96,7 +96,7 @@ def _is_nilable(field: Field) -> bool:
 
 
 def _write_field(field: Field) -> Write:
-    """The writer of a whole field, tags and all."""
+    """Return the encoder of a field with its tags."""
     if field.is_map:
         return _write_map(field)
     tag, write = _tag(field, field.number), _write_value(field)
@@ -106,7 +106,7 @@ def _write_field(field: Field) -> Write:
 
 
 def _write_map(field: Field) -> Write:
-    """An entry of a map is a message of a key and a value."""
+    """Return the encoder of a map, whose entries are messages of a key and a value."""
     tag, key_tag = varint(tag_of(field.number, LENGTH)), varint(tag_of(_KEY, LENGTH))
     value_tag, write = _tag(field, _VALUE), _write_value(field)
     nilable = _is_nilable(field)
@@ -127,7 +127,7 @@ def _tag(field: Field, number: int) -> bytes:
 
 
 def _write_value(field: Field) -> Write:
-    """The writer of one value: what follows the tag."""
+    """Return the encoder of a value, without the tag."""
     scalar, of = SCALARS.get(field.element_type), field.element_type
     if scalar is None:
         return lambda value, depth: with_length(encoder(of)(value, depth))

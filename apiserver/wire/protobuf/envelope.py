@@ -1,8 +1,7 @@
-r"""Whole objects: the four bytes that all begin with, their kind, and the frames of a watch.
+r"""Objects and watch events in protobuf: the functions that the rest of the server uses.
 
-This is what the rest of the server uses. Knows no field of any kind. An object is `k8s\0` and a `runtime.Unknown`: the
-kind and apiVersion, and the message's bytes. A watch is a row of frames, each four bytes of length and a WatchEvent,
-that has no such beginning itself but around its object.
+An object is the prefix `k8s\0` and a `runtime.Unknown`, which has the kind, the apiVersion and the bytes of the message. A
+watch is a sequence of frames: four bytes of length, and a WatchEvent, which has no prefix itself, but its object has one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,12 +31,12 @@ _FRAME_HEADER = 4
 
 
 def is_protobuf(data: bytes) -> bool:
-    """Tells values in etcd apart: what is not protobuf is JSON."""
+    """Return whether a value in etcd is protobuf; otherwise it is JSON."""
     return data.startswith(MAGIC)
 
 
 def decode(data: bytes, *, api_version: str = "", kind: str = "") -> dict[str, Json]:
-    """Return the object as a JSON tree. Both arguments are the defaults of a missing type."""
+    """Return an object as a JSON tree. `api_version` and `kind` are the defaults of a missing type."""
     if not data:
         raise ProtobufError("empty data")
     if not is_protobuf(data):
@@ -46,7 +45,7 @@ def decode(data: bytes, *, api_version: str = "", kind: str = "") -> dict[str, J
         )
     if data == MAGIC:
         raise ProtobufError("empty body")
-    with _named_errors():
+    with _converted_errors():
         unknown = read_parts(data[len(MAGIC) :])
         type_meta = read_parts(unknown.get(_TYPE_META, b""))
         api_version = type_meta.get(_API_VERSION, b"").decode() or api_version
@@ -61,12 +60,12 @@ def encode(tree: dict[str, Json]) -> bytes:
 
 
 def encode_item(tree: dict[str, Json]) -> bytes:
-    """An object as a list holds it."""
+    """Encode an object as an item of a list."""
     return _message(tree)
 
 
 def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
-    """A list of which everything but its items is known, with these: as `encode` would write the whole."""
+    """Encode a list of encoded items, with the same bytes as `encode`; `head` is the list without items."""
     fields = fields_of(message_of(head["apiVersion"], head["kind"]))
     numbers = {field.name: field.number for field in fields}
     encoded_items = b"".join([_part(numbers["items"], item) for item in items])
@@ -75,28 +74,28 @@ def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
 
 
 def _message(tree: dict[str, Json]) -> bytes:
-    with _named_errors():
-        # Lists of versions and the like may leave their own version out, as they did before there was more than one.
+    with _converted_errors():
+        # Lists of API versions, for example, may omit their own version, because they are older than versions.
         return encoder(message_of(tree.get("apiVersion", "v1"), tree.get("kind", "")))(tree, MAX_DEPTH)
 
 
 def _envelope(tree: dict[str, Json], message: bytes) -> bytes:
-    with _named_errors():
+    with _converted_errors():
         type_meta = _string(_API_VERSION, tree.get("apiVersion", "")) + _string(_KIND, tree.get("kind", ""))
     unused = _part(_CONTENT_ENCODING, b"") + _part(_CONTENT_TYPE, b"")
     return MAGIC + _part(_TYPE_META, type_meta) + _part(_RAW, message) + unused
 
 
 def watch_frame(event_type: str, encoded: bytes) -> bytes:
-    """The frame of an event about an object that `encode` made."""
+    """Return the frame of an event with an object that `encode` has encoded."""
     extension = _part(_EXTENSION_RAW, encoded)
     event = _string(_EVENT_TYPE, event_type) + _part(_EVENT_OBJECT, extension)
     return len(event).to_bytes(_FRAME_HEADER) + event
 
 
 @contextmanager
-def _named_errors() -> Iterator[None]:
-    """Nothing below counts the bytes that are left or looks at each letter: Python does, and raises its own errors."""
+def _converted_errors() -> Iterator[None]:
+    """Convert Python's errors for missing bytes and invalid UTF-8, which the decoders do not check themselves."""
     try:
         yield
     except IndexError as error:

@@ -1,7 +1,7 @@
-"""Strings, numbers, bytes: what is no message of its own.
+"""Strings, numbers and bytes: the fields that are not messages.
 
-A scalar's `read` takes what stood on the wire after the tag, a number where the wire type is VARINT and bytes
-otherwise; `write` gives the bytes that follow the tag.
+`Scalar.read` converts the value after a tag, which is a number for the wire type VARINT and bytes otherwise;
+`Scalar.write` returns the bytes that follow the tag.
 """
 
 import base64
@@ -23,7 +23,7 @@ class Scalar(Struct, frozen=True, kw_only=True):
     wire_type: int
     zero: Any
     nilable: bool = False
-    """Where there is no value Go has nil, and JSON null: the rest have their zero."""
+    """Whether a missing value is nil in Go and null in JSON; otherwise it is the zero value."""
     read: Callable[[Any], Any]
     write: Callable[[Any], bytes]
 
@@ -49,7 +49,7 @@ def _write_bool(value: object) -> bytes:
 
 
 def _signed_reader(bits: int) -> Callable[[int], int]:
-    """As Go does it, what does not fit is cut off."""
+    """Return a reader of signed numbers, which drops excess bits as Go does."""
     modulus, half = 1 << bits, 1 << bits - 1
 
     def read(number: int) -> int:
@@ -73,7 +73,7 @@ def _integer(bits: int) -> Callable[[object], bytes]:
 
 
 def _read_double(payload: bytes) -> int | float:
-    """JSON has one kind of number: what is whole is written without a fraction."""
+    """Return a double; a whole number becomes an int, since JSON has one type of numbers."""
     value: float = _DOUBLE.unpack(payload)[0]
     if not math.isfinite(value):
         raise ProtobufError(f"unsupported value: {value}")
@@ -124,4 +124,4 @@ SCALARS: Mapping[str, Scalar] = {
     "bytes": Scalar(wire_type=LENGTH, zero="", nilable=True, read=_read_bytes, write=_write_bytes),
     "json": Scalar(wire_type=LENGTH, zero=None, nilable=True, read=_read_json, write=_write_json),
 }
-"""By the name that types have in the table; `json` is bytes that hold JSON text."""
+"""By type name in the table; `json` are bytes with JSON text."""

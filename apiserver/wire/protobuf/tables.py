@@ -1,8 +1,7 @@
 """The fields of each message: the rows of `messages.json`, read on demand.
 
-Owns the shape of that file and the way from a kind to its message. Knows nothing of bytes. The file is derived by
-`tools/protobuf_table.py`; a row is a field's name in JSON, its number, its type as Go would write it, and the option of
-its Go JSON tag.
+`tools/protobuf_table.py` derives that file. A row has a field's name in JSON, its number, its type in Go, and the option
+of its JSON tag in Go.
 """
 
 from functools import cache
@@ -15,14 +14,15 @@ from msgspec import Struct
 from mockube.apiserver.wire.protobuf.varint import UnknownKind
 
 JsonOption: TypeAlias = Literal["omitempty", "omitzero", "always", "empty", "inline"]
-"""Of a field that is empty: left out; left out though it is a struct; shown, as null where Go has nil; shown as empty
-even there, as the items of lists are, which the server never leaves nil. Inline: its fields stand beside the others."""
+"""What JSON has for an empty field: omitempty: nothing; omitzero: nothing, even for a struct; always: null if Go has nil,
+otherwise the empty value; empty: the empty value, as of the items of lists. inline: its fields are those of the outer
+object."""
 
 MAX_DEPTH = 100
-"""Of messages within messages. Only the schemas of custom resources nest at will, and none gets near this."""
+"""The maximum depth of messages. Only schemas of custom resources have no other limit, and real ones stay far below."""
 
 ANY_VERSION = "*"
-"""In `kinds`: what every group and version has, DeleteOptions for one."""
+"""The key in `kinds` of kinds that every group and version has, such as DeleteOptions."""
 
 _SLICE, _MAP, _POINTER = "[]", "map[string]", "*"
 
@@ -45,12 +45,12 @@ class Field(Struct, frozen=True, array_like=True):
 
     @property
     def optional(self) -> bool:
-        """A pointer in Go: absent is something else than zero, and zero is shown."""
+        """Whether it is a pointer in Go: a missing value differs from zero, and JSON has the zero."""
         return self.type.startswith(_POINTER)
 
     @property
     def element_type(self) -> str:
-        """The type itself, or what a slice, a map or a pointer is of."""
+        """The type itself, or the element type of a slice, a map or a pointer."""
         return self.type.removeprefix(_SLICE).removeprefix(_MAP).removeprefix(_POINTER)
 
 
