@@ -36,15 +36,25 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.user import User
 
+LOG: Final = logging.getLogger(__name__)
+
 CONVERSION_SECONDS = 30
 """How long a conversion webhook may take."""
 CALL_FAILED = "failed to call webhook: "
 """The prefix of errors of admission webhooks; those of conversion webhooks have none."""
 
+_CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",))
+_LISTER: Final = User(name=_CHECKER.name)
+"""Upstream requests the list of one version without a group."""
+_CACHE_SIZE: Final = 100
+"""Servers whose document of all groups is cached with its ETag."""
+_JSON: Final = {"Accept": "application/json"}
 _SIMULATED: Final = frozenset(group.name for group in resource_metrics.GROUPS)
 
 Services = Mapping[str, tuple[str, int]]
 """The addresses of Services without reachable endpoints, by NAMESPACE/NAME."""
+
+_Server: TypeAlias = tuple[tuple[str, str, int], bytes, bool]
 
 
 class ConversionCaller:
@@ -122,17 +132,6 @@ class Aggregator:
             raise Unreachable(str(error)) from error
 
 
-LOG: Final = logging.getLogger(__name__)
-CHECKER: Final = User(name="system:kube-aggregator", groups=("system:masters",))
-LISTER: Final = User(name=CHECKER.name)
-"""Upstream requests the list of one version without a group."""
-MOST_CACHED: Final = 100
-"""Servers whose document of all groups is cached with its ETag."""
-JSON: Final = {"Accept": "application/json"}
-
-_Server: TypeAlias = tuple[tuple[str, str, int], bytes, bool]
-
-
 class _Discovery(NamedTuple):
     """The document of all groups of a server. `order` is the number of inspections before it was requested."""
 
@@ -152,7 +151,7 @@ class ServiceDocuments:
         """Fetch the documents of an available server, or raise `Unreachable`."""
         self._inspections += 1
         number = self._inspections
-        check = await self._proxy.fetch(remote, remote.path, CHECKER, JSON)
+        check = await self._proxy.fetch(remote, remote.path, _CHECKER, _JSON)
         if not HTTPStatus.OK <= check.code < HTTPStatus.MULTIPLE_CHOICES:
             problem = (
                 f"failing or missing response from {check.url}: bad status from {check.url}: {check.code}"
@@ -176,11 +175,11 @@ class ServiceDocuments:
                 discovery = await self._discover(remote, self._cached.pop(server, None))
             if discovery is not None:
                 self._cached[server] = discovery
-                if len(self._cached) > MOST_CACHED:
+                if len(self._cached) > _CACHE_SIZE:
                     del self._cached[next(iter(self._cached))]
         if discovery is not None:
             return [*discovery.versions.get(remote.served, ())]
-        response = await self._proxy.fetch(remote, remote.path, LISTER, JSON)
+        response = await self._proxy.fetch(remote, remote.path, _LISTER, _JSON)
         if response.code != HTTPStatus.OK:
             raise Unreachable(f"bad status from {response.url}: {response.code}")
         return [*await asyncio.to_thread(resources_of, response.data)]
@@ -189,7 +188,7 @@ class ServiceDocuments:
         """Return the document of all groups; None if a server has none."""
         order = self._inspections
         headers = {"Accept": ACCEPT} | ({"If-None-Match": cached.etag} if cached and cached.etag else {})
-        response = await self._proxy.fetch(remote, "/apis", CHECKER, headers)
+        response = await self._proxy.fetch(remote, "/apis", _CHECKER, headers)
         if response.code == HTTPStatus.NOT_MODIFIED and cached is not None:
             return cached._replace(order=order)
         if response.code == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -208,7 +207,7 @@ class ServiceDocuments:
 
     async def _document(self, remote: Remote, path: str) -> bytes:
         try:
-            response = await self._proxy.fetch(remote, path, CHECKER, JSON)
+            response = await self._proxy.fetch(remote, path, _CHECKER, _JSON)
         except Unreachable:
             return b""
         return response.data if response.code == HTTPStatus.OK else b""

@@ -1,4 +1,4 @@
-"""The user that a request is made as, by its credentials or by impersonation, and whether the user may make it."""
+"""Authentication, impersonation and authorization of requests."""
 
 import logging
 from collections.abc import Awaitable
@@ -31,7 +31,7 @@ _INITIALS: Final = "Ii"
 
 
 def with_authentication(handle: Handle, config: Config) -> Handle:
-    """Find the user, or refuse with Unauthorized."""
+    """Authenticate the request, or refuse it with Unauthorized."""
     authentication, observer, proxy = config.authentication, config.observer, config.request_headers
     access = config.access
     monotonic = access.monotonic
@@ -82,14 +82,14 @@ def _presented_credentials(request: Request, proxy: RequestHeaders | None) -> Pr
 
 
 def _without_users(headers: MultiMapping[str], proxy: RequestHeaders) -> MultiMapping[str]:
-    """Return headers without those of users, which are for the server only."""
+    """Return the headers without those in which front proxies send users."""
     if not any(proxy.is_own(name) for name in headers):
         return headers
     return CIMultiDict((name, value) for name, value in headers.items() if not proxy.is_own(name))
 
 
 def with_impersonation(handle: Handle, config: Config) -> Handle:
-    """Replace the user by the one that the Impersonate headers name, or refuse with Forbidden or BadRequest."""
+    """Set the user that the Impersonate headers name, or refuse the request with Forbidden or BadRequest."""
     impersonator = impersonation.Impersonator(
         config.authorization, config.access.impersonation, config.access.monotonic
     )
@@ -117,7 +117,7 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
 
 
 def with_authorization(handle: Handle, config: Config) -> Handle:
-    """Refuse with Forbidden what no authorizer allows; note the decision for the audit log."""
+    """Refuse a request with Forbidden unless an authorizer allows it; store the decision for the audit log."""
     authorization, durations = config.authorization, config.access.authorization
     monotonic, allowed = config.access.monotonic, durations[ALLOWED]
 

@@ -1,4 +1,4 @@
-"""Recording of every request: a number or two for the metrics, and a line or two for the audit log."""
+"""Records every request in the metrics and in the audit log."""
 
 import itertools
 from collections.abc import Awaitable
@@ -45,7 +45,7 @@ def with_audit_id(handle: Handle, config: Config) -> Handle:
 
 
 def with_audit(handle: Handle, config: Config) -> Handle:
-    """Record the beginning and the end of a request that was authenticated."""
+    """Record the beginning and the end of an authenticated request."""
     observer = config.observer
 
     async def filter_(request: Request) -> Response:
@@ -53,7 +53,7 @@ def with_audit(handle: Handle, config: Config) -> Handle:
         response: Response | None = None
         try:
             response = await handle(request)
-        except Exception as error:  # noqa: BLE001 - it is recorded as the response that it stands for
+        except Exception as error:  # noqa: BLE001 - it is recorded as its response
             response = error_response(error, request)
         finally:
             observer.end(record, request, response)
@@ -63,7 +63,7 @@ def with_audit(handle: Handle, config: Config) -> Handle:
 
 
 class RequestRecord(Struct, frozen=True, kw_only=True):
-    """What `begin` returns for `end`."""
+    """A request between `Observer.begin` and `Observer.end`."""
 
     counts: Counts
     started: float

@@ -1,4 +1,4 @@
-"""What a request comes to behind the filters: a verb of a resource, or a page."""
+"""The endpoint behind the filters: runs the verb of a resource, or returns a page."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
@@ -45,30 +45,30 @@ from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, n
 
 MAX_BODY: Final = 3 * 1024 * 1024
 BODIES_BYTES: Final = 128 << 20
-"""Of all large bodies that are being received, wait, or are handled."""
+"""The limit of the bytes of all large bodies that are received or handled at the same time."""
 SMALL_BODY: Final = 64 * 1024
-"""Bytes of a body that do not count: a connection reads as many ahead."""
+"""Bytes of a body below which it does not count: a connection reads as many ahead."""
 
 
 class Routes(Struct, frozen=True, kw_only=True):
-    """What can be requested."""
+    """The pages and verbs that can be requested."""
 
     own_verbs: OwnVerbs
     pages: Pages
     proxy: Proxy
-    """Passes requests on to kubelets and pods."""
+    """Forwards requests to kubelets and pods."""
     remote: Callable[[str], Page | None] = lambda _path: None
-    """What passes the requests of a path on to another API server."""
+    """Returns the page that forwards requests of a path to another API server; None if this server serves it."""
     built_in: Collection[str] = ()
-    """The names of the groups that are no custom resources'."""
+    """The names of the groups that are not of custom resources."""
     groups: Pages = field(default_factory=dict)
-    """By API group, the page of all paths of resources that have no row."""
+    """By API group, the page of resources without rows."""
     kubelet_addresses: Sequence[str] = PREFERRED_ADDRESSES
-    """Which of a node's addresses is tried first."""
+    """The types of node addresses, the preferred one first."""
 
 
 class Endpoints:
-    """Carries requests out that have passed the filters."""
+    """Handles requests that have passed the filters."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Endpoints:
     async def _handle(
         self, request: Request, resource: Resource, body: Body, reservation: Reservation | None = None
     ) -> Response:
-        """Handle a request for a resource whose body was read."""
+        """Handle a request for a resource after its body was read."""
         call = _call(request, resource, body)
         call.body_reservation = reservation
         output = negotiate(request.header(ACCEPT), _endpoint(resource, call.subresource))
@@ -127,7 +127,7 @@ class Endpoints:
                 return await self._watching.serve(request, call, output)
             if call.verb in _WRITES:
                 call.reservation = Reservation(self._backend.memory)
-            return await self._carry_out(request, call, output)
+            return await self._run_verb(request, call, output)
         except ApiError as error:
             return error_response(error, request, call.warnings)
         finally:
@@ -146,13 +146,13 @@ class Endpoints:
         await reserve()
         return await request.client.read(MAX_BODY)
 
-    async def _carry_out(self, request: Request, call: Call, output: OutputFormat) -> Response:
+    async def _run_verb(self, request: Request, call: Call, output: OutputFormat) -> Response:
         subresource = call.subresource.name if call.subresource else ""
-        carry_out = find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
-        if carry_out is None:
+        run_verb = find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
+        if run_verb is None:
             target = "/".join(filter(None, (call.resource.name, subresource)))
             raise MethodNotSupported(f"{call.verb} of {target} is not implemented by mockube", Details())
-        answer = await carry_out(self._backend, call)
+        answer = await run_verb(self._backend, call)
         if call.verb in _WRITES:
             await self._backend.watch_cache.deliver()
         if self._backend.conversion(call.resource) is not None:
@@ -180,7 +180,7 @@ class Endpoints:
         return _page_not_found()
 
     def _is_of_a_group(self, path: str) -> bool:
-        """Return whether a path is below a group that is built in: only then is what is missing a resource."""
+        """Return whether a path is below a built-in group, whose missing paths are missing resources."""
         if path.startswith("/apis/"):
             return path.split("/", 3)[2] in self._routes.built_in
         return path.startswith(_BELOW)
@@ -193,14 +193,14 @@ def _no_body(request: Request) -> Body:
 
 
 def _announced_size(request: Request) -> int:
-    """Return how many bytes a body may have, so far as they are read: if it comes in chunks, any number."""
+    """Return the size of a body, at most MAX_BODY; a chunked body can have any size."""
     if request.headers.get(TRANSFER_ENCODING):
         return MAX_BODY
     return min(int(request.headers.get(CONTENT_LENGTH, 0)), MAX_BODY)
 
 
 def _is_folder(path: str) -> bool:
-    """Return whether a path ends with a slash that is not passed over, as it is behind groups and versions."""
+    """Return whether a path ends with a slash that is significant; after groups and versions it is ignored."""
     return path.endswith("/") and path.startswith(_EXACT)
 
 
@@ -238,7 +238,7 @@ def _call(request: Request, resource: Resource, body: Body) -> Call:
 
 
 _BELOW: Final = ("/api/", "/version/", "/openid/v1/jwks/", "/.well-known/openid-configuration/")
-"""Below these paths it is a resource that is missing, too."""
+"""Paths below which missing paths are missing resources, too."""
 
 
 def _page_not_found() -> Response:
@@ -246,7 +246,7 @@ def _page_not_found() -> Response:
 
 
 _EXACT: Final = ("/healthz", "/livez", "/readyz", "/openapi", "/metrics", "/flagz", "/statusz")
-"""Folders whose slash at the end is not passed over."""
+"""Prefixes of paths whose slash at the end is significant."""
 _WRITTEN: Final = frozenset({"create", "update", "patch"})
-"""Verbs of which a body is read, whether there is one or not."""
+"""Verbs that have a body, even if it is empty."""
 _WRITES: Final = _WRITTEN | {"delete", "deletecollection"}

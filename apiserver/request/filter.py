@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from mockube.apiserver.request.limits import Deadlines, Flows, InFlight
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
-"""Handles a request: a filter with all that follow it, or the endpoint."""
+"""Handles a request: a filter with all later ones, or the endpoint."""
 
 Middleware: TypeAlias = Callable[[Request, Handle], Awaitable[Response]]
-"""Given a request and how to proceed with it, which raises nothing; must raise nothing either."""
+"""Handles a request; calls the given handler to proceed. Neither raises an error."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Config(Struct, frozen=True, kw_only=True):
     authentication: Authentication
     authorization: Authorization
     resources: Callable[[str, str, str], Resource | None]
-    """By group, version and name."""
+    """Returns the resource of a group, version and name."""
     access: "AccessMetrics"
     hosts: "Hosts"
     observer: "Observer"
@@ -45,8 +45,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """The minimum duration of a watch without timeoutSeconds."""
     middleware: Middleware | None = None
     request_headers: "RequestHeaders | None" = None
-    """By which front proxies name users."""
+    """The headers in which front proxies send users."""
 
 
 Filter: TypeAlias = Callable[[Handle, Config], Handle]
-"""Returns the handle that does its part and calls the given one. It is called once, when the server is made."""
+"""Returns a handler that does its part and calls the given one. It is called once, when the server is created."""

@@ -1,4 +1,4 @@
-"""Requests in, responses out: the path of every request through the server. Independent of the transport."""
+"""The chain of filters that handles every request, independent of the transport."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Final
@@ -25,19 +25,19 @@ _NO: Final = ("0", "false")
 
 
 def with_panic_recovery(handle: Handle, _config: Config | None = None) -> Handle:
-    """Return an error as its response; an unexpected error is also logged."""
+    """Convert an error to its response; an unexpected error is also logged."""
 
     async def filter_(request: Request) -> Response:
         try:
             return await handle(request)
-        except Exception as error:  # noqa: BLE001 - the outermost place: it becomes a Status, and a line in the log
+        except Exception as error:  # noqa: BLE001 - the outermost filter: it becomes a Status, and a line in the log
             return error_response(error, request)
 
     return filter_
 
 
 def with_middleware(handle: Handle, config: Config) -> Handle:
-    """Call the middleware around the rest, if there is any; it is given responses only."""
+    """Call the middleware, if there is one, around the later filters, whose errors it gets as responses."""
     middleware = config.middleware
     if middleware is None:
         return handle
@@ -46,7 +46,7 @@ def with_middleware(handle: Handle, config: Config) -> Handle:
 
 
 def with_request_info(handle: Handle, config: Config) -> Handle:
-    """Read the URL, once for all that follow."""
+    """Parse the URL for all later filters."""
     resources = config.resources
 
     def filter_(request: Request) -> Awaitable[Response]:
@@ -84,11 +84,11 @@ FILTERS: Final[Sequence[Filter]] = (
     with_deadline,
     with_authorization,
 )
-"""In upstream's order, the outermost first; a response passes them backwards."""
+"""In upstream's order, the outermost first; a response passes them in reverse."""
 
 
 def build_handler_chain(endpoint: Handle, config: Config, filters: Sequence[Filter] = FILTERS) -> Handle:
-    """Return what a request passes: all filters, then the endpoint. It is built once."""
+    """Return a handler that calls all filters, then the endpoint. It is built once."""
     handle = endpoint
     for filter_ in reversed(filters):
         handle = filter_(handle, config)
@@ -96,7 +96,7 @@ def build_handler_chain(endpoint: Handle, config: Config, filters: Sequence[Filt
 
 
 class Handler:
-    """Returns a response to each request, whatever transport brings it."""
+    """Handles the requests of all transports."""
 
     def __init__(self, backend: Backend, routes: Routes, renderer: Renderer, config: Config) -> None:
         self.pages = routes.pages

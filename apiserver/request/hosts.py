@@ -26,7 +26,7 @@ from mockube.apiserver.request.request import AUTHORIZATION, Request
 from mockube.apiserver.request.response import Response
 
 ANY: Final = "*"
-"""As an allowed host: every name, so that nothing is checked."""
+"""As an allowed host: allows every name."""
 _MAX_HEADER_LENGTH: Final = 300
 """Characters of a header that may hold a name of 253 and a port."""
 _HOST: Final = "Host"
@@ -38,7 +38,7 @@ _HINT: Final = "If it is, name it with --allowed-hosts."
 
 
 def with_allowed_hosts(handle: Handle, config: Config) -> Handle:
-    """Refuse a request that is for another server, or that a foreign page sends."""
+    """Refuse a request for another server, or from a page of another site."""
     check = config.hosts.check
 
     def filter_(request: Request) -> Awaitable[Response]:
@@ -49,7 +49,7 @@ def with_allowed_hosts(handle: Handle, config: Config) -> Handle:
 
 
 class Hosts:
-    """`own` are the server's: names, addresses, and patterns such as *.example.com, in which `*` is one label."""
+    """The allowed host names. `own` are names, addresses, and patterns such as *.example.com, in which `*` is one label."""
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self.replace(own)
@@ -62,7 +62,7 @@ class Hosts:
         self._check_cached = lru_cache(maxsize=256)(self._check)
 
     def check(self, request: Request) -> None:
-        """Raise an ApiError, unless the request is for this server and no foreign page sends it."""
+        """Raise an ApiError if a request is for another server, or from a page of another site."""
         headers = request.headers
         host = headers.get(_HOST)
         if host is None:

@@ -1,7 +1,7 @@
-"""Answers as bytes, in the client's output format.
+"""Renders responses in the client's output format.
 
-The usual case, an object or a list as JSON, consists of bytes that exist already: a list's are not even put together
-here, as they are many. Everything else is made from trees.
+An object or a list as JSON, the usual case, consists of bytes that exist already; those of a list are not joined here,
+because they can be many. All other formats are encoded from trees.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +28,11 @@ _T = TypeVar("_T")
 
 
 Report = Callable[[Stored, Exception], None]
-"""Counts and logs an object that cannot be shown."""
+"""Counts and logs an object that cannot be rendered."""
 
 
 class Renderer:
-    """Renders answers. It has the clock, because tables show ages.
+    """Renders objects and lists. It needs the clock for the ages in tables.
 
     A stored object may have fields of other types than its kind's, if another program wrote it. Such an object is
     reported, and omitted from a list with a warning.
@@ -77,9 +77,9 @@ class Renderer:
         if output.view is View.PARTIAL:
             _check_view(call, tree["apiVersion"], tree["kind"], output, is_list=False)
             return write(partial.of(tree, output.version), output.format)
-        revision = tree["metadata"].get("resourceVersion")  # what was only tried has none
+        revision = tree["metadata"].get("resourceVersion")  # a dry run has none
         metadata = {"resourceVersion": revision} if revision else {}
-        # Through a subresource it may be shown as something else than the resource's kind.
+        # A subresource may return another kind than the resource's.
         printer = self._printers(tree["apiVersion"], tree["kind"])
         if call.resource.custom and not call.is_unstructured:
             printer = CUSTOM_PRINTER
@@ -90,7 +90,7 @@ class Renderer:
     async def collection(
         self, call: Call, answer: ListAnswer, output: OutputFormat
     ) -> Sequence[bytes | memoryview]:
-        """In parts that follow one another."""
+        """Render a list; return its parts in order."""
         if output.view is View.TABLE:
             return await self._table(call, answer, output)
         if output.view is View.OBJECT and output.format is Format.JSON:
@@ -144,7 +144,7 @@ class Renderer:
     def event_object(
         self, resource: Resource, include: str, stored: Stored, output: OutputFormat, *, header: bool
     ) -> Tree:
-        """An object as a watch's event carries it; a table has its columns in the first event only."""
+        """Return the object of a watch event; only the table of the first event has columns."""
         tree = stored.tree()
         if output.view is View.PARTIAL:
             return partial.of(tree, output.version)
@@ -184,7 +184,7 @@ _ITEMS: Mapping[Format, Callable[[Tree], bytes]] = {
     Format.YAML: yaml_codec.dump_item,
     Format.PROTOBUF: envelope.encode_item,
 }
-"""Encoders of a list's items."""
+"""The encoders of a list's items."""
 
 
 def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
@@ -204,12 +204,12 @@ def _head(answer: ListAnswer, output: OutputFormat) -> Tree:
 
 
 def _without_empty(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Only lists of custom objects themselves have an empty token."""
+    """Return metadata without empty fields, which only lists of custom objects have."""
     return {name: value for name, value in metadata.items() if value != ""}
 
 
 def _shape(answer: ListAnswer, output: OutputFormat) -> Callable[[Stored], Tree]:
-    """Return a function from an object to its list item; protobuf needs the kind in it."""
+    """Return a function that converts an object to a list item; protobuf needs its kind."""
     if output.view is View.PARTIAL:
         return lambda stored: partial.of(stored.tree(), output.version)
     return Stored.tree if answer.named or output.format is Format.PROTOBUF else _without_type
@@ -223,7 +223,7 @@ _TYPE_META = frozenset({"kind", "apiVersion"})
 
 
 async def _parts(answer: ListAnswer) -> Sequence[bytes | memoryview]:
-    """Bytes that all readers share, so that it costs nothing how many of them there are, or how slow they are."""
+    """Return the parts of a list in JSON. All requests share them, so that many or slow readers need no memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]
     if answer.named:

@@ -1,4 +1,4 @@
-"""Refusals of upstream's router before a handler is called: by path, method, Content-Type and Accept."""
+"""The checks of upstream's router before it calls a handler: path, method, Content-Type and Accept."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -24,20 +24,20 @@ from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route, p
 
 NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(FORMATS)}"
-"""Of a handler that was called."""
+"""The message of handlers; that of the router differs."""
 STREAMED: Final = (f"{Format.JSON};stream=watch", f"{Format.PROTOBUF};stream=watch")
 NOT_STREAMED: Final = f"only the following media types are accepted: {', '.join(STREAMED)}"
 
 
 def check_accept(request: Request, produced: tuple[str, ...]) -> None:
-    """Raise, unless the client takes one of the media types that a route produces."""
+    """Raise NotAcceptable unless the client accepts a media type of the route."""
     if not matches_route(request.header(ACCEPT), produced):
         available = ", ".join(produced)
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {available}", Details())
 
 
 def get_only(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collection[str] = ()) -> Page:
-    """The page for GET, as upstream's router finds it; pages without this take any method."""
+    """Return the page for GET requests alone, with the checks of upstream's router; other pages accept any method."""
 
     async def serve(request: Request) -> Response:
         if request.method != "GET":
@@ -54,7 +54,7 @@ def get_only(page: Page, produced: tuple[str, ...] = FORMATS, consumed: Collecti
 
 
 class NoSuchPath(Exception):
-    """A path that no handler has."""
+    """No handler has the path."""
 
 
 def no_such_resource() -> NotFound:
@@ -62,7 +62,7 @@ def no_such_resource() -> NotFound:
 
 
 def check_is_served(resource: Resource, request: Request) -> None:
-    """Raise, unless a resource has the verb or subresource, at this place; NoSuchPath if no handler has it."""
+    """Raise an ApiError unless a resource has the verb or subresource at this path; NoSuchPath if no handler has it."""
     info = request.info
     if resource.custom:
         _check_is_custom(resource, request)
@@ -124,7 +124,7 @@ def _check_is_custom(resource: Resource, request: Request) -> None:
 
 
 def _check_is_watched(resource: Resource, request: Request) -> None:
-    """Raise, unless a path that names its verb is a watch."""
+    """Raise an ApiError unless a path that names its verb is a watch."""
     info = request.info
     verbs = resource.verbs if info.prefix == "watch" and not info.subresource else ()
     namespace = "" if info.resource == "namespaces" else info.namespace
@@ -136,7 +136,7 @@ def _check_is_watched(resource: Resource, request: Request) -> None:
 
 
 def warnings_of_refused(resource: Resource, error: ApiError) -> Sequence[str]:
-    """Return what a refused client is warned of: only if upstream's router found the resource."""
+    """Return the warnings of a refused request; upstream warns only if its router finds the resource."""
     is_found = resource.custom or (error.message != NOT_ALLOWED and not isinstance(error, NotFound))
     return [resource.deprecated] if resource.deprecated and is_found else ()
 
@@ -152,7 +152,7 @@ def check_route(resource: Resource, request: Request) -> None:
 
 
 def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
-    """Upstream serves watches of what is only listed by code that names the verb."""
+    """Return the error of a verb. Upstream serves watches of resources with list by code that names the verb."""
     if info.verb == "watch" and "list" in resource.verbs:
         return _not_supported(resource, info)
     return MethodNotSupported(NOT_ALLOWED, Details())
@@ -165,7 +165,7 @@ def _not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
 
 
 def _check_is_connected(resource: Resource, request: Request) -> None:
-    """Raise, unless a resource has a subresource that is proxied, and it takes the method."""
+    """Raise an ApiError unless a resource has a proxied subresource with this method."""
     info = request.info
     is_there = resource.subresource(info.subresource) is not None and (
         info.subresource == "proxy" or not info.rest
@@ -180,6 +180,6 @@ _NAMED: Final = frozenset({"update", "patch"})
 _PRODUCED_LOG: Final = ("text/plain", *FORMATS)
 _PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
 _OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})
-"""Verbs that need a name. A path is there if the resource has any of those that belong to it."""
+"""The verbs of paths with a name. A path exists if the resource has at least one of its verbs."""
 _OF_ALL = frozenset({"create", "list", "watch", "deletecollection"})
 _OF_ALL_NAMESPACES = frozenset({"list", "watch"})
