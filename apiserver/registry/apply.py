@@ -28,7 +28,7 @@ from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_appli
 
 
 class Application(Struct, frozen=True, kw_only=True):
-    """What one request applies, and how."""
+    """The configuration that a request applies, with its options."""
 
     backend: Backend
     call: Call
@@ -36,11 +36,11 @@ class Application(Struct, frozen=True, kw_only=True):
     manager: FieldManager
     config: Any
     duplicates: Sequence[str]
-    """The keys that come twice in the YAML, in the words of its decoder."""
+    """The errors of the YAML decoder about duplicate keys."""
     time: str | None
 
     def check_type(self) -> None:
-        """Refuse a configuration that is no object, or is of another kind than the manager's."""
+        """Refuse a configuration that is not an object, or not of the manager's kind."""
         self._check_object()
         try:
             self.manager.check_type(self.config)
@@ -147,7 +147,7 @@ def _may_create(backend: Backend, call: Call) -> bool:
 
 
 def _is_same(merged: Tree, live: Tree) -> bool:
-    """Whether an object is the live one but for its managers."""
+    """Return whether an object equals the live one, except for its managers."""
     new, old = dict(merged.get("metadata") or {}), dict(live.get("metadata") or {})
     for metadata_ in (new, old):
         metadata_.pop("managedFields", None)

@@ -1,4 +1,4 @@
-"""What every verb works with, wired together once in `app.py`."""
+"""What every verb uses, wired together once in `app.py`."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -34,17 +34,17 @@ from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation,
 _R = TypeVar("_R")
 
 MAX_WARNINGS: Final = 10
-"""Objects that the warnings of one list name at most."""
+"""The maximum number of objects that the warnings of one list name."""
 
 
 DECODED_BYTES: Final = 8 << 20
-"""Of bodies, and of objects that they change, that are decoded at a time: two of the largest."""
+"""The size of all bodies, and of the objects that they change, that are decoded at a time: two of the largest."""
 OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What Python raises for an object whose fields have other types than its kind's."""
+"""The errors that Python raises for an object with fields of wrong types."""
 
 
 class CorruptObject(InternalError):
-    """What is stored under a key cannot be read as an object: the error that upstream's storage gives of it."""
+    """The value of a key cannot be read as an object. The message is that of upstream's storage."""
 
     def __init__(self, key: bytes, revision: int, problem: Exception) -> None:
         error = status.internal_error(
@@ -63,13 +63,13 @@ class Admission(Protocol):
 
 
 class Rules(Protocol):
-    """What kinds demand of their objects, beyond their schemas."""
+    """The defaults, validation and warnings of kinds, besides their schemas."""
 
     no_version: int | DisplayedValue
-    """What messages show where an update names no version."""
+    """The value that messages show if an update has no resourceVersion."""
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
-        """Set defaults in place; the tree is not shared yet."""
+        """Set defaults in place: the tree is not shared yet."""
 
     def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]: ...
 
@@ -87,9 +87,7 @@ class Rules(Protocol):
 
 
 class Claims(Struct, frozen=True, kw_only=True):
-    """What a write allocates or releases besides its object, in the same transaction, so that nothing is allocated
-    twice.
-    """
+    """What a write allocates or releases in the transaction that writes its object, so that nothing is allocated twice."""
 
     compare: Sequence[Compare] = ()
     then: Sequence[Operation] = ()
@@ -99,13 +97,13 @@ NO_CLAIMS = Claims()
 
 
 class Claimant(Protocol):
-    """Gives the objects of a resource what no two of them may hold, such as addresses."""
+    """Allocates what no two objects of a resource may have, such as addresses."""
 
     async def claim(self, backend: "Backend", new: Tree | None, old: Tree | None, *, dry_run: bool) -> Claims:
-        """Fill in what the new object is given. `old` is None at its creation, `new` at its deletion."""
+        """Set the allocated fields of the new object. `old` is None at a creation, `new` at a deletion."""
 
     async def reclaim(self, backend: "Backend", namespace: str, name: str) -> Claims:
-        """Return what releases all that a deleted object had allocated and that cannot be read."""
+        """Return the claims that release all allocations of a deleted object that cannot be read."""
 
 
 class Permits(Protocol):
@@ -128,7 +126,7 @@ def _allow_all(*_about: object, **_more: object) -> bool:
 
 
 class Backend(Struct, frozen=True, kw_only=True):
-    """The store, and the state of the server that concerns objects."""
+    """The store, and the state of the server about objects."""
 
     kv: KV
     layout: Layout
@@ -140,37 +138,37 @@ class Backend(Struct, frozen=True, kw_only=True):
     admission: Admission
     rules: Rules
     rows: Mapping[GroupResource, Resource]
-    """The built-in resources, each in the version that it is stored in."""
+    """The rows of the built-in resources, each in its storage version."""
     strategies: Mapping[GroupResource, Strategy]
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
     permits: Permits = _allow_all
     watch_list: bool = True
     """Whether watches may send initial events if their clients request them."""
     expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
-    """Leases of objects with a time to live."""
+    """The leases of objects with a time to live."""
     conversions: Conversions = field(default_factory=dict)
     worker: Worker = field(default_factory=Worker)
     memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, least=LARGE))
-    """Of bodies, and of objects that they change, while they are decoded."""
+    """The memory for bodies, and for the objects that they change, while they are decoded."""
     prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
     """Compiles what a custom resource needs, before its first object is handled."""
     field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
     """By resource and subresource; created at the first write."""
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
-    """By built-in resource; found at the first read."""
+    """By built-in resource; added at the first read."""
 
     def strategy(self, resource: Resource) -> Strategy:
         return self.strategies.get(resource.group_resource, DEFAULT)
 
     def stored_row(self, resource: Resource) -> Resource:
-        """The resource in the version that its objects are stored in."""
+        """Return the row of the version in which objects of a resource are stored."""
         group, version = resource.storage_version or resource.group_version
         if (group, version) == resource.group_version:
             return resource
         return self.rows[GroupResource(group, resource.name)]
 
     async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
-        """The result of the first work on what was sent, once there is memory: in the worker's thread if it may take long."""
+        """Reserve memory, then return the result of the first work on a body, which is done in a thread if it may take long."""
         if call.lacks_memory:
             await call.reserve()
         if call.resource.custom and self.prepare is not None:
@@ -181,11 +179,11 @@ class Backend(Struct, frozen=True, kw_only=True):
         return self.conversions.get((resource.group_version, resource.name))
 
     def request(self, call: Call) -> Request:
-        """What a strategy can read of a call."""
+        """Return the parts of a call that strategies use."""
         return Request(user=call.user, now=self.clock.now(), warn=call.warn)
 
     def may_claim(self, resource: Resource) -> bool:
-        """Whether concurrent requests may compete for what objects of the resource allocate."""
+        """Return whether objects of the resource allocate something for which concurrent requests may compete."""
         return resource.group_resource in self.claimants
 
     async def claims(
@@ -199,12 +197,12 @@ class Backend(Struct, frozen=True, kw_only=True):
         return NO_CLAIMS if claimant is None else await claimant.reclaim(self, namespace, name)
 
     async def lease(self, resource: Resource) -> int:
-        """What an object of the resource is put under."""
+        """Return the lease of an object of the resource that is written now."""
         expiry = self.expiry.get(resource.group_resource)
         return NO_LEASE if expiry is None else await expiry.lease()
 
     def find_cached(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
-        """An object as the watch cache shows it, which must be fresh."""
+        """Return an object from the watch cache, which must be fresh; None if it does not exist."""
         try:
             key = self.layout.object(self.rows[resource], namespace, name)
         except status.BadRequest:  # no object can have such a name
@@ -212,7 +210,7 @@ class Backend(Struct, frozen=True, kw_only=True):
         return self.resource_cache(resource).objects.get(key)
 
     def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
-        """Every object of a resource, or those in a namespace, as the watch cache shows them."""
+        """Return every object of a resource, or those in a namespace, from the watch cache."""
         cache = self.resource_cache(resource)
         return cache.select(self.layout.scope(self.rows[resource], namespace)) if cache.objects else ()
 
@@ -225,13 +223,13 @@ class Backend(Struct, frozen=True, kw_only=True):
         return cache
 
     async def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
-        """An object as it is now."""
+        """Return an object from the store; None if it does not exist."""
         key = self.layout.object(resource, namespace, name)
         kvs = (await self.kv.range(Range(key=key))).kvs
         return self._read(self.layout.resource_cache(resource), kvs[0]) if kvs else None
 
     def _read(self, prefix: bytes, kv: KeyValue) -> Stored:
-        """The object of a value; a value that the watch cache has read already is not checked again."""
+        """Return the object of a value; a value that the watch cache has read is not checked again."""
         cached_object = self.watch_cache.at_revision(prefix, kv.key, kv.mod_revision)
         if cached_object is not None:
             return cached_object
@@ -241,12 +239,12 @@ class Backend(Struct, frozen=True, kw_only=True):
             raise CorruptObject(kv.key, kv.mod_revision, error) from error
 
     def put(self, key: bytes, text: bytes, *, lease: LeaseId = NO_LEASE) -> Put:
-        """The operation that stores canonical text."""
+        """Return the operation that stores canonical text."""
         self.watch_cache.trust(key, text)
         return Put(key=key, value=text, lease=lease)
 
     def readable(self, resource: Resource, kvs: Iterable[KeyValue]) -> Iterator[Stored]:
-        """The objects of values, without those that cannot be read."""
+        """Yield the objects of values, without those that cannot be read."""
         prefix = self.layout.resource_cache(resource)
         for kv in kvs:
             try:
@@ -255,7 +253,7 @@ class Backend(Struct, frozen=True, kw_only=True):
                 self.watch_cache.unreadable.report(prefix, kv.key, kv.mod_revision, error)
 
     def warn_unreadable(self, call: Call, prefix: bytes) -> Sequence[bytes]:
-        """Name the objects below a prefix that a list leaves out, in warnings; return their keys."""
+        """Warn of the objects below a prefix that a list omits; return their keys."""
         keys = self.watch_cache.unreadable.below(prefix) if self.watch_cache.unreadable else ()
         for key in keys[:MAX_WARNINGS]:
             call.warn(f"{key.decode(errors='replace')} cannot be read and is omitted: delete it by name")

@@ -1,6 +1,6 @@
-"""A body as an object: parsed, checked to be what the URL is about, brought into the form that is stored.
+"""Decode a body: it is parsed, checked against the URL, and converted to the stored form of its kind.
 
-Unknown fields are dropped, and named in a warning or refused, as the client requested.
+Unknown fields are dropped, and reported in a warning or an error, as the client requested.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, ParsedObject, Unreadable, parse
 
 SUMMARY_BYTES = 30
-"""Bytes of a body that is no object, as the error quotes them."""
+"""The number of bytes that an error quotes of a body that is not an object."""
 
 
 def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
@@ -51,14 +51,14 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
 
 
 def _version(api_version: Any) -> Any:
-    """An apiVersion as Go reads it: "/v1" is v1 of the core group."""
+    """Return an apiVersion as Go parses it: "/v1" is v1 of the core group."""
     if isinstance(api_version, str) and api_version.startswith("/") and api_version.count("/") == 1:
         return api_version[1:]
     return api_version
 
 
 def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
-    """An object without a struct upstream: numbers in its metadata are normalized before they are read."""
+    """Normalize the numbers in the metadata of an object that has no struct upstream, before it is decoded."""
     metadata = tree.get("metadata")
     numbers = metadata if isinstance(metadata, dict) else {}
     if not any(isinstance(value, float) for value in numbers.values()):
@@ -73,7 +73,7 @@ def _refusal(call: Call, kind: str) -> str:
 
 
 def expected_type(call: Call) -> tuple[str, str]:
-    """The apiVersion and kind that belong to the URL."""
+    """Return the apiVersion and kind that belong to the URL."""
     subresource = call.subresource
     if subresource is None or not subresource.kind:
         return call.resource.api_version, call.resource.kind
@@ -92,7 +92,7 @@ def decode_as(
     strict: bool = False,
     before: Tree | None = None,
 ) -> DecodedObject:
-    """The tree in stored form, as a given apiVersion and kind, or as those that it names.
+    """Return the tree in stored form, decoded as an apiVersion and kind, or as its own.
 
     `before` is an object in that form from which the tree was made, if there is one.
     """
@@ -102,7 +102,7 @@ def decode_as(
 
 
 def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> DecodedObject:
-    """The tree that server-side apply made, in stored form."""
+    """Return the result of a server-side apply in stored form."""
     schema = _schema(backend, tree["apiVersion"], tree["kind"])
 
     def decode(tree: Tree) -> DecodedObject:
@@ -114,7 +114,7 @@ def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> DecodedObje
 def decode_unstructured(
     backend: Backend, tree: Tree, kind: tuple[str, str], *, strict: bool, before: Tree | None
 ) -> DecodedObject:
-    """The tree that a strategic merge patch made, in stored form."""
+    """Return the result of a strategic merge patch in stored form."""
 
     def decode(tree: Tree) -> DecodedObject:
         return decode_as(backend, tree, kind, strict=strict, before=before)
@@ -123,7 +123,7 @@ def decode_unstructured(
 
 
 def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], DecodedObject]) -> DecodedObject:
-    """The tree as it is, or, if it cannot be decoded so, with its numbers as Go converts them."""
+    """Decode the tree; if that fails, decode it again with its numbers as Go converts them."""
     try:
         return decode(tree)
     except DecodeError as error:
@@ -151,7 +151,7 @@ def _with_empty_managers(decoded: DecodedObject, tree: Tree) -> DecodedObject:
 
 
 def judge_fields(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:
-    """Refuse, warn of or pass over fields that are unknown or came twice. Upstream's default is to warn."""
+    """Refuse, report or ignore unknown and duplicate fields. Upstream's default is a warning."""
     if not complaints or options.field_validation == "Ignore":
         return
     if options.field_validation == "Strict":
@@ -163,13 +163,13 @@ _OF_YAML = "yaml: unmarshal errors:\n"
 
 
 def as_warnings(complaints: Sequence[str]) -> list[str]:
-    """What strict decoding refuses, as clients are warned of it: a line of YAML's decoder at a time."""
+    """Return the errors of strict decoding as warnings: one for each line of the YAML decoder's errors."""
     lines = (complaint.removeprefix(_OF_YAML).removeprefix("yaml: ").split("\n") for complaint in complaints)
     return [line.strip() for of_one in lines for line in of_one]
 
 
 def duplicate_fields(parsed: ParsedObject) -> tuple[str, ...]:
-    """The fields of a JSON text that come twice, whatever it is about."""
+    """Return the duplicate fields of a JSON text of any type."""
     text = parsed.text
     if not text or not has_duplicates(text, parsed.tree):
         return ()
@@ -240,7 +240,7 @@ def not_converted(backend: Backend, source: tuple[str, str], api_version: str, k
 
 
 def type_of(tree: Any) -> tuple[str, str]:
-    """The apiVersion and kind that a body gives itself, "" where it does not."""
+    """Return the apiVersion and kind of a body, "" for a missing one."""
     if not isinstance(tree, dict):
         raise status.BadRequest(_NO_TYPE + _not_readable(tree, _TYPE_META))
     for name in ("apiVersion", "kind"):
@@ -259,7 +259,7 @@ def missing_kind(text: str) -> str:
 
 
 def _check_custom(call: Call, parsed: ParsedObject) -> None:
-    """An object that is no struct to upstream is of any kind at first."""
+    """Check the kind of an object that has no struct upstream, after it was parsed as an object of any kind."""
     tree, (expected_version, expected_kind) = parsed.tree, expected_type(call)
     api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
     if not kind:
@@ -313,7 +313,7 @@ def _not_readable(value: object, go_type: str) -> str:
     return f"json: cannot unmarshal {name} into Go {go_type}"
 
 
-# --- what was sent, after it was read
+# --- the sent object
 
 
 def sent_tree(call: Call) -> Any:

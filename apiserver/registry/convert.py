@@ -1,7 +1,7 @@
-"""Objects between the client's version and the stored one, where those differ.
+"""Convert objects between the client's version and the stored one, if those differ.
 
-Clients' writes are read, patched and attributed to managers in the client's version; they are admitted, validated and
-stored in the stored one. Custom objects are admitted and validated in the client's version as well.
+Objects are decoded, patched and attributed to managers in the client's version; built-in ones are admitted and validated
+in the stored version, custom ones in the client's.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,7 +22,7 @@ from mockube.apiserver.storage.stored import Stored, canonical, canonical_custom
 _R = TypeVar("_R")
 
 APPLY: Final = "application/apply-patch"
-"""How the types of what is applied begin."""
+"""The start of the media types of applied configurations."""
 
 
 def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
@@ -38,7 +38,7 @@ def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
 
 
 async def old_object(backend: Backend, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
-    """Return a stored object as it is validated against, and in the client's version."""
+    """Return a stored object in the version in which updates are validated, and in the client's version."""
     conversion = backend.conversion(call.resource)
     if conversion is not None and conversion.remote is not None:
         (client_object,) = await conversion.remote.show([stored])
@@ -48,31 +48,31 @@ async def old_object(backend: Backend, call: Call, stored: Stored, tree: Tree) -
 
 
 async def deleted_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
-    """A stored object as its deletion is admitted: what a webhook does not convert cannot be deleted."""
+    """Return a stored object in the version in which its deletion is admitted. It fails if a webhook does not convert it."""
     remote = remote_conversion(backend, resource)
     return tree if remote is None else await remote.from_stored(tree)
 
 
 async def marked_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
-    """An object that waits for its end, as it is stored."""
+    """Return an object that is marked as being deleted in stored form."""
     remote = remote_conversion(backend, resource)
     return tree if remote is None else await remote.to_stored(tree)
 
 
 async def shown_objects(backend: Backend, resource: Resource, items: Sequence[Stored]) -> Sequence[Stored]:
-    """Stored objects as selectors look at them: in the version of the resource, where a webhook converts."""
+    """Return stored objects as selectors match them: in the version of the resource if a webhook converts them."""
     remote = remote_conversion(backend, resource)
     return items if remote is None or not items else await remote.show(items)
 
 
 def remote_conversion(backend: Backend, resource: Resource) -> RemoteConversion | None:
-    """What converts objects to the version of a resource, if that is a webhook."""
+    """Return the conversion of objects to the version of a resource if a webhook makes it, or None."""
     conversion = backend.conversion(resource)
     return None if conversion is None else conversion.remote
 
 
 async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
-    """The result of work that changes nothing, which is done again when an object it needs was converted."""
+    """Return the result of work without side effects, which is repeated after the conversion of an object that it needs."""
     warnings = len(call.warnings)
     while True:
         try:
@@ -83,7 +83,7 @@ async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
 
 
 async def to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
-    """A valid object as it is stored: of a custom one, what the schema of the stored version leaves."""
+    """Return a valid object in stored form: a custom one is converted and pruned by the schema of the stored version."""
     if not call.resource.custom:
         return tree
     remote = remote_conversion(backend, call.resource)
@@ -97,22 +97,22 @@ def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
     if "status" not in tree and backend.strategy(call.resource).has_default_status:
-        # Upstream fills in defaults whenever it reads a stored object, which may have none.
+        # Upstream sets defaults whenever it reads a stored object, which may have no status.
         backend.rules.default(tree["apiVersion"], tree["kind"], tree)
     if call.body.media_type.startswith(APPLY):
-        # An applied object keeps null until it is validated.
+        # An applied object has its null values until it was validated.
         decoded: Tree = decode_as(backend, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
     return tree
 
 
 def encoder(resource: Resource) -> Callable[[Tree], bytes]:
-    """Return what makes the text to store for objects of a resource."""
+    """Return the function that encodes objects of a resource to be stored."""
     return canonical_custom if resource.custom else canonical
 
 
 async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree) -> Tree:
-    """The object of a dry run, as it would be read after it was stored: without what the stored version does not have."""
+    """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
     conversion = backend.conversion(call.resource)
     if conversion is None or not conversion.at_storage:
         return tree
@@ -122,13 +122,13 @@ async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree)
 
 
 EMPTY_LIST: Final = b":[]"
-"""Is looked for by `find`: `in` first tries the bytes as a number, which costs as much as the search of a small object."""
+"""Search it by `find`: `in` first tries to use the bytes as a number, which costs as much as to search a small object."""
 JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
-"""Groups whose objects upstream stores as JSON; those of the others are stored in protobuf, which has no empty list."""
+"""The groups whose objects upstream stores as JSON. Others are stored in protobuf, which has no empty lists."""
 
 
 def without_empty_lists(backend: Backend, resource: Resource, tree: Tree, value: bytes) -> tuple[Tree, bytes]:
-    """A built-in object to store, and its text: with null for empty lists, as Go writes what it read from protobuf."""
+    """Return a built-in object to store and its text, with null for empty lists, as Go encodes objects read from protobuf."""
     if resource.group in JSON_STORED:
         return tree, value
     schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
@@ -165,7 +165,7 @@ def from_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
 
 
 def client_version_converter(backend: Backend, resource: Resource) -> Callable[[Stored], Stored] | None:
-    """What shows stored objects in the version of a resource; None if they are in it."""
+    """Return a function that converts stored objects to the version of a resource; None if they have it."""
     conversion = backend.conversion(resource)
     if conversion is None or conversion.remote is not None:
         return None
@@ -183,7 +183,7 @@ def client_version_converter(backend: Backend, resource: Resource) -> Callable[[
 def tolerant_client_version_converter(
     backend: Backend, resource: Resource
 ) -> Callable[[Stored], Stored | None] | None:
-    """The same, but None for a stored object that has fields of wrong types."""
+    """Return the same function, which returns None for an object with fields of wrong types."""
     show = client_version_converter(backend, resource)
     if show is None:
         return None

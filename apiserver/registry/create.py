@@ -1,4 +1,4 @@
-"""Create: a body becomes an object with a name, a uid and a beginning."""
+"""Create: a body becomes a stored object with a name, a UID and a creationTimestamp."""
 
 import itertools
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
 
 _IS_ENDING = "object is being deleted: "
 MAX_NAMES = 8
-"""Generated names that are tried before AlreadyExists is returned."""
+"""The number of generated names that are tried before AlreadyExists is returned."""
 
 
 async def create(backend: Backend, call: Call) -> ObjectAnswer:
@@ -52,7 +52,7 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
 
 
 def _is_revision(text: str) -> bool:
-    """Upstream passes over a resourceVersion that is no number, and over 0."""
+    """Return whether a resourceVersion is refused: upstream ignores 0, and texts that are not numbers."""
     if not text:
         return False
     try:
@@ -64,7 +64,7 @@ def _is_revision(text: str) -> bool:
 async def create_tree(
     backend: Backend, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectAnswer:
-    """Create from a tree in stored form: what create, and an update or apply of what is not there, share."""
+    """Create an object from a tree in stored form: for a create, and for an update or apply of a missing object."""
     metadata.set_system_fields(tree, call, now=backend.clock.now(), random=backend.random)
     tree = await backend.worker.run(call.size, _to_stored, backend, call, tree, options if manage else None)
     name = metadata.ensure_metadata(tree).get("name", "")
@@ -85,14 +85,14 @@ async def create_tree(
 
 
 def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
-    """The tree as it is stored, with its first manager if there are options that name one."""
+    """Return the tree in the version in which it is admitted, with its first manager if there are options."""
     if options is not None:
         tree = metadata.manage_new(backend, call, tree, options)
     return to_stored(backend, call.resource, tree)
 
 
 async def _create(backend: Backend, attributes: Attributes, base: str) -> ObjectAnswer:
-    """Create under its name, or under one generated; retry if the generated name or a claim is in use."""
+    """Create an object with its name, or with a generated one; retry if the generated name or a claim is in use."""
     tree, row = attributes.object, backend.stored_row(attributes.resource)
     assert tree is not None
     may_repeat = bool(base) or backend.may_claim(row)
@@ -116,7 +116,7 @@ async def _create(backend: Backend, attributes: Attributes, base: str) -> Object
 
 
 def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExists) -> status.AlreadyExists:
-    """Return the error for a name that is in use, which is another one where a name was to be generated."""
+    """Return the error for a name that is in use. It is another one if the object has a generateName."""
     of_object = metadata.ensure_metadata(tree)
     if not of_object.get("generateName"):
         return error
@@ -165,7 +165,7 @@ def _prepare(backend: Backend, attributes: Attributes, resource: Resource, tree:
 
 
 def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> None:
-    """Refuse an object that is wrong, and bring one that is not into its canonical form."""
+    """Refuse an invalid object, and normalize a valid one."""
     call = attributes.call
     wrong = backend.rules.check_create(attributes.resource, tree)
     if wrong:
@@ -185,7 +185,7 @@ def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: T
 async def _insert(
     backend: Backend, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
-    """Store what is not there yet; a dry run only makes sure that it is not."""
+    """Store an object unless its key exists; a dry run only checks that. None if a claim failed."""
     resource, namespace, name = (
         attributes.resource,
         attributes.namespace,

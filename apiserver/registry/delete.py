@@ -39,7 +39,7 @@ from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"
-"""The verb; what is admitted for it has no name, as upstream."""
+"""The verb, whose attributes for admission have no name, as upstream."""
 _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
@@ -86,7 +86,7 @@ def _has_selector(call: Call) -> bool:
 
 
 async def _delete_unreadable(backend: Backend, call: Call) -> None:
-    """Delete what no list shows: what must be empty, such as a namespace that ends, would never be."""
+    """Delete objects that cannot be read, which no list has: otherwise a namespace would never become empty."""
     resource = call.resource
     scope = backend.layout.scope(resource, call.namespace)
     for key in backend.watch_cache.unreadable.below(scope) if backend.watch_cache.unreadable else ():
@@ -113,7 +113,7 @@ async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> Obj
 async def _delete_readable(
     backend: Backend, call: Call, options: DeleteOptions, stored: Stored
 ) -> ObjectAnswer | None:
-    """None if another write came between; `CorruptObject` if its fields have other types than its kind's."""
+    """Delete a stored object; None if another write came between. It fails with `CorruptObject` for fields of wrong types."""
     try:
         return await _delete_stored(backend, call, options, stored)
     except OF_WRONG_TYPES as error:
@@ -133,7 +133,7 @@ def _is_well_formed(backend: Backend, stored: Stored) -> bool:
 async def _delete_corrupt(
     backend: Backend, call: Call, options: DeleteOptions, error: CorruptObject
 ) -> ObjectAnswer | None:
-    """Delete what cannot be read, whatever it may have waited for; None if another write came between."""
+    """Delete an object that cannot be read, without its finalizers; None if another write came between."""
     if options.uid is not None:  # the UID cannot be compared
         raise error
     metadata: Tree = {"name": call.name, "resourceVersion": str(error.revision)}
@@ -187,22 +187,22 @@ async def _delete_stored(
 
 
 def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
-    """The object as its deletion leaves it; None if it is being deleted already, and no sooner for this call."""
+    """Return the object as it is marked; None if it is being deleted already, and this call does not shorten that."""
     meta = dict(old["metadata"])
-    tree, going = old | {"metadata": meta}, "deletionTimestamp" in meta
-    if going and strategy.marks_first and strategy.pending(tree):
+    tree, is_ending = old | {"metadata": meta}, "deletionTimestamp" in meta
+    if is_ending and strategy.marks_first and strategy.pending(tree):
         return None
     grace = strategy.grace(old, options.grace)
-    if going and grace is not None:
+    if is_ending and grace is not None:
         if meta.get("deletionGracePeriodSeconds"):
             return _mark_sooner(tree, options.grace)
-        grace = None  # its time is over: it waits for finalizers alone
+        grace = None  # the grace period is over: only finalizers remain
     _set_policy(meta, _policy(strategy, meta, options))
     if grace is None:
-        if not strategy.pending(tree) and (going or not strategy.marks_first):
+        if not strategy.pending(tree) and (is_ending or not strategy.marks_first):
             return tree
         grace = 0
-    if not going:
+    if not is_ending:
         meta["deletionTimestamp"] = format_time(after(now, span_of(grace)))
         if not strategy.has_plain_deletion:
             meta["deletionGracePeriodSeconds"] = grace
@@ -229,8 +229,8 @@ def _policy(strategy: Strategy, meta: Tree, options: DeleteOptions) -> str:
         return BACKGROUND
     if options.cascading:
         return strategy.cascading
-    decided = not _POLICY_FINALIZERS.isdisjoint(meta.get("finalizers", ()))
-    return options.policy or ("" if decided else strategy.dependents)
+    has_policy = not _POLICY_FINALIZERS.isdisjoint(meta.get("finalizers", ()))
+    return options.policy or ("" if has_policy else strategy.dependents)
 
 
 def _set_policy(meta: Tree, policy: str) -> None:
@@ -248,7 +248,7 @@ def _set_policy(meta: Tree, policy: str) -> None:
 async def _carry_out(
     backend: Backend, call: Call, options: DeleteOptions, stored: Stored, marked: Tree, ending: str | None
 ) -> ObjectAnswer | None:
-    """Store the mark, or the end; None if another write came between. `ending` is when the object ended before."""
+    """Store the marked object, or delete it; None if another write came between. `ending` is the old deletionTimestamp."""
     strategy, meta = backend.strategy(call.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
     waits = waits or (strategy.marks_first and ending is None)

@@ -43,7 +43,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     grace: int | None = None
     policy: str = ""
-    """Of `POLICIES`, or "" if the client left it to the resource."""
+    """One of `POLICIES`, or "" for the default of the resource."""
     uid: str | None = None
     version: str | None = None
     cascading: bool = False
@@ -84,7 +84,7 @@ def _from_body(backend: Backend, call: Call) -> Tree:
 
 
 def _check_kind(tree: Any) -> None:
-    """Options may have any group and version, but no other kind."""
+    """Refuse options of another kind; any group and version is allowed."""
     api_version, kind = type_of(tree)
     if kind in ("", KIND):
         return
@@ -146,7 +146,7 @@ def check_preconditions(subject: GroupResource, name: str, options: DeleteOption
 def check_own_preconditions(
     subject: GroupResource, name: str, options: DeleteOptions, metadata: Tree
 ) -> None:
-    """The same for a resource that compares them itself, with its own messages."""
+    """Check the preconditions for a resource with messages of its own."""
     for field, expected, actual in (
         ("UID", options.uid, metadata["uid"]),
         ("ResourceVersion", options.version, metadata["resourceVersion"]),

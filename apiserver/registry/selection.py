@@ -1,4 +1,4 @@
-"""Which objects a list, a watch or a deletecollection is about: by labels and by fields.
+"""Select the objects of a list, a watch or a deletecollection by labels and by fields.
 
 An empty selector costs nothing; a selector of a name narrows the keys; only the rest has to be matched with
 objects.
@@ -69,7 +69,7 @@ def _select(resource: Resource, label_selector: str, field_selector: str) -> Sel
     )
 
 
-# Clients select by the same few texts again and again; a long one is a rarity that shall not fill the memory.
+# Clients repeat a few selectors. Long ones are rare, and are not cached, because they would fill the memory.
 _USUAL_LENGTH: Final = 1000
 _select_usual = lru_cache(maxsize=1024)(_select)
 
@@ -105,7 +105,7 @@ def _fields(resource: Resource, text: str) -> fields.Selector:
 
 
 def _unsupported_message(resource: Resource, label: str) -> str:
-    """Upstream has several messages: kinds with their own conversion of labels have their own."""
+    """Return upstream's message, which differs for kinds with their own conversion of field labels."""
     usual = _NOT_SUPPORTED if _names_own_labels(resource) else _NOT_KNOWN
     return (resource.refused_label or usual).format(label=label, quoted=gotext.quote(label))
 

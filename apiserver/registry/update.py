@@ -1,7 +1,7 @@
-"""Update: an object is replaced, whole or through a subresource, if it did not change meanwhile.
+"""Update: an object is replaced, whole or through a subresource, if it was not changed meanwhile.
 
-`change` is the one read-modify-write that updates, patches and subresources go through. It tries again when another
-write came between, which fails if the client sent the version that it had read.
+`change` is the read-modify-write loop of updates, patches and subresources. It is repeated if another write came between,
+which fails if the client sent the resourceVersion that it had read.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -54,7 +54,7 @@ from mockube.etcd.kv import Compare, Delete, Target, Txn
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
-"""Makes the new object of the old one, which it must not change."""
+"""Returns the new object for the old one, which it must not change."""
 
 
 async def update(backend: Backend, call: Call) -> ObjectAnswer:
@@ -122,12 +122,12 @@ async def change(
 
 
 def _named_key(backend: Backend, key: bytes, options: WriteOptions) -> bytes:
-    """A key as errors name it: for a dry run, without the prefix of the store."""
+    """Return a key as errors show it: for a dry run, without the prefix of the store."""
     return key.removeprefix(backend.layout.root[:-1]) if options.dry_run else key
 
 
 def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
-    """Refuse to change an object of another uid."""
+    """Refuse to change an object with another UID."""
     if uid and uid != present:
         problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
         text = (
@@ -138,7 +138,7 @@ def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
 
 
 def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
-    """Refuse to change another version of an object than the client's, which rules and webhooks see."""
+    """Refuse to change another resourceVersion than the client's; set the old one, which rules and webhooks get."""
     version = metadata.parse_resource_version(new["metadata"].get("resourceVersion", ""))
     if not version:
         if not backend.strategy(call.resource).unconditional_update:
@@ -158,7 +158,7 @@ def _unconditional(backend: Backend, call: Call) -> ApiError:
 async def _prepare(
     backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree
 ) -> tuple[Tree, Claims]:
-    """All that happens to an object between its being sent and its being stored."""
+    """Admit, prepare and validate an updated object; return it with its claims."""
     resource = backend.stored_row(call.resource)
     attributes = Attributes(
         operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
@@ -176,7 +176,7 @@ async def _prepare(
 
 
 def _prepare_update(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
-    """The new object as far as this way to write it may change it, with what the server sets."""
+    """Return the new object with only those changes that this endpoint may make, and with the fields that the server sets."""
     strategy = backend.strategy(backend.stored_row(call.resource))
     subresource = call.subresource.name if call.subresource else ""
     new = _reset_fields(strategy, subresource, new, old)
@@ -193,14 +193,14 @@ def _prepare_update(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
 
 
 def _has_more_empty(backend: Backend, call: Call, strategy: Strategy, new: Tree) -> bool:
-    """Return whether what was sent has empty collections that are not stored."""
+    """Return whether the client sent empty collections that are not stored."""
     schema = backend.schemas.kind(new["apiVersion"], new["kind"])
     counted = [path[0] for path in strategy.generation]
     return schema is not None and has_more_empty(call, schema, new, counted)
 
 
 def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
-    """Validate an object, and bring it into its canonical form."""
+    """Refuse an invalid object, and normalize a valid one."""
     resource, subresource = (
         backend.stored_row(call.resource),
         call.subresource.name if call.subresource else "",
@@ -235,7 +235,7 @@ def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) ->
 async def _store(
     backend: Backend, call: Call, stored: Stored, new: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
-    """Store the new object over the old; None if that is no longer the newest, or a claim failed."""
+    """Replace the stored object by the new one; None if the stored one is not the newest, or if a claim failed."""
     key = stored.key
     ended = _is_ended(backend.strategy(call.resource), new)
     if ended:
@@ -257,7 +257,7 @@ async def _store(
 
 
 def _is_ended(strategy: Strategy, tree: Tree) -> bool:
-    """Whether an object that is being deleted has nothing left to wait for."""
+    """Return whether an object that is being deleted waits for nothing any more."""
     meta = tree["metadata"]
     if "deletionTimestamp" not in meta or meta.get("deletionGracePeriodSeconds", 0):
         return False

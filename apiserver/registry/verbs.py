@@ -1,4 +1,4 @@
-"""Which function carries out which verb, of a resource and of each subresource."""
+"""The tables of verbs: the function of each verb of a resource and of each subresource."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
@@ -15,7 +15,7 @@ from mockube.apiserver.registry.update import update
 
 Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
 OwnVerbs: TypeAlias = dict[tuple[GroupResource, str], Mapping[str, Verb]]
-"""The verbs of resources and subresources ("" for the resource itself) that have others than most, by name."""
+"""The verbs, by name, of resources and subresources ("" for the resource itself) that have verbs of their own."""
 
 MAIN: Mapping[str, Verb] = {
     "create": create,
@@ -27,7 +27,7 @@ MAIN: Mapping[str, Verb] = {
     "update": update,
 }
 WHOLE: Mapping[str, Verb] = {"get": get, "patch": patch, "update": update}
-"""Of a subresource that is another way in to the same object."""
+"""The verbs of subresources that read and write a part of the same object."""
 SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
     "status": WHOLE,
     "ephemeralcontainers": WHOLE,

@@ -24,7 +24,7 @@ from mockube.apiserver.storage.stored import Stored
 LOG = logging.getLogger(__name__)
 
 BACKLOG = 16_384
-"""Events that may wait for a reader."""
+"""The number of events that may wait for a reader."""
 BACKLOG_BYTES = 64 << 20
 """The limit of the size of queued events' objects, which only this reader may still need; the last few events are not
 counted.
@@ -63,13 +63,13 @@ class Stream:
     ) -> None:
         self.prefix = prefix
         self.version = 0
-        """Nothing at or before it is sent again."""
+        """Events up to this version are not sent again."""
         self._resource_cache = resource_cache
         self._matches, self._cost = chosen.matches, chosen.cost
         self._show = show
-        """Converts objects to the client's version, if it is not the stored one."""
+        """Converts objects to the client's version, if that is not the stored one."""
         self._remote = remote
-        """The same by a webhook: the selector is then applied to the converted objects, when they are read."""
+        """Converts objects by a webhook. The selector is then applied to the converted objects when they are read."""
         self._selected = None if remote is not None else chosen.matches
         """The selector of stored objects."""
         self._queue: list[Event] = []
@@ -78,30 +78,22 @@ class Stream:
         self._taken_to = 0
         """The version of the last change that the reader has."""
         self._owed = 0
-        """How many events of the queue were there from the beginning."""
+        """The number of initial events in the queue."""
         self._next_check = UNCOUNTED
         """The number of queued events at which the backlog is checked next."""
         self.overflowed = False
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
 
-    def begin(self, stored: Sequence[Stored], version: int) -> None:
-        """Queue the objects that exist as ADDED events."""
-        matches = self._selected
-        objects = stored if matches is None else filter(matches, stored)
-        self._queue += [Event(ADDED, item) for item in objects]
-        self.version = version
-        self._begin_count()
-
-    async def begin_in_turns(self, stored: Sequence[Stored], version: int, *, bookmark: bool) -> None:
+    async def begin_in_turns(self, objects: Sequence[Stored], version: int, *, bookmark: bool) -> None:
         """Queue the objects that exist at a version as ADDED events, and a bookmark after them.
 
         Changes that arrive while the selector is applied are queued behind them.
         """
         self.version = version
         matches = self._selected
-        objects = stored if matches is None else await filter_in_slices(matches, stored, cost=self._cost)
-        events = [Event(ADDED, item) for item in objects]
+        matching = objects if matches is None else await filter_in_slices(matches, objects, cost=self._cost)
+        events = [Event(ADDED, item) for item in matching]
         if bookmark:
             events.append(Event(BOOKMARK, version=version, ends_initial=True))
         self._queue = events + self._queue
@@ -134,7 +126,7 @@ class Stream:
         self._wake()
 
     def miss(self) -> None:
-        """End the watch: the client has to list again, for it may have missed a change."""
+        """End the watch: the client has to list again, because it may have missed a change."""
         self.end(Expired("The resourceVersion for the provided watch is too old."))
 
     async def take(self) -> Sequence[Event]:
@@ -176,15 +168,15 @@ class Stream:
             if event.stored is None:
                 converted_events.append(event)
                 continue
-            stored = converted_objects[event.stored.key, event.stored.revision]
+            client_object = converted_objects[event.stored.key, event.stored.revision]
             if event.change is None or matches is None:
-                if matches is None or matches(stored):
-                    converted_events.append(event._replace(stored=stored, change=None))
+                if matches is None or matches(client_object):
+                    converted_events.append(event._replace(stored=client_object, change=None))
                 continue
             before = event.change.before
             before = None if before is None else converted_objects[before.key, before.revision]
             selected_event = self._selected_event(
-                Change(event.change.kind, stored, before, event.change.observed_at), matches
+                Change(event.change.kind, client_object, before, event.change.observed_at), matches
             )
             if selected_event is not None:
                 converted_events.append(selected_event._replace(change=None))
