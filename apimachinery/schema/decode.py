@@ -14,7 +14,6 @@ from msgspec import Struct
 from mockube.apimachinery.schema import document, faults
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.normal import Normaliser, WrongKind
-from mockube.apimachinery.schema.settle import settle
 
 MAX_DEPTH: Final = 200
 """Far above what any type needs, below what can be handled: orjson writes 254 levels, Python recurses about 1000."""
@@ -75,7 +74,7 @@ class Decoder:
         findings = faults.find(of, read)
         if findings.error:
             raise DecodeError(findings.error)
-        return DecodedObject(self._normaliser.normalise(of, settle(of, read), []), findings.strict)
+        return DecodedObject(self._normaliser.normalise(of, document.settle(of, read), []), findings.strict)
 
 
 # --- depth and duplicate keys of a JSON text, from its punctuation: one pass without parsing

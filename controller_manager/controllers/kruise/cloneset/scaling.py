@@ -1,17 +1,29 @@
-"""Decide which pods a CloneSet makes or deletes: one kind of action a round, so that each is decided on the last one."""
+"""Decide which pods a CloneSet creates or deletes: one kind of action a round, so that each is decided on the last one."""
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import count
 
+from mockube.apimachinery.randomness import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import REASON_FAILED_DELETE, REASON_SUCCESSFUL_DELETE
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.control.actions import Action, Delete, EventTemplate, ObjectRef, RecordEvent
+from mockube.controller_manager.control.actions import (
+    Action,
+    Create,
+    Delete,
+    EventTemplate,
+    ObjectRef,
+    Patch,
+    RecordEvent,
+)
 from mockube.controller_manager.controllers.kruise.cloneset import identity, order, storage
-from mockube.controller_manager.controllers.kruise.cloneset.creation import creation
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
 from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, side_by_side
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
-from mockube.controller_manager.workloads.inplace import readiness
+from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 
 
@@ -20,7 +32,7 @@ def plan(state: CloneSetState) -> Decision:
         return Decision(actions=regretted, changes_pods=True)
     diffs = state.diffs()
     if diffs.scale_up:
-        creations = creation(state, diffs)
+        creations = _creation(state, diffs)
         return Decision(actions=(*_limit_event(state, diffs), *creations), changes_pods=bool(creations))
     prepared = [pod for pod in state.pods if is_preparing_delete(pod)]
     named = [pod for pod in state.pods if state.is_specified(pod) and not is_preparing_delete(pod)]
@@ -115,3 +127,70 @@ def _deletion(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Delete, ..
     )
     refs = tuple(ObjectRef(pod.key, pod.uid) for pod in pods)
     return (Delete(resource=PODS, objects=refs, event=event),)
+
+
+# --- new pods
+
+
+def _creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
+    """Create pods of the current revision first, as many as the partition lacks; their claims are created before the
+    pods.
+    """
+    owner = state.owner
+    instances = _free_instances(state, diffs.scale_up_limit)
+    if not instances:
+        return ()
+    since = lifecycle.annotations_of(state.now)
+    bodies = tuple(
+        identity.new_pod(
+            owner, state.current if index < diffs.scale_up_old else state.update, instance, since
+        )
+        for index, instance in enumerate(instances)
+    )
+    event = EventTemplate(
+        about=owner.object,
+        done=("SuccessfulCreate", "succeed to create pod {name}"),
+        failed=("FailedCreate", "failed to create pod: {error}, pod: {name}"),
+    )
+    claims = storage.create_missing(owner, instances, state.claims)
+    return (*claims, Create(resource=PODS, bodies=bodies, event=event, then=partial(_open_gates, state)))
+
+
+def _open_gates(state: CloneSetState, created: ReadOnlyTree) -> tuple[Patch, ...]:
+    """Open the gates of a new pod before its kubelet's first status, so that readiness changes once."""
+    pod = PodView.of(created)
+    return (
+        *update.step(pod, state.now, revision=identity.revision_of(pod)).patches,
+        *readiness.open_new_gate(pod, state.now),
+    )
+
+
+def _free_instances(state: CloneSetState, count: int) -> list[str]:
+    """At most so many ids: first those whose claims were left by lost pods.
+
+    The claims of a terminating pod are waited for, so one pod fewer is created now.
+    """
+    pods = (*state.pods, *state.inactive)
+    ending = {storage.instance_of(pod.object) for pod in pods if pod.deleting}
+    staying = {storage.instance_of(pod.object) for pod in pods if not pod.deleting}
+    free_ids = {storage.instance_of(claim) for claim in state.claims} - staying - {""}
+    reused = sorted(free_ids)[:count]
+    fresh = _new_instances(state, count - len(reused), ending | staying | free_ids)
+    return [*(instance for instance in reused if instance not in ending), *fresh]
+
+
+def _new_instances(state: CloneSetState, count: int, used_ids: Collection[str]) -> list[str]:
+    """Ids from a seed that every change alters, so that no pod gets the name of an earlier one."""
+    versions = max((int(pod.resource_version or 0) for pod in (*state.pods, *state.inactive)), default=0)
+    seed = f"{state.owner.uid}/{state.owner.resource_version}/{versions}/{state.now.isoformat()}"
+    free = (instance for instance in _instances(seed) if instance not in used_ids)
+    instance_ids: dict[str, None] = {}
+    while len(instance_ids) < count:
+        instance_ids[next(free)] = None
+    return [*instance_ids]
+
+
+def _instances(seed: str) -> Iterator[str]:
+    for number in count():
+        digest = hashlib.sha256(f"{seed}/{number}".encode()).digest()[:SUFFIX_LENGTH]
+        yield "".join(SUFFIX_ALPHABET[byte % len(SUFFIX_ALPHABET)] for byte in digest)
