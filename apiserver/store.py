@@ -1,16 +1,17 @@
-"""Opens the store of the command line: in memory, on a disk, or an etcd."""
+"""Open the store of the command line: in memory, on a disk, or an etcd."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.snapshots import opened_snapshot, restore_target
 from mockube.apiserver.storage.keys import Layout
-from mockube.apiserver.storage.revisions import initial_revision
 from mockube.etcd.archive.lines import refuse_half_restored
 from mockube.etcd.archive.restore import NotEmpty, restore
 from mockube.etcd.embedded.directory import begin_after, is_new
@@ -64,7 +65,7 @@ async def _open_embedded(settings: Store, clock: Clock, *, restored: Revision = 
 
 
 async def open_durable(data_dir: Path, clock: Clock, *, disk: Disk, restored: Revision = 0) -> DurableStore:
-    """The store below a --data-dir. A new one begins at an unused revision, also with `restored`."""
+    """Open the store below a --data-dir. A new one begins at an unused revision, also with `restored`."""
     folder = data_dir / STORE_FOLDER
     _refuse_unsafe(data_dir)
     if is_new(folder):
@@ -79,7 +80,7 @@ def _refuse_unsafe(data_dir: Path) -> None:
 
 
 async def connect(settings: Store, clock: Clock) -> KV:
-    """The etcd that the flags lead to."""
+    """Connect to the etcd that the flags name."""
     # A sixth of the whole start is the import of etcd's client, so it is imported only if there is an etcd.
     from mockube.etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
     from mockube.etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
@@ -93,3 +94,23 @@ async def connect(settings: Store, clock: Clock) -> KV:
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
+
+
+_UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+BUMP: Final = 1_000_000_000
+"""The distance of a store's first revision from a snapshot that is ahead of the clock; etcdutl's --bump-revision."""
+
+
+def initial_revision(now: datetime, *, restored: Revision = 0) -> Revision:
+    """Return the first revision of a new store: the microseconds since 1970, or a revision after the restored snapshot.
+
+    It is higher than all revisions of an earlier store at the same address. Clients keep the last resourceVersion and
+    resume their watches from it: a new store that started at 1 would accept such a watch as one in the future, and send
+    nothing. With a higher first revision it returns 410, and the client lists.
+
+    No store writes a million times a second, so the revisions of one that began earlier lie below, unless the clock was
+    set back by more than that store had run. The number is exact as a JSON double (below 2**53) until the year 2255.
+    """
+    by_clock = max((now - _UNIX_EPOCH) // _MICROSECOND, 1)
+    return by_clock if by_clock > restored else restored + BUMP

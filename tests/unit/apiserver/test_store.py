@@ -6,8 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.storage.revisions import BUMP, initial_revision
-from mockube.apiserver.store import STORE_FOLDER, open_store
+from mockube.apiserver.store import BUMP, STORE_FOLDER, initial_revision, open_store
 from mockube.etcd.archive.lines import HalfRestored, mark_of
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk

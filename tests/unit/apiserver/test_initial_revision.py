@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.apiserver.storage.revisions import BUMP, initial_revision
+from mockube.apiserver.store import BUMP, initial_revision
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 WRITES_PER_SECOND = 200_000
