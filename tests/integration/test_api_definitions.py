@@ -309,6 +309,16 @@ async def test_definition_without_its_stored_version_can_be_deleted(client):
     assert (await client.get(f"{DEFINITIONS}/{name}")).status == 404
 
 
+async def test_multiple_of_zero_is_accepted_in_definition_and_refuses_values(client):
+    schema = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0}}}
+    await define(client, definition(version(schema=schema)))
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    assert (await client.post(WIDGETS, widget)).status == 201
+    refused = await client.post(WIDGETS, widget | {"a": 1})
+    problem = "a: Invalid value: 0: factor MultipleOf declared for a must be positive: 0"
+    assert (refused.status, refused.body["message"]) == (422, f'Widget.example.com "w" is invalid: {problem}')
+
+
 @pytest.mark.parametrize(
     ("field", "value", "stored"),
     [

@@ -69,3 +69,27 @@ async def test_replicas_number_formats(client, number, json, yaml, strategic, ap
     assert (outcome(of_yaml), outcome(of_block)) == (yaml, yaml)
     assert outcome(of_merge) == 422
     assert (outcome(of_strategic), outcome(of_apply)) == (strategic, apply)
+
+
+@pytest.mark.parametrize(
+    ("memory", "stored"),
+    [
+        ("1e30", "1e30"),
+        ("1e5000", "100e4998"),
+        ("9" * 5000, "9" * 5000),
+        ("1e-30", "1e-3"),
+    ],
+)
+async def test_extreme_memory_quantities_are_accepted(client, memory, stored):
+    await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
+    for number, resources in enumerate([{"requests": {"memory": memory}}, {"limits": {"memory": memory}}]):
+        container = {"name": "c", "image": "x", "resources": resources}
+        pod = {"metadata": {"name": f"p{number}"}, "spec": {"containers": [container]}}
+        answer = await client.post("/api/v1/namespaces/default/pods", pod)
+        assert answer.status == 201, answer.data[:300]
+        shown = answer.body["spec"]["containers"][0]["resources"]
+        assert all(amounts["memory"] == stored for amounts in shown.values())
+    table = await client.get(
+        "/api/v1/namespaces/default/pods", Accept="application/json;as=Table;v=v1;g=meta.k8s.io"
+    )
+    assert (table.status, len(table.body["rows"])) == (200, 2)

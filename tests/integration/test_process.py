@@ -233,6 +233,14 @@ async def test_stored_objects_survive_restart(tmp_path):
     assert authority in server.kubeconfig.read_text()
 
 
+@pytest.mark.parametrize("mode", ["AlwaysAllow", "RBAC"])
+def test_start_reports_that_every_user_may_do_everything(tmp_path, mode):
+    with ApiServerProcess(tmp_path, f"--authorization-mode={mode}") as server:
+        assert server.stop() == 0
+    lines = [line for line in server.log if "every authenticated user may do everything" in line]
+    assert len(lines) == (1 if mode == "AlwaysAllow" else 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -65,6 +65,8 @@ def test_valid_value_passes(schema, value):
         ),
         pytest.param(INTEGER | {"maximum": 3}, 4, "Invalid value: 4: spec.a in body should be less than or equal to 3", id="too great"),
         pytest.param(INTEGER | {"multipleOf": 2}, 3, "Invalid value: 3: spec.a in body should be a multiple of 2", id="not a multiple"),
+        pytest.param(INTEGER | {"multipleOf": 0}, 1, "Invalid value: 0: factor MultipleOf declared for spec.a must be positive: 0", id="a multiple of nothing"),
+        pytest.param(INTEGER | {"multipleOf": -1}, 1, "Invalid value: -1: factor MultipleOf declared for spec.a must be positive: -1", id="a multiple of less than nothing"),
         pytest.param(TEXT | {"pattern": "^[a-z]+$"}, "UP", "Invalid value: \"UP\": spec.a in body should match '^[a-z]+$'", id="another pattern"),
         pytest.param(TEXT | {"pattern": "^a$"}, "a\n", "Invalid value: \"a\\n\": spec.a in body should match '^a$'", id="a line break at the end"),
         pytest.param(TEXT | {"minLength": 3}, "ab", 'Invalid value: "ab": spec.a in body should be at least 3 chars long', id="too short"),
