@@ -44,22 +44,22 @@ def coercer(schema: Schema) -> Coerce | None:
         for name, member_schema in properties(schema).items()
         if (inner := coercer(member_schema)) is not None
     }
-    for_others, for_items = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
+    coerce_member, coerce_item = _coercer_of(values(schema)), _coercer_of(schema.get("items"))
     embedded = is_embedded(schema)
-    if not coercers and for_others is None and for_items is None and not embedded:
+    if not coercers and coerce_member is None and coerce_item is None and not embedded:
         return None
 
     def coerce(value: Any, path: Path, read: ReadMetadata) -> Any:
-        if value.__class__ is list and for_items is not None:
-            return [for_items(item, path.index(index), read) for index, item in enumerate(value)]
+        if value.__class__ is list and coerce_item is not None:
+            return [coerce_item(item, path.index(index), read) for index, item in enumerate(value)]
         if value.__class__ is not dict:
             return value
         changed = _decode_metadata(value, path, read) if embedded else {}
         for name in value.keys() & coercers.keys():
             changed[name] = coercers[name](value[name], path.child(name), read)
-        if for_others is not None:
+        if coerce_member is not None:
             others = value.keys() - properties(schema).keys()
-            changed |= {name: for_others(value[name], path.key(name), read) for name in others}
+            changed |= {name: coerce_member(value[name], path.key(name), read) for name in others}
         return value | changed
 
     return coerce
@@ -89,16 +89,16 @@ def embedded_checker(schema: Schema) -> Check | None:
         for name, member_schema in properties(schema).items()
         if (inner := embedded_checker(member_schema)) is not None
     }
-    for_others, for_items = _checker_of(values(schema)), _checker_of(schema.get("items"))
+    check_member, check_item = _checker_of(values(schema)), _checker_of(schema.get("items"))
     embedded = is_embedded(schema)
-    if not checkers and for_others is None and for_items is None and not embedded:
+    if not checkers and check_member is None and check_item is None and not embedded:
         return None
 
     def check(value: Any, path: Path) -> Iterable[FieldError]:
         field_errors: list[FieldError] = []
-        if value.__class__ is list and for_items is not None:
+        if value.__class__ is list and check_item is not None:
             for index, item in enumerate(value):
-                field_errors += for_items(item, path.index(index))
+                field_errors += check_item(item, path.index(index))
         if value.__class__ is not dict:
             return field_errors
         if embedded:
@@ -106,8 +106,8 @@ def embedded_checker(schema: Schema) -> Check | None:
         for name, item in value.items():
             if name in checkers:
                 field_errors += checkers[name](item, path.child(name))
-            elif for_others is not None and name not in properties(schema):
-                field_errors += for_others(item, path.key(name))
+            elif check_member is not None and name not in properties(schema):
+                field_errors += check_member(item, path.key(name))
         return field_errors
 
     return check
