@@ -17,7 +17,7 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apiserver.admission.chain import Admission, Metrics
 from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
-from mockube.apiserver.assembly import documented_resources, make_admission, make_backend, make_catalog
+from mockube.apiserver.assembly import documented_resources, make_admission, make_catalog, make_registry
 from mockube.apiserver.audit.audit import AuditCounts, open_log
 from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
 from mockube.apiserver.authn.credentials import CredentialCounts
@@ -104,7 +104,7 @@ class ApiServer:
         sockets, self._git_version = settings.connection_clock, settings.git_version
         dialer = Dialer(settings.kubelets, sockets)
         self._webhook_client = WebhookClient(dialer, sockets)
-        caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.backend)
+        caller = ConversionCaller(self._webhook_client, settings.webhook_services, lambda: self.registry)
         reviews = Reviews(post=caller.post, clock=clock, random=random, metrics=self._conversions)
         self.catalog = make_catalog(settings, schemas, reviews)
         self.resources: Mapping[Name, Resource] = self.catalog.rows
@@ -115,10 +115,11 @@ class ApiServer:
             equivalents=equivalent_resources(self.catalog, Layout(settings.prefix)),
             services=settings.webhook_services,
         )
-        admission = self._admission(settings, clock)
-        self.backend = make_backend(kv, self.catalog, settings, rights, admission, clock=clock, random=random)
+        self.registry = make_registry(
+            kv, self.catalog, settings, rights, self._admission(settings, clock), clock=clock, random=random
+        )
         self.aggregator = self._aggregator(settings, dialer)
-        self.bootstrap_roles = BootstrapRoles(self.backend, self.stored_row, settings.minor)
+        self.bootstrap_roles = BootstrapRoles(self.registry, self.stored_row, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
         """Awaited when a snapshot has taken the place of all that was stored."""
         self._documents = DocumentCache()
@@ -126,7 +127,7 @@ class ApiServer:
         """Makes documents of all that is served, which no request for an object waits for."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
         self.supervisor = Supervisor(clock)
-        watch_cache = self.backend.watch_cache
+        watch_cache = self.registry.watch_cache
         self._resource_caches: dict[bytes, GroupResource] = {}
         self._claim_resource_caches()
         self._consistency = ConsistencyMetrics(self._resource_caches)
@@ -137,8 +138,7 @@ class ApiServer:
             self.handler.handle, clock=settings.connection_clock, authorities=settings.authorities
         )
         watch_cache.on_reset.append(self.handler.watching.expire_all)
-        self._running = AsyncExitStack()
-        self._is_started = False
+        self._running, self._is_started = AsyncExitStack(), False
 
     def end_streams(self) -> None:
         """End watches, and what is passed on: they would not end by themselves."""
@@ -148,7 +148,7 @@ class ApiServer:
 
     def _aggregator(self, settings: Settings, dialer: Dialer) -> Aggregator:
         services, certificate = settings.webhook_services, settings.proxy_certificate
-        return Aggregator(self.backend, self.resources[API_SERVICES], services, certificate, dialer)
+        return Aggregator(self.registry, self.resources[API_SERVICES], services, certificate, dialer)
 
     def _admission(self, settings: Settings, clock: Clock) -> Admission:
         """Create the plugins, their metrics, and the client of those that call other servers."""
@@ -162,7 +162,7 @@ class ApiServer:
 
     def _authenticators(self, trust: Trust, settings: Settings) -> Authenticators:
         """Create the authenticators and authorizers, with their webhooks."""
-        backend = self.backend
+        backend = self.registry
         self.authorizers = None
         if settings.authorization is not None:
             self.authorizers = self.rights.configure(settings.authorization, self._remote.authorization)
@@ -180,7 +180,7 @@ class ApiServer:
         return authentication
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
-        backend, requests = self.backend, RequestMetrics(self._find_row)
+        backend, requests = self.registry, RequestMetrics(self._find_row)
         authorization = self.rights.authorization
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         authentication = self._authenticators(trust, settings)
@@ -232,7 +232,7 @@ class ApiServer:
 
     def _make_health(self, settings: Settings) -> Health:
         checks = server_checks(
-            self.backend,
+            self.registry,
             is_started=lambda: self._is_started,
             is_stopping=lambda: self.stopping,
             roles_problem=self.bootstrap_roles.problem if "RBAC" in settings.authorization_modes else None,
@@ -241,7 +241,7 @@ class ApiServer:
         return Health(checks)
 
     def _renderer(self) -> Renderer:
-        backend = self.backend
+        backend = self.registry
         report = backend.watch_cache.report_malformed
         return Renderer(self._printer, backend.clock, report, backend.worker)
 
@@ -260,7 +260,7 @@ class ApiServer:
         """Older minors have them behind gates that are off."""
         if settings.minor != minors.NEWEST:
             return {}
-        return zpages(self.backend.clock, settings.flags, lambda: self.handler.pages)
+        return zpages(self.registry.clock, settings.flags, lambda: self.handler.pages)
 
     def _pages(self, address: str) -> Pages:
         """Discovery and OpenAPI of all that is served."""
@@ -275,39 +275,39 @@ class ApiServer:
                 groups, address=address, others=others, minor=kinds.minor, git_version=self._git_version
             ),
             **self._health.pages,
-            **openapi_pages(documents, self._document_worker, self.backend.clock),
+            **openapi_pages(documents, self._document_worker, self.registry.clock),
             **self.aggregator.pages(),
         }
 
     def stored_row(self, name: Name) -> Resource:
         """Return the row of a resource that may not be served."""
         group, _, resource = name
-        return self.backend.rows[GroupResource(group, resource)]
+        return self.registry.rows[GroupResource(group, resource)]
 
     def _cache_of(self, group: str, resource: str) -> ResourceCache:
-        row = self.backend.rows[GroupResource(group, resource)]
-        return self.backend.watch_cache.resource_cache(self.backend.layout.resource_cache(row))
+        row = self.registry.rows[GroupResource(group, resource)]
+        return self.registry.watch_cache.resource_cache(self.registry.layout.resource_cache(row))
 
     def _claim_resource_caches(self) -> None:
-        for name in self.backend.rows:
+        for name in self.registry.rows:
             self._claim_resource_cache(name)
-        self.catalog.on_resource += (self._claim_resource_cache, partial(end_watches, self.backend))
+        self.catalog.on_resource += (self._claim_resource_cache, partial(end_watches, self.registry))
 
     def _claim_resource_cache(self, name: GroupResource) -> None:
         """Keep the objects of a resource at hand, as those of a custom one that has just come."""
-        row = self.backend.rows.get(name)
+        row = self.registry.rows.get(name)
         if row is None:
             return
-        prefix = self.backend.layout.resource_cache(row)
+        prefix = self.registry.layout.resource_cache(row)
         versions, relabels = self.catalog.api_versions(name), self.catalog.is_relabelled(name)
-        self.backend.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
+        self.registry.watch_cache.expect_kind(prefix, row.kind, versions, relabels=relabels)
         if prefix not in self._resource_caches:
-            self.backend.watch_cache.resource_cache(prefix)
+            self.registry.watch_cache.resource_cache(prefix)
             self._resource_caches[prefix] = name
 
     def _metrics(self, requests: RequestMetrics, access: AccessMetrics) -> CollectorRegistry:
         registry = CollectorRegistry()
-        unreadable = DecodeMetrics(self.backend.watch_cache.unreadable.failures, self._resource_caches)
+        unreadable = DecodeMetrics(self.registry.watch_cache.unreadable.failures, self._resource_caches)
         for collector in (
             requests,
             access,
@@ -345,14 +345,14 @@ class ApiServer:
     def _counts(self) -> Mapping[GroupResource, int]:
         counts = {
             self._resource_caches[resource_cache.prefix]: len(resource_cache)
-            for resource_cache in self.backend.watch_cache.resource_caches()
+            for resource_cache in self.registry.watch_cache.resource_caches()
             if resource_cache.prefix in self._resource_caches
         }
-        rows = self.backend.rows
+        rows = self.registry.rows
         return {name: count for name, count in counts.items() if name in rows and "watch" in rows[name].verbs}
 
     async def _find_core(self, resource: str, namespace: str, name: str) -> Tree | None:
-        stored = await self.backend.find(self.stored_row(("", "v1", resource)), namespace, name)
+        stored = await self.registry.find(self.stored_row(("", "v1", resource)), namespace, name)
         return None if stored is None else stored.tree()
 
     async def __aenter__(self) -> Self:
@@ -369,7 +369,7 @@ class ApiServer:
         return self
 
     async def _start(self) -> None:
-        backend, start = self.backend, self.supervisor.start
+        backend, start = self.registry, self.supervisor.start
         if isinstance(backend.kv, EmbeddedStore):
             start("store", backend.kv.supervise)
         start("watch-cache", backend.watch_cache.run)

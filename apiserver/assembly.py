@@ -1,4 +1,4 @@
-"""The parts of a server that are made before it: its catalog, its admission, and its backend over a store."""
+"""The parts of a server that are made before it: its catalog, its admission, and its registry over a store."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,9 @@ from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import kinds_of
 from mockube.apiserver.outgoing import Outbound
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.allocations import Allocations
+from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.scheme import Scheme
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.shapes import Shapes
@@ -65,7 +67,7 @@ def documented_resources(catalog: Catalog) -> Sequence[Resource]:
     return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
 
 
-def make_backend(  # noqa: PLR0913 - what the rest is made of
+def make_registry(  # noqa: PLR0913 - what the rest is made of
     kv: KV,
     catalog: Catalog,
     settings: Settings,
@@ -74,7 +76,7 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
     *,
     clock: Clock,
     random: Random,
-) -> Backend:
+) -> Registry:
     schemas, kinds = builtin.load(settings.minor), catalog.kinds
     layout = Layout(settings.prefix)
     rules = (KindRules if settings.allow_privileged else UnprivilegedRules)(
@@ -90,22 +92,25 @@ def make_backend(  # noqa: PLR0913 - what the rest is made of
     services = ServiceAllocator(
         networks=settings.service_cluster_ip_ranges, node_ports=settings.service_node_ports
     )
-    return Backend(
+    scheme = Scheme(
+        schemas=AllSchemas(schemas, catalog),
+        decoder=AllDecoder(schemas, catalog),
+        rules=AllRules(rules, catalog),
+        strategies=catalog.strategies,
+        conversions=catalog.conversions,
+        prepare=catalog.prepare,
+    )
+    expiry = Expiry(kv, clock=clock, seconds=settings.event_ttl)
+    return Registry(
         kv=kv,
         layout=layout,
         watch_cache=watch_cache,
-        schemas=AllSchemas(schemas, catalog),
-        decoder=AllDecoder(schemas, catalog),
         clock=clock,
         random=random,
-        admission=admission,
-        permits=rights.permits,
-        rules=AllRules(rules, catalog),
-        prepare=catalog.prepare,
         rows=catalog.stored_rows,
-        strategies=catalog.strategies,
-        conversions=catalog.conversions,
-        claimants={SERVICES: services},
+        scheme=scheme,
+        admission=admission,
+        allocations=Allocations(claimants={SERVICES: services}, expiry=dict.fromkeys(EVENTS, expiry)),
+        permits=rights.permits,
         watch_list=settings.watch_list,
-        expiry=dict.fromkeys(EVENTS, Expiry(kv, clock=clock, seconds=settings.event_ttl)),
     )

@@ -93,7 +93,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
         )
 
         async def ensure_system_objects() -> None:
-            created_count = await ensure(server.backend, server.stored_row, required_objects)
+            created_count = await ensure(server.registry, server.stored_row, required_objects)
             LOG.info("System objects: %d created", created_count)
 
         await ensure_system_objects()
@@ -139,14 +139,14 @@ def _endpoint_reconciler(server: ApiServer, dependencies: Dependencies) -> Endpo
     if not dependencies.address:
         return None
     address, port = dependencies.address, dependencies.port
-    return EndpointReconciler(server.backend, server.stored_row, address=address, port=port)
+    return EndpointReconciler(server.registry, server.stored_row, address=address, port=port)
 
 
 def _start_tasks(
     config: Config, server: ApiServer, port: int, objects_to_recreate: Sequence[RequiredObject]
 ) -> None:
     """Start the background tasks of the server."""
-    backend, host, start = server.backend, socket.gethostname(), server.supervisor.start
+    backend, host, start = server.registry, socket.gethostname(), server.supervisor.start
     name = server_name(host, port)
     interval = config.store.etcd_compaction_interval
     if interval:
@@ -173,7 +173,7 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
     """Start the tasks that publish the authorities of clients, and follow the files of certificates."""
     certificates, start = dependencies.credentials.tls, server.supervisor.start
     trust = TrustController(
-        server.backend,
+        server.registry,
         server.stored_row,
         lambda: authentication_config_map(_facts(config, dependencies)),
     )

@@ -101,7 +101,7 @@ async def microseconds(
 
 
 async def stages(server: ApiServer) -> dict[str, float]:
-    backend, request = server.backend, call("pods", POD)
+    backend, request = server.registry, call("pods", POD)
     options = write_options(request, "CreateOptions")
     bare: Tree = {"kind": "Pod", "apiVersion": "v1"}
     decoded = orjson.dumps(bare | decode_as(backend, POD).tree)
@@ -160,7 +160,7 @@ def writes() -> dict[str, Callable[[int], Call]]:
 
 async def main() -> None:
     async with ApiServer(MemoryStore(clock=RealClock()), trust=Trust(tokens={})) as server:
-        backend = server.backend
+        backend = server.registry
         for resource in ("namespaces", "serviceaccounts"):
             await create(backend, call(resource, {"metadata": {"name": "default"}}))
         await create(backend, call("configmaps", with_name(MAP, ONE)))

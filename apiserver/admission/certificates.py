@@ -12,8 +12,8 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import UPDATE, Plugin, forbidden
 from mockube.apiserver.kinds.certificates.validation import parse_request
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Registry
 
 GROUP = "certificates.k8s.io"
 REQUEST, APPROVAL, STATUS = (
@@ -24,9 +24,9 @@ CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 MASTERS = "system:masters"
 
 
-def _check(backend: Backend, attributes: Attributes, verb: str, signer: str, refusal: str) -> None:
+def _check(registry: Registry, attributes: Attributes, verb: str, signer: str, refusal: str) -> None:
     user, domain = attributes.call.user, signer.partition("/")[0]
-    if not any(backend.permits(user, verb, SIGNERS, name) for name in (signer, f"{domain}/*")):
+    if not any(registry.permits(user, verb, SIGNERS, name) for name in (signer, f"{domain}/*")):
         raise forbidden(attributes, f"{refusal} {gotext.quote(signer)}")
 
 
@@ -44,24 +44,24 @@ class CertificateApproval(Plugin):
     operations = UPDATE
     about = frozenset({APPROVAL})
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
         assert attributes.old is not None
         refusal = "user not permitted to approve requests with signerName"
-        _check(backend, attributes, "approve", _signer(attributes.old), refusal)
+        _check(registry, attributes, "approve", _signer(attributes.old), refusal)
 
 
 class CertificateSigning(Plugin):
     operations = UPDATE
     about = frozenset({STATUS})
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old
         assert new is not None
         assert old is not None
         before, after = old.get("status", {}), new.get("status", {})
         if any(before.get(field) != after.get(field) for field in ("certificate", "conditions")):
             _check(
-                backend,
+                registry,
                 attributes,
                 "sign",
                 _signer(old),
@@ -74,7 +74,7 @@ class CertificateSubjectRestriction(Plugin):
 
     about = frozenset({REQUEST})
 
-    async def validate(self, _backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, _registry: Registry, attributes: Attributes) -> None:
         csr = attributes.object
         assert csr is not None
         if _signer(csr) != CLIENT_SIGNER:

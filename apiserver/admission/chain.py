@@ -62,8 +62,8 @@ from mockube.apiserver.metrics.access import (
     PolicyMetrics,
 )
 from mockube.apiserver.outgoing import Outbound
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.registry.registry import Registry
 
 PLUGINS: Sequence[type[Plugin]] = (
     AlwaysAdmit,
@@ -211,7 +211,7 @@ def _image_policy(settings: ImagePolicySettings | None, outbound: Outbound | Non
     return ImagePolicyWebhook(settings, outbound)
 
 
-Run = Callable[[Backend, Attributes], Awaitable[None]]
+Run = Callable[[Registry, Attributes], Awaitable[None]]
 
 
 _ALWAYS: Final[Sized] = (True,)
@@ -234,16 +234,16 @@ class _Step:
         self._plugins = tuple(plugins)
         self._metrics = metrics
 
-    def plugins_for(self, backend: Backend, attributes: Attributes) -> PluginSet:
+    def plugins_for(self, registry: Registry, attributes: Attributes) -> PluginSet:
         key = attributes.operation, attributes.target
-        return self._plugin_sets.get(key) or self._find(backend, key)
+        return self._plugin_sets.get(key) or self._find(registry, key)
 
-    def _find(self, backend: Backend, key: tuple[Operation, Target]) -> PluginSet:
+    def _find(self, registry: Registry, key: tuple[Operation, Target]) -> PluginSet:
         operation = key[0].value
         plugin_runs = [
             (
                 run,
-                _ALWAYS if plugin.needs is None else backend.resource_cache(plugin.needs).objects,
+                _ALWAYS if plugin.needs is None else registry.resource_cache(plugin.needs).objects,
                 *self._metrics.durations(self._name, operation, name_of(type(plugin))),
             )
             for plugin, run in self._plugins
@@ -255,8 +255,8 @@ class _Step:
         return plugin_set
 
 
-async def _run(plugin_set: PluginSet, backend: Backend, attributes: Attributes) -> None:
-    monotonic = backend.clock.monotonic
+async def _run(plugin_set: PluginSet, registry: Registry, attributes: Attributes) -> None:
+    monotonic = registry.clock.monotonic
     began = start = monotonic()
     rejected = plugin_set.rejected
     try:
@@ -265,10 +265,10 @@ async def _run(plugin_set: PluginSet, backend: Backend, attributes: Attributes) 
                 passed.quick += 1
                 continue
             try:
-                await run(backend, attributes)
+                await run(registry, attributes)
             except RemoteAnswerNeeded as error:
                 await error.prepare()
-                await await_again(partial(run, backend, attributes))
+                await await_again(partial(run, registry, attributes))
             now = monotonic()
             seconds = now - start
             if seconds <= QUICK:
@@ -297,18 +297,18 @@ class Admission:
         self._mutating = _Step(ADMIT, mutating, metrics)
         self._validating = _Step(VALIDATE, validating, metrics)
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         if attributes.operation is Operation.CREATE:
             # What is created next to others follows from them: from its namespace, its limits, its account.
-            await backend.watch_cache.fresh()
+            await registry.watch_cache.fresh()
         if attributes.call.is_internal:
             return
-        plugin_set = self._mutating.plugins_for(backend, attributes)
-        await _run(plugin_set, backend, attributes)
+        plugin_set = self._mutating.plugins_for(registry, attributes)
+        await _run(plugin_set, registry, attributes)
         if attributes.reinvocation.is_wanted:
             attributes.reinvocation.is_again = True
-            await _run(plugin_set, backend, attributes)
+            await _run(plugin_set, registry, attributes)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
         if not attributes.call.is_internal:
-            await _run(self._validating.plugins_for(backend, attributes), backend, attributes)
+            await _run(self._validating.plugins_for(registry, attributes), registry, attributes)

@@ -11,8 +11,8 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import WRITE, Plugin, wait_for_earlier_writes
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation
+from mockube.apiserver.registry.registry import Registry
 
 _GROUP: Final = "resource.k8s.io"
 _CLAIMS, _TEMPLATES = "resourceclaims", "resourceclaimtemplates"
@@ -24,20 +24,20 @@ class DeviceAdminAccess(Plugin):
     operations = WRITE
     about = frozenset({(_GROUP, _CLAIMS, ""), (_GROUP, _CLAIMS, "status"), (_GROUP, _TEMPLATES, "")})
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         """Refuse what the namespace is not allowed; nothing is changed."""
         tree = attributes.object
         assert tree is not None
         path = _admin_access_path(attributes, tree)
         if path is None:
             return
-        await wait_for_earlier_writes(backend, attributes)
-        namespace = backend.find_cached(NAMESPACES, "", attributes.namespace)
+        await wait_for_earlier_writes(registry, attributes)
+        namespace = registry.find_cached(NAMESPACES, "", attributes.namespace)
         if namespace is not None and meta.labels(namespace.tree()).get(_LABEL) == "true":
             return
         resource, wrong = attributes.resource, [errors.forbidden(path, _PROBLEM)]
         if attributes.operation is Operation.CREATE:
-            wrong += backend.rules.check_create(resource, tree)
+            wrong += registry.scheme.rules.check_create(resource, tree)
         raise status.invalid(resource.group_kind, meta.name(tree), wrong)
 
 

@@ -8,47 +8,47 @@ from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import AlreadyExists, ApiError
 from mockube.apiserver.admission.plugin import CREATE, Plugin, forbidden
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Body, Call, Operation
 from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.user import MASTERS, User
 
 NAMESPACES: Final = GroupResource("", "namespaces")
 _SERVER: Final = User(name="system:apiserver", groups=(MASTERS,))
 
 
-def _lacks_namespace(backend: Backend, attributes: Attributes) -> bool:
+def _lacks_namespace(registry: Registry, attributes: Attributes) -> bool:
     name = attributes.namespace
     if not name or attributes.resource.group_resource == NAMESPACES:
         return False
-    return backend.find_cached(NAMESPACES, "", name) is None
+    return registry.find_cached(NAMESPACES, "", name) is None
 
 
 class NamespaceAutoProvision(Plugin):
     operations = CREATE
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        if attributes.dry_run or not _lacks_namespace(backend, attributes):
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+        if attributes.dry_run or not _lacks_namespace(registry, attributes):
             return
         body = orjson.dumps(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": attributes.namespace}}
         )
-        row = backend.rows[NAMESPACES]
+        row = registry.rows[NAMESPACES]
         call = Call(verb="create", resource=row, user=_SERVER, body=Body(data=body))
         try:
-            await create(backend, call)
+            await create(registry, call)
         except AlreadyExists:
             pass
         except ApiError as error:
             raise forbidden(attributes, str(error)) from error
-        await backend.watch_cache.fresh()
+        await registry.watch_cache.fresh()
 
 
 class NamespaceExists(Plugin):
     operations = frozenset({Operation.CREATE, Operation.UPDATE, Operation.DELETE})
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        if _lacks_namespace(backend, attributes):
-            await backend.watch_cache.fresh()
-        if _lacks_namespace(backend, attributes):
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+        if _lacks_namespace(registry, attributes):
+            await registry.watch_cache.fresh()
+        if _lacks_namespace(registry, attributes):
             raise status.not_found(NAMESPACES, attributes.namespace)

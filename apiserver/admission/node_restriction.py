@@ -15,8 +15,8 @@ from mockube.apiserver.admission.plugin import POD, Plugin, forbidden, wait_for_
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.authz.node.references import of_pod
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.user import NODE, node_name
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
@@ -46,7 +46,7 @@ class NodeRestriction(Plugin):
     def handles(self, operation: Operation, target: Target) -> bool:
         return super().handles(operation, target) and _check_of(target) is not None
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         node = node_name(attributes.call.user)
         if node is None:
             return
@@ -55,21 +55,21 @@ class NodeRestriction(Plugin):
             raise forbidden(attributes, problem)
         check = _check_of(attributes.target)
         assert check is not None
-        await wait_for_earlier_writes(backend, attributes)
-        problem = check(backend, attributes, node)
+        await wait_for_earlier_writes(registry, attributes)
+        problem = check(registry, attributes, node)
         if not problem and attributes.target == ("", "serviceaccounts", "token"):
-            problem = _audience_problem(self._authorization, backend, attributes)
+            problem = _audience_problem(self._authorization, registry, attributes)
         if problem:
             raise forbidden(attributes, problem)
 
 
-Check = Callable[[Backend, Attributes, str], str]
+Check = Callable[[Registry, Attributes, str], str]
 """Returns what is wrong with a write of a node; "" if nothing is."""
 
 
-def _pod(backend: Backend, attributes: Attributes, node: str) -> str:
+def _pod(registry: Registry, attributes: Attributes, node: str) -> str:
     if attributes.operation is _DELETE:
-        pod = _existing_pod(backend, attributes.namespace, attributes.name)
+        pod = _existing_pod(registry, attributes.namespace, attributes.name)
         runs_here = pod["spec"].get("nodeName") == node
         return (
             "" if runs_here else f"node {quote(node)} can only delete pods with spec.nodeName set to itself"
@@ -78,10 +78,10 @@ def _pod(backend: Backend, attributes: Attributes, node: str) -> str:
         operation = quote(attributes.operation.value)
         return f"unexpected operation {operation}, node {quote(node)} can only create and delete mirror pods"
     assert attributes.object is not None
-    return next(_of_new_pod(backend, attributes.object, node), "")
+    return next(_of_new_pod(registry, attributes.object, node), "")
 
 
-def _of_new_pod(backend: Backend, pod: Tree, node: str) -> Iterator[str]:
+def _of_new_pod(registry: Registry, pod: Tree, node: str) -> Iterator[str]:
     name = quote(node)
     if ANNOTATION_MIRROR_POD not in meta.annotations(pod):
         yield f"pod does not have {quote(ANNOTATION_MIRROR_POD)} annotation, node {name} can only create mirror pods"
@@ -97,7 +97,7 @@ def _of_new_pod(backend: Backend, pod: Tree, node: str) -> Iterator[str]:
         yield f"node {name} can only create pods with a controller owner reference set to itself"
     if owner.get("blockOwnerDeletion"):
         yield f"node {name} must not set blockOwnerDeletion on an owner reference"
-    stored = backend.find_cached(_NODES, "", node)
+    stored = registry.find_cached(_NODES, "", node)
     if stored is None:
         raise status.not_found(GroupResource("", "node"), node)
     uid = meta.uid(stored.tree())
@@ -119,14 +119,14 @@ def _first_reference(pod: Tree) -> str:
     return resources[0] if resources else ""
 
 
-def _existing_pod(backend: Backend, namespace: str, name: str) -> ReadOnlyTree:
-    stored = backend.find_cached(_PODS, namespace, name)
+def _existing_pod(registry: Registry, namespace: str, name: str) -> ReadOnlyTree:
+    stored = registry.find_cached(_PODS, namespace, name)
     if stored is None:
         raise status.not_found(GroupResource("", "pod"), name)
     return stored.tree()
 
 
-def _pod_status(_: Backend, attributes: Attributes, node: str) -> str:
+def _pod_status(_: Registry, attributes: Attributes, node: str) -> str:
     new, old = attributes.object, attributes.old
     if attributes.operation is not _UPDATE or new is None or old is None:
         return f"unexpected operation {quote(attributes.operation.value)}"
@@ -147,20 +147,20 @@ def _claims(status_: ReadOnlyTree) -> list[tuple[Any, Any]]:
     return [(entry.get("name"), entry.get("resourceClaimName")) for entry in claims]
 
 
-def _pod_eviction(backend: Backend, attributes: Attributes, node: str) -> str:
+def _pod_eviction(registry: Registry, attributes: Attributes, node: str) -> str:
     if attributes.operation is not _CREATE:
         return f"unexpected operation {attributes.operation.value}"
-    pod = _existing_pod(backend, attributes.namespace, attributes.name)
+    pod = _existing_pod(registry, attributes.namespace, attributes.name)
     runs_here = pod["spec"].get("nodeName") == node
     return "" if runs_here else f"node {node} can only evict pods with spec.nodeName set to itself"
 
 
-def _other_pod(_: Backend, attributes: Attributes, _node: str) -> str:
+def _other_pod(_: Registry, attributes: Attributes, _node: str) -> str:
     subresource = quote(attributes.subresource)
     return f"unexpected pod subresource {subresource}, only 'status' and 'eviction' are allowed"
 
 
-def _node(_: Backend, attributes: Attributes, node: str) -> str:
+def _node(_: Registry, attributes: Attributes, node: str) -> str:
     name = attributes.name or meta.name(attributes.object or {"metadata": {}})
     if name != node:
         return f"node {quote(node)} is not allowed to modify node {quote(name)}"
@@ -210,7 +210,7 @@ def _is_within(domain: str, parents: Iterable[str]) -> bool:
     return any(domain == parent or domain.endswith(f".{parent}") for parent in parents)
 
 
-def _claim(_: Backend, attributes: Attributes, node: str) -> str:
+def _claim(_: Registry, attributes: Attributes, node: str) -> str:
     if attributes.subresource != "status":
         return "may only update PVC status"
     new, old = attributes.object, attributes.old
@@ -234,14 +234,14 @@ def _rest_of_claim(claim: Tree) -> Tree:
     return {**claim, "metadata": metadata, "status": rest}
 
 
-def _token(backend: Backend, attributes: Attributes, node: str) -> str:
+def _token(registry: Registry, attributes: Attributes, node: str) -> str:
     spec = (attributes.object or {}).get("spec") or {}
     bound = spec.get("boundObjectRef") or {}
     if (bound.get("apiVersion"), bound.get("kind")) != ("v1", "Pod") or not bound.get("name"):
         return "node requested token not bound to a pod"
     if not bound.get("uid"):
         return "node requested token with a pod binding without a uid"
-    pod = _existing_pod(backend, attributes.namespace, bound["name"])
+    pod = _existing_pod(registry, attributes.namespace, bound["name"])
     if meta.uid(pod) != bound["uid"]:
         problem = f"the UID in the bound object reference ({bound['uid']}) does not match the UID in record."
         return f"{problem} The object might have been deleted and then recreated"
@@ -250,18 +250,18 @@ def _token(backend: Backend, attributes: Attributes, node: str) -> str:
     return ""
 
 
-def _audience_problem(authorization: Authorization, backend: Backend, attributes: Attributes) -> str:
+def _audience_problem(authorization: Authorization, registry: Registry, attributes: Attributes) -> str:
     """A node has tokens for the audiences that the volumes of a pod name, unless it may request others."""
     spec = (attributes.object or {}).get("spec") or {}
     audiences = spec.get("audiences") or [""]
     if len(audiences) > 1:
         return "node may only request 0 or 1 audiences"
     (audience,) = audiences
-    pod = _existing_pod(backend, attributes.namespace, spec["boundObjectRef"]["name"])
+    pod = _existing_pod(registry, attributes.namespace, spec["boundObjectRef"]["name"])
     missing: list[str] = []
     for volume in pod["spec"].get("volumes") or ():
         try:
-            if audience in _audiences(backend, pod, volume):
+            if audience in _audiences(registry, pod, volume):
                 return ""
         except status.NotFound as error:
             missing.append(error.message)
@@ -282,18 +282,18 @@ def _audience_problem(authorization: Authorization, backend: Backend, attributes
     return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
 
 
-def _audiences(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Iterator[str]:
+def _audiences(registry: Registry, pod: ReadOnlyTree, volume: ReadOnlyTree) -> Iterator[str]:
     """Yield the audiences of a volume's tokens; raise NotFound if an object that names them does not exist."""
     for source in (volume.get("projected") or {}).get("sources") or ():
         if "serviceAccountToken" in source:
             yield source["serviceAccountToken"].get("audience") or ""
-    if driver := _driver(backend, pod, volume):
-        csi_driver = _existing(backend, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
+    if driver := _driver(registry, pod, volume):
+        csi_driver = _existing(registry, GroupResource("storage.k8s.io", "csidrivers"), "", driver)
         for request in csi_driver["spec"].get("tokenRequests") or ():
             yield request.get("audience") or ""
 
 
-def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
+def _driver(registry: Registry, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
     """Return the CSI driver of a volume, which is in the pod, in a claim or in a claim that is created for it."""
     if "csi" in volume:
         return str(volume["csi"].get("driver") or "")
@@ -302,27 +302,27 @@ def _driver(backend: Backend, pod: ReadOnlyTree, volume: ReadOnlyTree) -> str:
         name = f"{meta.name(pod)}-{volume['name']}"
     if not name:
         return ""
-    claim = _existing(backend, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
+    claim = _existing(registry, GroupResource("", "persistentvolumeclaims"), meta.namespace(pod), name)
     bound = claim["spec"].get("volumeName") or ""
-    persistent_volume = _existing(backend, GroupResource("", "persistentvolumes"), "", bound)
+    persistent_volume = _existing(registry, GroupResource("", "persistentvolumes"), "", bound)
     return str((persistent_volume["spec"].get("csi") or {}).get("driver") or "")
 
 
-def _existing(backend: Backend, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
+def _existing(registry: Registry, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
     """Return the cached object, or raise NotFound with the name of the resource as a lister has it."""
-    stored = backend.find_cached(resource, namespace, name) if name else None
+    stored = registry.find_cached(resource, namespace, name) if name else None
     if stored is None:
         raise status.not_found(GroupResource(resource.group, resource.resource.removesuffix("s")), name)
     return stored.tree()
 
 
-def _lease(_: Backend, attributes: Attributes, node: str) -> str:
+def _lease(_: Registry, attributes: Attributes, node: str) -> str:
     if attributes.namespace != _LEASES:
         return f"can only access leases in the {quote(_LEASES)} system namespace"
     return _own_name(attributes, node, "node lease")
 
 
-def _csi_node(_: Backend, attributes: Attributes, node: str) -> str:
+def _csi_node(_: Registry, attributes: Attributes, node: str) -> str:
     return _own_name(attributes, node, "CSINode")
 
 
@@ -332,7 +332,7 @@ def _own_name(attributes: Attributes, node: str, object_kind: str) -> str:
     return "" if name == node else f"can only access {object_kind} with the same name as the requesting node"
 
 
-def _slice(_: Backend, attributes: Attributes, node: str) -> str:
+def _slice(_: Registry, attributes: Attributes, node: str) -> str:
     tree = attributes.object if attributes.operation is _CREATE else attributes.old
     if attributes.operation is _UPDATE or tree is None or tree["spec"].get("nodeName") == node:
         return ""
@@ -340,7 +340,7 @@ def _slice(_: Backend, attributes: Attributes, node: str) -> str:
     return f"can only {verb} ResourceSlice with the same NodeName as the requesting node"
 
 
-def _signing_request(_: Backend, attributes: Attributes, node: str) -> str:
+def _signing_request(_: Registry, attributes: Attributes, node: str) -> str:
     csr = attributes.object
     if attributes.operation is not _CREATE or csr is None or csr["spec"].get("signerName") not in _SIGNERS:
         return ""

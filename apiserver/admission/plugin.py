@@ -6,8 +6,8 @@ from mockube.apimachinery import gotext, names, status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import Cause, Forbidden
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.registry.registry import Registry
 
 CREATE = frozenset({Operation.CREATE})
 UPDATE = frozenset({Operation.UPDATE})
@@ -35,17 +35,17 @@ class Plugin:
     def handles(self, operation: Operation, target: Target) -> bool:
         return operation in self.operations and (not self.about or target in self.about)
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         """Change the object, or refuse the write. Before a create, the watch cache has all earlier writes."""
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
         """Accept the write, or raise the error that refuses it."""
 
 
-async def wait_for_earlier_writes(backend: Backend, attributes: Attributes) -> None:
+async def wait_for_earlier_writes(registry: Registry, attributes: Attributes) -> None:
     """Wait until the watch cache has all writes before this one. Before a create, `Admission` has waited."""
     if attributes.operation is not Operation.CREATE:
-        await backend.watch_cache.fresh()
+        await registry.watch_cache.fresh()
 
 
 class InvocationRounds:

@@ -23,8 +23,8 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import CLAIM, POD, WRITE, Plugin, forbidden
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Call, Operation, Target, WriteOptions
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import MODIFIED
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.user import User
@@ -113,28 +113,28 @@ class ResourceQuota(Plugin):
         is_new = operation is Operation.CREATE and not subresource
         return is_new and GroupResource(group, resource) not in IGNORED
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
         namespace = attributes.namespace
-        if not namespace or not (self._limited or backend.all_seen(QUOTAS, namespace)):
+        if not namespace or not (self._limited or registry.all_seen(QUOTAS, namespace)):
             return
         if self._evaluators is None:
-            self._evaluators = Evaluators(_SeenDevices(backend))
+            self._evaluators = Evaluators(_SeenDevices(registry))
         evaluator = self._evaluators[attributes.resource.group_resource]
         request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource
         if evaluator.charges(operation, subresource, request.object, attributes.old):
-            await self._charge(backend, request)
+            await self._charge(registry, request)
             if request.error is not None:
                 raise request.error
 
-    async def _charge(self, backend: Backend, request: _Request) -> None:
+    async def _charge(self, registry: Registry, request: _Request) -> None:
         with self._queue_up(request) as waiting:
             async with waiting.lock:
                 if request.is_done:
                     return
                 batch, waiting.requests = waiting.requests, []
                 try:
-                    await self._charge_all(backend, request.attributes.namespace, batch)
+                    await self._charge_all(registry, request.attributes.namespace, batch)
                 finally:
                     waiting.requests = [*(other for other in batch if not other.is_done), *waiting.requests]
 
@@ -154,27 +154,27 @@ class ResourceQuota(Plugin):
             if not waiting.users:
                 del self._waiting[namespace]
 
-    async def _charge_all(self, backend: Backend, namespace: str, requests: Sequence[_Request]) -> None:
+    async def _charge_all(self, registry: Registry, namespace: str, requests: Sequence[_Request]) -> None:
         for _ in range(ATTEMPTS):
-            if await self._try_to_charge(backend, namespace, requests):
+            if await self._try_to_charge(registry, namespace, requests):
                 break
-            await backend.watch_cache.fresh()
+            await registry.watch_cache.fresh()
         else:
-            names = [quota.name for quota in self._quotas(backend, namespace)]
+            names = [quota.name for quota in self._quotas(registry, namespace)]
             conflict = status.conflict(QUOTAS, names[0] if names else "", MODIFIED)
             for request in requests:
                 request.error = request.error or conflict
         for request in requests:
             request.is_done = True
 
-    async def _try_to_charge(self, backend: Backend, namespace: str, requests: Sequence[_Request]) -> bool:
-        before = self._quotas(backend, namespace)
-        after = _charge_requests(backend, before, requests)
+    async def _try_to_charge(self, registry: Registry, namespace: str, requests: Sequence[_Request]) -> bool:
+        before = self._quotas(registry, namespace)
+        after = _charge_requests(registry, before, requests)
         changed = [(old, new) for old, new in zip(before, after, strict=True) if old.used != new.used]
-        return not changed or await self._write(backend, namespace, changed)
+        return not changed or await self._write(registry, namespace, changed)
 
-    def _quotas(self, backend: Backend, namespace: str) -> list[_Quota]:
-        return [_quota_of(self._latest_quota(stored)) for stored in backend.all_seen(QUOTAS, namespace)]
+    def _quotas(self, registry: Registry, namespace: str) -> list[_Quota]:
+        return [_quota_of(self._latest_quota(stored)) for stored in registry.all_seen(QUOTAS, namespace)]
 
     def _latest_quota(self, seen: Stored) -> Stored:
         written = self._own_writes.get(seen.key)
@@ -184,19 +184,19 @@ class ResourceQuota(Plugin):
         return seen
 
     async def _write(
-        self, backend: Backend, namespace: str, changed: Sequence[tuple[_Quota, _Quota]]
+        self, registry: Registry, namespace: str, changed: Sequence[tuple[_Quota, _Quota]]
     ) -> bool:
         """Store the new usage; False if one of the quotas was changed meanwhile."""
         keys = [old.stored.key for old, _ in changed]
-        values = [_encode_status(backend, namespace, new) for _, new in changed]
+        values = [_encode_status(registry, namespace, new) for _, new in changed]
         transaction = Txn(
             compare=tuple(
                 Compare(key=old.stored.key, target=Comparand.MOD, operand=old.stored.revision)
                 for old, _ in changed
             ),
-            then=tuple(backend.put(key, value) for key, value in zip(keys, values, strict=True)),
+            then=tuple(registry.put(key, value) for key, value in zip(keys, values, strict=True)),
         )
-        result = await backend.kv.txn(transaction)
+        result = await registry.kv.txn(transaction)
         for key, value in zip(keys, values, strict=True):
             if result.succeeded:
                 self._own_writes[key] = Stored(key, value, result.revision)
@@ -219,8 +219,8 @@ def _quota_of(stored: Stored) -> _Quota:
     )
 
 
-def _encode_status(backend: Backend, namespace: str, quota: _Quota) -> bytes:
-    row = backend.rows[QUOTAS]
+def _encode_status(registry: Registry, namespace: str, quota: _Quota) -> bytes:
+    row = registry.rows[QUOTAS]
     call = Call(
         verb="update",
         resource=row,
@@ -232,19 +232,19 @@ def _encode_status(backend: Backend, namespace: str, quota: _Quota) -> bytes:
     )
     old = quota.stored.tree()
     new = {**old, "status": {**(old.get("status") or {}), "used": amounts.to_tree(quota.used)}}
-    new = metadata.manage_change(backend, call, new, old, WriteOptions())
+    new = metadata.manage_change(registry, call, new, old, WriteOptions())
     to_store = {name: value for name, value in new["metadata"].items() if name != "resourceVersion"}
     return canonical({**new, "metadata": to_store})
 
 
 def _charge_requests(
-    backend: Backend, quotas: Sequence[_Quota], requests: Iterable[_Request]
+    registry: Registry, quotas: Sequence[_Quota], requests: Iterable[_Request]
 ) -> Sequence[_Quota]:
     """The quotas after all the writes that they let pass; the others get their error."""
     for request in requests:
         request.error = None
         try:
-            charged = _check(backend, quotas, request)
+            charged = _check(registry, quotas, request)
         except ApiError as error:
             request.error = error
         else:
@@ -252,9 +252,9 @@ def _charge_requests(
     return quotas
 
 
-def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Sequence[_Quota]:
+def _check(registry: Registry, quotas: Sequence[_Quota], request: _Request) -> Sequence[_Quota]:
     """The quotas after one write, or why it is refused."""
-    attributes, evaluator, now = request.attributes, request.evaluator, backend.clock.now()
+    attributes, evaluator, now = request.attributes, request.evaluator, registry.clock.now()
     concerned = [quota for quota in quotas if _concerns(quota, request)]
     if not concerned and not request.limited:
         return quotas
@@ -262,8 +262,8 @@ def _check(backend: Backend, quotas: Sequence[_Quota], request: _Request) -> Seq
     if negative := [name for name, amount in usage.items() if amount < quantity.ZERO]:
         problem = f"quota usage is negative for resource(s): {amounts.show_names(negative)}"
         raise forbidden(attributes, problem)
-    added = {quota.name: _added_usage(request, usage, backend, quota.requirements) for quota in concerned}
-    uses_more = any(added.values()) if concerned else bool(_added_usage(request, usage, backend, ()))
+    added = {quota.name: _added_usage(request, usage, registry, quota.requirements) for quota in concerned}
+    uses_more = any(added.values()) if concerned else bool(_added_usage(request, usage, registry, ()))
     if request.limited and uses_more:
         _check_covered(quotas, concerned, request, usage)
     return [
@@ -320,13 +320,13 @@ def _concerns(quota: _Quota, request: _Request) -> bool:
 
 
 def _added_usage(
-    request: _Request, usage: Amounts, backend: Backend, requirements: Sequence[ReadOnlyTree]
+    request: _Request, usage: Amounts, registry: Registry, requirements: Sequence[ReadOnlyTree]
 ) -> Amounts:
     """Return the usage that a write adds; that of the old object is subtracted if the quota counts it."""
     old, evaluator = request.attributes.old, request.evaluator
     is_update = request.attributes.operation is Operation.UPDATE
     if is_update and old is not None and is_counted(evaluator, requirements, old):
-        usage = amounts.subtract(usage, evaluator.usage(old, backend.clock.now()))
+        usage = amounts.subtract(usage, evaluator.usage(old, registry.clock.now()))
     return amounts.without_zeros(usage)
 
 
@@ -354,16 +354,16 @@ class _SeenDevices:
     CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")
     PODS: Final = GroupResource("", "pods")
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
 
     def extended_resources(self) -> Mapping[str, str]:
-        trees = (stored.tree() for stored in self._backend.all_seen(self.CLASSES))
+        trees = (stored.tree() for stored in self._registry.all_seen(self.CLASSES))
         return {meta.name(tree): tree["spec"].get("extendedResourceName", "") for tree in trees}
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
-        stored = self._backend.find_cached(self.PODS, namespace, name)
+        stored = self._registry.find_cached(self.PODS, namespace, name)
         return None if stored is None else stored.tree()
 
     def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:
-        return (stored.tree() for stored in self._backend.all_seen(self.CLAIMS, namespace))
+        return (stored.tree() for stored in self._registry.all_seen(self.CLAIMS, namespace))

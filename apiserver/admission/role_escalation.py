@@ -22,8 +22,8 @@ from mockube.apiserver.authz.rbac.policy import (
     NoRole,
     Policy,
 )
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.user import MASTERS
 
 _BOUND_BY: Final = "bind"
@@ -41,13 +41,13 @@ class RoleEscalation(Plugin):
         self._authorization = authorization
         self._policy = policy
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         """Refuse what grants too much; nothing is changed."""
         call, tree, old = attributes.call, attributes.object, attributes.old
         assert tree is not None
         if MASTERS in call.user.groups or (old is not None and _is_alike(tree, old)):
             return
-        await wait_for_earlier_writes(backend, attributes)
+        await wait_for_earlier_writes(registry, attributes)
         if attributes.resource.name in (ROLES, CLUSTER_ROLES):
             self._check_role(attributes, tree, old)
         else:

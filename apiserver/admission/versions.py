@@ -5,16 +5,16 @@ from typing import Final
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import SCALE, Resource
 from mockube.apiserver.kinds.kind import NotConverted
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.convert import from_stored, remote_conversion, to_stored
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.subresources import scale
 
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp")
 
 
-def to_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tree | None) -> Tree | None:
+def to_version(registry: Registry, attributes: Attributes, row: Resource, tree: Tree | None) -> Tree | None:
     """Return the object in the version of a row."""
     if tree is None:
         return None
@@ -24,20 +24,20 @@ def to_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tr
         return tree
     if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
         return tree
-    conversion = backend.conversion(attributes.resource)
+    conversion = registry.scheme.conversion(attributes.resource)
     if conversion is not None and conversion.remote is not None:
         return conversion.remote.at_version(tree, row.api_version)
     if conversion is not None and conversion.at_storage:
         tree = conversion.to_stored(tree)
-    return from_stored(backend, row, tree)
+    return from_stored(registry, row, tree)
 
 
-async def prepare_version(backend: Backend, attributes: Attributes, row: Resource) -> None:
+async def prepare_version(registry: Registry, attributes: Attributes, row: Resource) -> None:
     """Have a webhook convert what `to_version` is about to return."""
-    while remote_conversion(backend, attributes.resource) is not None:
+    while remote_conversion(registry, attributes.resource) is not None:
         try:
             for tree in (attributes.object, attributes.old):
-                to_version(backend, attributes, row, tree)
+                to_version(registry, attributes, row, tree)
         except NotConverted as needed:
             await needed.answer()
         else:
@@ -68,13 +68,13 @@ def _has_other_kind(attributes: Attributes) -> bool:
     return subresource is not None and bool(subresource.kind)
 
 
-def to_admitted_version(backend: Backend, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
+def to_admitted_version(registry: Registry, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
     """Return the object after a webhook or a policy: decoded, with defaults, in the version that is admitted.
 
     `NotConverted` if a webhook must be called for that form first.
     """
-    decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(backend, tree).tree
-    backend.rules.default(decoded["apiVersion"], decoded["kind"], decoded)
+    decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
+    registry.scheme.rules.default(decoded["apiVersion"], decoded["kind"], decoded)
     before = attributes.object
     assert before is not None
     if _is_scale(attributes):
@@ -86,7 +86,7 @@ def to_admitted_version(backend: Backend, attributes: Attributes, row: Resource,
         decoded["metadata"] = decoded.get("metadata", {}) | system_fields
     if _has_other_kind(attributes) or decoded["apiVersion"] == before["apiVersion"]:
         return decoded
-    remote = remote_conversion(backend, attributes.resource)
+    remote = remote_conversion(registry, attributes.resource)
     if remote is not None:
         return remote.at_version(decoded, attributes.resource.api_version)
-    return to_stored(backend, row, decoded)
+    return to_stored(registry, row, decoded)

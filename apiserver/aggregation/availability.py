@@ -12,8 +12,9 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES
 from mockube.apiserver.registry.call import Call, WriteOptions
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.resource_follower import followed_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
@@ -48,13 +49,13 @@ class Availability:
 
     def __init__(
         self,
-        backend: Backend,
+        registry: Registry,
         api_services: Resource,
         others: Sequence[Resource],
         remotes: Remotes,
         inspect: Inspect,
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._api_services = api_services
         self._others = others
         """Services and EndpointSlices."""
@@ -78,7 +79,7 @@ class Availability:
     async def _follow(self, *, has_remotes: bool) -> bool:
         """Check until the first other server appears or the last one disappears; return whether there are any."""
         resources = (self._api_services, *self._others) if has_remotes else (self._api_services,)
-        with followed_keys(self._backend, resources) as (changed, followers):
+        with followed_keys(self._registry, resources) as (changed, followers):
             while True:
                 await changed.wait()
                 changed.clear()
@@ -91,21 +92,21 @@ class Availability:
                     return has_remotes_now
                 if has_remotes_now:
                     self._schedule_recheck(changed, all_pass=all_pass)
-                    await self._backend.clock.sleep(PAUSE_SECONDS)
+                    await self._registry.clock.sleep(PAUSE_SECONDS)
 
     def _schedule_recheck(self, changed: asyncio.Event, *, all_pass: bool) -> None:
         self._wait = RETRY_SECONDS[0] if all_pass else min(2 * self._wait, RETRY_SECONDS[1])
         if self._timer is not None:
             self._timer.cancel()
         delay = RECHECK_SECONDS if all_pass else self._wait
-        self._timer = self._backend.clock.call_later(delay, changed.set)
+        self._timer = self._registry.clock.call_later(delay, changed.set)
 
     async def _check_all(self, keys: Sequence[bytes]) -> tuple[bool, bool]:
         """Check the changed APIServices, and those of all other servers.
 
         Return whether there are other servers, and whether all of them are available.
         """
-        present = self._backend.resource_cache(self._api_services.group_resource).objects
+        present = self._registry.resource_cache(self._api_services.group_resource).objects
         for key in keys:
             stored = present.get(key)
             self._remote_services.pop(key, None)
@@ -120,7 +121,7 @@ class Availability:
         try:
             return await self._check(stored.tree())
         except OF_WRONG_TYPES as error:
-            self._backend.watch_cache.report_malformed(stored, error)
+            self._registry.watch_cache.report_malformed(stored, error)
             return True
 
     async def _check(self, tree: Tree) -> bool:
@@ -139,10 +140,10 @@ class Availability:
         )
 
         async def transform(old: Tree) -> Tree:
-            return _with_condition(old, available, self._backend.clock)
+            return _with_condition(old, available, self._registry.clock)
 
         try:
-            await change(self._backend, call, WriteOptions(), transform)
+            await change(self._registry, call, WriteOptions(), transform)
         except (ApiError, KVError) as error:
             LOG.warning("availability of %s was not stored: %s", call.name, error)
 
@@ -169,7 +170,7 @@ class Availability:
     def _problem_of_service(self, remote: Remote) -> tuple[str, str]:
         namespace, name, number = remote.service
         subject = f'service/{name} in "{namespace}"'
-        service = self._backend.find_cached(SERVICES, namespace, name)
+        service = self._registry.find_cached(SERVICES, namespace, name)
         if service is None:
             return "ServiceNotFound", f"{subject} is not present"
         spec = service.tree()["spec"]
@@ -180,7 +181,7 @@ class Availability:
             return "ServicePortError", f"{subject} is not listening on port {number}"
         slices = [
             stored.tree()
-            for stored in self._backend.all_seen(SLICES, namespace)
+            for stored in self._registry.all_seen(SLICES, namespace)
             if stored.labels.get(_SERVICE_NAME) == name
         ]
         if not slices:

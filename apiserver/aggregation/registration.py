@@ -18,10 +18,11 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES
 from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.resource_follower import followed_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
@@ -62,9 +63,9 @@ class Registration:
     """Creates and deletes APIServices; `run` is a task of the server."""
 
     def __init__(
-        self, backend: Backend, definitions: Resource, api_services: Resource, user_agent: str
+        self, registry: Registry, definitions: Resource, api_services: Resource, user_agent: str
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._definitions = definitions
         self._api_services = api_services
         self._user_agent = user_agent
@@ -76,7 +77,7 @@ class Registration:
     async def run(self) -> None:
         """Register and remove the versions that change, until cancelled."""
         resources = self._definitions, self._api_services
-        with followed_keys(self._backend, resources) as (changed, (definitions, api_services)):
+        with followed_keys(self._registry, resources) as (changed, (definitions, api_services)):
             while True:
                 await changed.wait()
                 changed.clear()
@@ -88,7 +89,7 @@ class Registration:
     async def _update(self, keys: Sequence[bytes]) -> Collection[GroupVersion]:
         """Update the versions that definitions serve; return those that have changed."""
         cache, changed = (
-            self._backend.resource_cache(self._definitions.group_resource).objects,
+            self._registry.resource_cache(self._definitions.group_resource).objects,
             dict[GroupVersion, None](),
         )
         for at, key in enumerate(keys):
@@ -106,19 +107,19 @@ class Registration:
 
     async def _reconcile(self, version: GroupVersion) -> None:
         name = f"{version.version}.{version.group}"
-        present = self._backend.find_cached(self._api_services.group_resource, "", name)
+        present = self._registry.find_cached(self._api_services.group_resource, "", name)
         if self._servers[version] > 0:
             await self._attempt(name, self._register(name, version, present))
             return
         del self._servers[version]
         if present is not None and present.labels.get(AUTOMANAGED) == ALWAYS:
-            await self._attempt(name, delete(self._backend, self._call("delete", name, {})))
+            await self._attempt(name, delete(self._registry, self._call("delete", name, {})))
 
     def _served_versions(self, stored: Stored) -> Iterator[GroupVersion]:
         try:
             spec = _read(stored.value).spec
         except OF_WRONG_TYPES as error:
-            self._backend.watch_cache.report_malformed(stored, error)
+            self._registry.watch_cache.report_malformed(stored, error)
         else:
             for version in spec.versions:
                 if version.served:
@@ -128,14 +129,14 @@ class Registration:
         spec = {"group": version.group, "version": version.version} | PRIORITY
         if present is None:
             tree = {"metadata": {"name": name, "labels": {AUTOMANAGED: ALWAYS}}, "spec": spec}
-            await create(self._backend, self._call("create", "", tree))
+            await create(self._registry, self._call("create", "", tree))
         elif present.labels.get(AUTOMANAGED) == ALWAYS and present.shared_tree()["spec"] != spec:
-            backend, call, options = self._backend, self._call("update", name, {}), WriteOptions()
+            registry, call, options = self._registry, self._call("update", name, {}), WriteOptions()
 
             async def transform(old: Tree) -> Tree:
-                return metadata.manage_change(backend, call, old | {"spec": spec}, old, options)
+                return metadata.manage_change(registry, call, old | {"spec": spec}, old, options)
 
-            await change(backend, call, options, transform)
+            await change(registry, call, options, transform)
 
     async def _attempt(self, name: str, work: Awaitable[object]) -> None:
         try:

@@ -19,7 +19,7 @@ from mockube.apiserver.bootstrap.cluster import SERVICE
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.keys import MASTER_LEASES
 from mockube.etcd.errors import KVError, LeaseNotFound
 from mockube.etcd.kv import NO_LEASE, Put, Range, prefix_end
@@ -33,12 +33,12 @@ LEASE_SECONDS, RECONCILE_SECONDS = 15, 10.0
 
 class EndpointReconciler:
     def __init__(
-        self, backend: Backend, resources: Callable[[Name], Resource], *, address: str, port: int
+        self, registry: Registry, resources: Callable[[Name], Resource], *, address: str, port: int
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._resources = resources
         self._port = port
-        self._folder = backend.layout.root + MASTER_LEASES
+        self._folder = registry.layout.root + MASTER_LEASES
         self._key = self._folder + address.encode()
         subsets = [{"addresses": [{"ip": address}]}]
         tree = {"kind": "Endpoints", "apiVersion": "v1", "metadata": {}, "subsets": subsets}
@@ -70,13 +70,13 @@ class EndpointReconciler:
             self._is_removed = True
             try:
                 if self._lease != NO_LEASE:
-                    await self._backend.kv.revoke(self._lease)
+                    await self._registry.kv.revoke(self._lease)
                 await self._write(await self._addresses())
             except (ApiError, KVError) as error:
                 LOG.warning("This server was not removed from the service kubernetes: %s", error)
 
     async def _renew(self) -> None:
-        kv = self._backend.kv
+        kv = self._registry.kv
         if self._lease != NO_LEASE:
             try:
                 await kv.keep_alive(self._lease)
@@ -90,11 +90,11 @@ class EndpointReconciler:
 
     async def _addresses(self) -> Sequence[str]:
         stored = Range(key=self._folder, range_end=prefix_end(self._folder), keys_only=True)
-        kvs = (await self._backend.kv.range(stored)).kvs
+        kvs = (await self._registry.kv.range(stored)).kvs
         return [kv.key.removeprefix(self._folder).decode() for kv in kvs]
 
     async def _write(self, addresses: Sequence[str]) -> None:
-        await ensure(self._backend, self._resources, _objects(addresses, self._port))
+        await ensure(self._registry, self._resources, _objects(addresses, self._port))
 
 
 def _objects(addresses: Sequence[str], port: int) -> Iterable[RequiredObject]:

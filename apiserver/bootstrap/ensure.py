@@ -18,10 +18,10 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.user import User
@@ -45,35 +45,35 @@ RECREATE_SECONDS = 10.0
 
 
 async def ensure(
-    backend: Backend, resources: Callable[[Name], Resource], required_objects: Iterable[RequiredObject]
+    registry: Registry, resources: Callable[[Name], Resource], required_objects: Iterable[RequiredObject]
 ) -> int:
     """Create the missing objects and return their number. Another server may create the same ones at the same time."""
     missing = []
     for required_object in required_objects:
         resource = resources(required_object.resource)
-        if await backend.find(resource, required_object.namespace, required_object.name) is None:
+        if await registry.find(resource, required_object.namespace, required_object.name) is None:
             missing.append(required_object)
         elif required_object.is_reconciled:
-            await _renew(backend, resource, required_object)
+            await _renew(registry, resource, required_object)
     fixed = [required_object for required_object in missing if required_object.is_fixed]
-    if await create_fixed(backend, resources, fixed) < len(fixed):
-        return await _create_each(backend, resources, missing)
+    if await create_fixed(registry, resources, fixed) < len(fixed):
+        return await _create_each(registry, resources, missing)
     return len(fixed) + await _create_each(
-        backend, resources, [required_object for required_object in missing if not required_object.is_fixed]
+        registry, resources, [required_object for required_object in missing if not required_object.is_fixed]
     )
 
 
 async def _create_each(
-    backend: Backend, resources: Callable[[Name], Resource], missing: Sequence[RequiredObject]
+    registry: Registry, resources: Callable[[Name], Resource], missing: Sequence[RequiredObject]
 ) -> int:
     created_count = 0
     for required_object in missing:
-        created_count += await _create(backend, resources(required_object.resource), required_object)
+        created_count += await _create(registry, resources(required_object.resource), required_object)
     return created_count
 
 
 async def create_fixed(
-    backend: Backend, resources: Callable[[Name], Resource], required_objects: Sequence[RequiredObject]
+    registry: Registry, resources: Callable[[Name], Resource], required_objects: Sequence[RequiredObject]
 ) -> int:
     """Create objects as they are, many in one transaction; return the number created.
 
@@ -84,15 +84,15 @@ async def create_fixed(
         puts, compares = [], []
         for required_object in required_objects[start : start + MAX_PUTS]:
             resource = resources(required_object.resource)
-            key = backend.layout.object(resource, required_object.namespace, required_object.name)
-            puts.append(backend.put(key, await _new_text(backend, resource, required_object)))
+            key = registry.layout.object(resource, required_object.namespace, required_object.name)
+            puts.append(registry.put(key, await _new_text(registry, resource, required_object)))
             compares.append(Compare(key=key, target=Target.MOD, operand=0))
-        result = await backend.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
+        result = await registry.kv.txn(Txn(compare=tuple(compares), then=tuple(puts)))
         created_count += len(puts) if result.succeeded else 0
     return created_count
 
 
-async def _new_text(backend: Backend, resource: Resource, required_object: RequiredObject) -> bytes:
+async def _new_text(registry: Registry, resource: Resource, required_object: RequiredObject) -> bytes:
     """Return a new object as `create` stores it: its template with a uid and the time."""
     key = (
         required_object.resource,
@@ -103,63 +103,63 @@ async def _new_text(backend: Backend, resource: Resource, required_object: Requi
     template = _TEMPLATES.get(key)
     if template is None:
         await yield_to_loop()
-        template = _TEMPLATES[key] = canonical(_template(backend, resource, required_object))
-    uid, now = randomness.uid(backend.random), format_time(backend.clock.now())
+        template = _TEMPLATES[key] = canonical(_template(registry, resource, required_object))
+    uid, now = randomness.uid(registry.random), format_time(registry.clock.now())
     return template.replace(_UID.encode(), uid.encode(), 1).replace(_TIME.encode(), now.encode())
 
 
-def _template(backend: Backend, resource: Resource, required_object: RequiredObject) -> Tree:
+def _template(registry: Registry, resource: Resource, required_object: RequiredObject) -> Tree:
     call, strategy = (
         call_of(resource, required_object, "create", required_object.tree()),
-        backend.strategy(resource),
+        registry.scheme.strategy(resource),
     )
     options = WriteOptions(field_manager=required_object.manager)
-    tree = read_object(backend, call, options)
+    tree = read_object(registry, call, options)
     metadata.match_namespace(tree, call)
     metadata.ensure_metadata(tree).update(uid=_UID, creationTimestamp=_TIME)
-    tree = metadata.manage_new(backend, call, tree, options)
+    tree = metadata.manage_new(registry, call, tree, options)
     if strategy.first_generation:
         metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
-    strategy.prepare_create(tree, replace(backend.request(call), now=parse_time(_TIME)))
+    strategy.prepare_create(tree, replace(registry.request(call), now=parse_time(_TIME)))
     return tree
 
 
-async def _renew(backend: Backend, resource: Resource, required_object: RequiredObject) -> None:
+async def _renew(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
     """Write the required content over what others changed in an object."""
     while True:
-        present = await backend.get(resource, required_object.namespace, required_object.name)
+        present = await registry.get(resource, required_object.namespace, required_object.name)
         tree = required_object.tree()
         if required_object.combine is not None:
             tree |= required_object.combine(present.tree(), tree)
         tree["metadata"]["resourceVersion"] = str(present.revision)
         try:
-            await update(backend, call_of(resource, required_object, "update", tree))
+            await update(registry, call_of(resource, required_object, "update", tree))
         except Conflict:
             continue
         return
 
 
-async def _create(backend: Backend, resource: Resource, required_object: RequiredObject) -> bool:
+async def _create(registry: Registry, resource: Resource, required_object: RequiredObject) -> bool:
     """Create an object; return whether this server created it."""
     query = {"fieldManager": [required_object.manager]} if required_object.manager else {}
     try:
         answer = await create(
-            backend, call_of(resource, required_object, "create", required_object.tree(), query=query)
+            registry, call_of(resource, required_object, "create", required_object.tree(), query=query)
         )
     except ApiError:
         # Another server may have created it meanwhile, and allocated what it claims, such as an address.
-        if await backend.find(resource, required_object.namespace, required_object.name) is None:
+        if await registry.find(resource, required_object.namespace, required_object.name) is None:
             raise
         return False
     if required_object.status_manager:
-        await _apply_status(backend, resource, required_object)
+        await _apply_status(registry, resource, required_object)
     elif required_object.status:
         tree = answer.object() | {"status": required_object.status}
-        await update(backend, call_of(resource, required_object, "update", tree, subresource="status"))
+        await update(registry, call_of(resource, required_object, "update", tree, subresource="status"))
     return True
 
 
-async def _apply_status(backend: Backend, resource: Resource, required_object: RequiredObject) -> None:
+async def _apply_status(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
     named = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -167,11 +167,13 @@ async def _apply_status(backend: Backend, resource: Resource, required_object: R
     }
     query = {"fieldManager": [required_object.status_manager], "force": ["true"]}
     tree = named | {"status": required_object.status}
-    await apply(backend, call_of(resource, required_object, "patch", tree, subresource="status", query=query))
+    await apply(
+        registry, call_of(resource, required_object, "patch", tree, subresource="status", query=query)
+    )
 
 
 async def recreate_deleted(
-    backend: Backend,
+    registry: Registry,
     resources: Callable[[Name], Resource],
     required_objects: Sequence[RequiredObject],
     clock: Clock,
@@ -180,7 +182,7 @@ async def recreate_deleted(
     while True:
         await clock.sleep(RECREATE_SECONDS)
         try:
-            await ensure(backend, resources, required_objects)
+            await ensure(registry, resources, required_objects)
         except (ApiError, KVError) as error:
             LOG.warning("System objects were not created: %s", error)
 

@@ -12,8 +12,9 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.apply import apply
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES
 from mockube.apiserver.registry.call import Body, Call
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.resource_follower import follow_resources
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
@@ -29,8 +30,8 @@ _QUERY: Mapping[str, list[str]] = {"fieldManager": [MANAGER], "force": ["true"]}
 class FlowSchemaStatus:
     """Run it as a task of the server."""
 
-    def __init__(self, backend: Backend, schemas: Resource, levels: Resource) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry, schemas: Resource, levels: Resource) -> None:
+        self._registry = registry
         self._schemas = schemas
         self._levels = levels
         self._checked_revisions: dict[bytes, int] = {}
@@ -40,7 +41,7 @@ class FlowSchemaStatus:
 
     async def run(self) -> None:
         """Judge all that may have changed whenever something has, until cancelled."""
-        with follow_resources(self._backend, (self._schemas, self._levels)) as changed:
+        with follow_resources(self._registry, (self._schemas, self._levels)) as changed:
             while True:
                 await changed.wait()
                 changed.clear()
@@ -49,12 +50,12 @@ class FlowSchemaStatus:
     async def _judge_all(self) -> None:
         levels = frozenset(
             stored.key.rpartition(b"/")[2].decode()
-            for stored in self._backend.all_seen(self._levels.group_resource)
+            for stored in self._registry.all_seen(self._levels.group_resource)
         )
         if levels != self._level_names:
             self._checked_revisions, self._level_names = {}, levels
         revisions = {}
-        for stored in self._backend.all_seen(self._schemas.group_resource):
+        for stored in self._registry.all_seen(self._schemas.group_resource):
             await yield_to_loop()
             if self._checked_revisions.get(stored.key) == stored.revision or await self._judge(stored):
                 revisions[stored.key] = stored.revision
@@ -69,11 +70,11 @@ class FlowSchemaStatus:
             if conditions.has_condition(tree, dangling):
                 return True
         except OF_WRONG_TYPES as error:
-            self._backend.watch_cache.report_malformed(stored, error)
+            self._registry.watch_cache.report_malformed(stored, error)
             return True
-        now = format_time(self._backend.clock.now())
+        now = format_time(self._registry.clock.now())
         try:
-            await apply(self._backend, self._call(tree, dangling | {"lastTransitionTime": now}))
+            await apply(self._registry, self._call(tree, dangling | {"lastTransitionTime": now}))
         except (ApiError, KVError) as error:
             LOG.debug("the status of %s was not stored: %s", tree["metadata"]["name"], error)
         return False

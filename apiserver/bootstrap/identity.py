@@ -18,9 +18,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.bootstrap.ensure import SERVER, USER_AGENT, ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call
 from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.registry import Registry
 from mockube.etcd.errors import KVError
 
 LOG = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def server_name(host: str, port: int) -> str:
 
 
 async def keep_alive(
-    backend: Backend,
+    registry: Registry,
     resources: Callable[[Name], Resource],
     *,
     host: str,
@@ -49,18 +49,18 @@ async def keep_alive(
     removed_at = -math.inf
     while True:
         try:
-            await ensure(backend, resources, [_lease(host, name, holder, format_micro_time(clock.now()))])
+            await ensure(registry, resources, [_lease(host, name, holder, format_micro_time(clock.now()))])
             if clock.monotonic() - removed_at >= REMOVAL_SECONDS:
                 removed_at = clock.monotonic()
-                await _remove_expired(backend, resources(LEASES), clock.now())
+                await _remove_expired(registry, resources(LEASES), clock.now())
         except (ApiError, KVError, TimestampError) as error:
             LOG.warning("The lease of this server was not renewed: %s", error)
         await clock.sleep(RENEW_SECONDS)
 
 
-async def _remove_expired(backend: Backend, row: Resource, now: datetime) -> None:
+async def _remove_expired(registry: Registry, row: Resource, now: datetime) -> None:
     """Delete the identity Leases of servers that have not renewed them in time."""
-    for stored in backend.all_seen(row.group_resource, wellknown.NAMESPACE_SYSTEM):
+    for stored in registry.all_seen(row.group_resource, wellknown.NAMESPACE_SYSTEM):
         if stored.labels.get(LABEL_IDENTITY) == "kube-apiserver" and _is_expired(stored.tree(), now):
             call = Call(
                 verb="delete",
@@ -72,7 +72,7 @@ async def _remove_expired(backend: Backend, row: Resource, now: datetime) -> Non
                 user_agent=USER_AGENT,
             )
             with suppress(NotFound, Conflict):  # another server removed it, or its own one renewed it
-                await delete(backend, call)
+                await delete(registry, call)
 
 
 def _is_expired(lease: ReadOnlyTree, now: datetime) -> bool:

@@ -13,8 +13,8 @@ from mockube.apiserver.bootstrap import rbac
 from mockube.apiserver.bootstrap.ensure import call_of, create_fixed, ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.delete import delete
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import update
 from mockube.apiserver.storage.stored import Stored
 from mockube.etcd.errors import KVError
@@ -27,9 +27,9 @@ RETRY_SECONDS: Final = 1.0
 
 class BootstrapRoles:
     def __init__(
-        self, backend: Backend, resources: Callable[[Name], Resource], minor: str = minors.NEWEST
+        self, registry: Registry, resources: Callable[[Name], Resource], minor: str = minors.NEWEST
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._minor = minor
         self._resources = resources
         self._more: list[RequiredObject] = []
@@ -68,7 +68,7 @@ class BootstrapRoles:
             await self._is_outdated.wait()
             self._is_outdated.clear()
             while not await self.reconcile():
-                await self._backend.clock.sleep(RETRY_SECONDS)
+                await self._registry.clock.sleep(RETRY_SECONDS)
             self._is_pending = False
             while self._on_ready:
                 self._on_ready.pop()()
@@ -76,7 +76,7 @@ class BootstrapRoles:
     async def reconcile(self) -> bool:
         """Create and complete the roles and bindings; return whether all of them succeeded."""
         try:
-            await self._backend.watch_cache.fresh()
+            await self._registry.watch_cache.fresh()
             required_objects = [*rbac.policy(self._minor), *self._more]
             missing = [
                 required_object
@@ -88,9 +88,9 @@ class BootstrapRoles:
                 for required_object in required_objects
                 if self._find_present(required_object) is not None
             ]
-            if await create_fixed(self._backend, self._resources, missing) < len(missing):
+            if await create_fixed(self._registry, self._resources, missing) < len(missing):
                 present = required_objects  # another server creates them, too
-            await self._backend.watch_cache.fresh()
+            await self._registry.watch_cache.fresh()
             outcomes = [await self._complete(required_object) for required_object in present]
         except (ApiError, KVError) as error:
             LOG.warning("System roles are incomplete, retrying: %s", error)
@@ -99,7 +99,7 @@ class BootstrapRoles:
 
     def _find_present(self, required_object: RequiredObject) -> Stored | None:
         resource = self._resources(required_object.resource)
-        return self._backend.find_cached(
+        return self._registry.find_cached(
             resource.group_resource, required_object.namespace, required_object.name
         )
 
@@ -108,7 +108,7 @@ class BootstrapRoles:
         stored = self._find_present(required_object)
         present = None if stored is None else stored.tree()
         if present is None:
-            await ensure(self._backend, self._resources, [required_object])
+            await ensure(self._registry, self._resources, [required_object])
             return True
         if rbac.is_of_other_role(required_object.content, present):
             return await self._replace(required_object)
@@ -127,7 +127,7 @@ class BootstrapRoles:
     async def _update(self, required_object: RequiredObject, tree: Tree) -> bool:
         try:
             await update(
-                self._backend,
+                self._registry,
                 call_of(self._resources(required_object.resource), required_object, "update", tree),
             )
         except (Conflict, NotFound):
@@ -137,7 +137,7 @@ class BootstrapRoles:
     async def _replace(self, required_object: RequiredObject) -> bool:
         with suppress(NotFound):
             await delete(
-                self._backend,
+                self._registry,
                 call_of(self._resources(required_object.resource), required_object, "delete", {}),
             )
-        return bool(await ensure(self._backend, self._resources, [required_object]))
+        return bool(await ensure(self._registry, self._resources, [required_object]))

@@ -9,7 +9,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apiserver.bootstrap.ensure import ensure
 from mockube.apiserver.bootstrap.required_object import Name, RequiredObject
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.etcd.errors import KVError
 
@@ -22,18 +22,18 @@ class TrustController:
 
     def __init__(
         self,
-        backend: Backend,
+        registry: Registry,
         resources: Callable[[Name], Resource],
         required_object: Callable[[], RequiredObject],
     ) -> None:
         """`required_object` returns the object with the present authorities."""
-        self._backend = backend
+        self._registry = registry
         self._resources = resources
         self._required_object = required_object
         required = required_object()
         resource = resources(required.resource)
-        self.prefix = backend.layout.object(resource, required.namespace, required.name)
-        self._cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(resource))
+        self.prefix = registry.layout.object(resource, required.namespace, required.name)
+        self._cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(resource))
         self._is_outdated = asyncio.Event()
 
     def offer(self, _change: Change) -> None:
@@ -53,14 +53,14 @@ class TrustController:
                 await self._is_outdated.wait()
                 self._is_outdated.clear()
                 while not await self._write():
-                    await self._backend.clock.sleep(RETRY_SECONDS)
+                    await self._registry.clock.sleep(RETRY_SECONDS)
         finally:
             self._cache.unfollow(self)
 
     async def _write(self) -> bool:
         """Write what the object lacks; return whether that succeeded."""
         try:
-            await ensure(self._backend, self._resources, [self._required_object()])
+            await ensure(self._registry, self._resources, [self._required_object()])
         except (ApiError, KVError) as error:
             LOG.warning("The ConfigMap extension-apiserver-authentication was not written: %s", error)
             return False

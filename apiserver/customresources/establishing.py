@@ -29,7 +29,8 @@ from mockube.apiserver.garbage import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
 
@@ -89,11 +90,11 @@ class _ParsedDefinition(Struct, frozen=True, kw_only=True):
 class Establishing:
     """Establishes definitions in a task of the server, which runs after `catch_up`."""
 
-    def __init__(self, backend: Backend, catalog: Catalog) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry, catalog: Catalog) -> None:
+        self._registry = registry
         self._catalog = catalog
-        self._row: Resource = backend.rows[DEFINITIONS]
-        self._resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(self._row))
+        self._row: Resource = registry.rows[DEFINITIONS]
+        self._resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(self._row))
         self.prefix = self._resource_cache.prefix
         self._definitions: dict[str, _ParsedDefinition] = {}
         self._used_names = UsedNames()
@@ -106,12 +107,12 @@ class Establishing:
         self._compiled_bytes = 0
         self._unchecked_names: set[str] = set()
         """Definitions that another server may have stored: whether their schemas are structural is not known."""
-        self._status = StatusWriter(backend, self._row)
-        self._cleaning = Cleaning(backend, catalog, self._row, self._status)
+        self._status = StatusWriter(registry, self._row)
+        self._cleaning = Cleaning(registry, catalog, self._row, self._status)
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        backend.watch_cache.on_reset.append(self.miss)
+        registry.watch_cache.on_reset.append(self.miss)
 
     def offer(self, change: Change) -> None:
         self._changed_names[_name_of(change.after)] = None
@@ -190,7 +191,7 @@ class Establishing:
         try:
             definition = _ParsedDefinition.of(stored)
         except OF_WRONG_TYPES as error:
-            self._backend.watch_cache.report_malformed(stored, error)
+            self._registry.watch_cache.report_malformed(stored, error)
             self._remove(name, groups)
             return
         self._definitions[name] = definition
@@ -214,7 +215,7 @@ class Establishing:
 
     async def _sync(self, name: str) -> None:
         """Update the status of a definition and serve it; a change of its names requeues the definitions that wait for them."""
-        now = self._backend.clock.now
+        now = self._registry.clock.now
         try:
             await self._update_status(
                 name, lambda old: definition_status.with_names(old, self._used_names, now())
@@ -230,7 +231,7 @@ class Establishing:
                 await self._serve(name, self._definitions[name])
             await self._update_status(name, lambda old: definition_status.with_established(old, now()))
         except (*OF_WRONG_TYPES, RecursionError) as error:
-            self._backend.watch_cache.report_malformed(self._definitions[name].stored, error)
+            self._registry.watch_cache.report_malformed(self._definitions[name].stored, error)
 
     async def _update_status(self, name: str, mutate: Callable[[ReadOnlyTree], Tree | None]) -> None:
         if mutate(self._definitions[name].tree) is None:
@@ -251,23 +252,23 @@ class Establishing:
             return
         self._unchecked_names.discard(name)
         size = len(definition.stored.value) * self._row.work
-        problem = await self._backend.worker.run(size, _structure_problem, definition.stored)
-        now = self._backend.clock.now
+        problem = await self._registry.worker.run(size, _structure_problem, definition.stored)
+        now = self._registry.clock.now
         await self._update_status(name, lambda old: definition_status.with_structure(old, problem, now()))
 
     async def _serve(self, name: str, definition: _ParsedDefinition) -> None:
-        tree, worker = definition.tree, self._backend.worker
+        tree, worker = definition.tree, self._registry.worker
         version = definition.served_as
         if self._served.get(name) == version:
             return
-        schemas = self._backend.schemas
+        schemas = self._registry.scheme.schemas
         # Its patterns are parsed to estimate their cost: a few bytes may take long.
         size = len(definition.stored.value) * self._row.work
         customs = await worker.run(size, _compile, definition.stored, lambda: schemas.definition(OBJECT_META))
         # Every change of a definition is a new generation of it.
         changed_at = definition.stored.revision if meta.generation(tree) > 1 else 0
         self._catalog.add(customs, changed_at=changed_at)
-        await self._backend.watch_cache.reconsider()
+        await self._registry.watch_cache.reconsider()
         self._served[name] = version
         self._compiled_bytes += len(definition.stored.value)
         if self._compiled_bytes > RETURN_BYTES:

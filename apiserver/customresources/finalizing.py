@@ -16,9 +16,9 @@ from mockube.apiserver.customresources.definition_status import Condition
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, WriteOptions
 from mockube.apiserver.registry.delete import delete_collection
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
@@ -36,8 +36,8 @@ LOOKS: Final = 60
 class StatusWriter:
     """Writes the status of definitions as the server itself."""
 
-    def __init__(self, backend: Backend, row: Resource) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry, row: Resource) -> None:
+        self._registry = registry
         self._row = row
 
     async def write(
@@ -62,11 +62,11 @@ class StatusWriter:
             new = mutate(old)
             if new is None:
                 return old
-            managed_tree = metadata.manage_change(self._backend, call, new, old, options)
+            managed_tree = metadata.manage_change(self._registry, call, new, old, options)
             return meta.without_finalizer(managed_tree, CLEANUP) if ends else managed_tree
 
         try:
-            answer = await change(self._backend, call, options, transform)
+            answer = await change(self._registry, call, options, transform)
         except NotFound:
             LOG.debug("%s is gone already", name)
         except (ApiError, KVError) as error:
@@ -77,8 +77,8 @@ class StatusWriter:
 
 
 class Cleaning:
-    def __init__(self, backend: Backend, catalog: Catalog, row: Resource, status: StatusWriter) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry, catalog: Catalog, row: Resource, status: StatusWriter) -> None:
+        self._registry = registry
         self._catalog = catalog
         self._row = row
         self._status = status
@@ -95,7 +95,7 @@ class Cleaning:
         try:
             self._serve(resource, terminating=True)
             while not await self._finish_deletion(name, resource):
-                await self._backend.clock.sleep(RETRY_SECONDS)
+                await self._registry.clock.sleep(RETRY_SECONDS)
             self._serve(resource, terminating=False)
         finally:
             self._under_way.discard(name)
@@ -109,7 +109,7 @@ class Cleaning:
 
     async def _finish_deletion(self, name: str, resource: GroupResource) -> bool:
         await self._update_status(name, definition_status.IN_PROGRESS)
-        stored = await self._backend.find(self._row, "", name)
+        stored = await self._registry.find(self._row, "", name)
         if stored is None:
             return True
         condition = definition_status.nothing_to_delete(stored.tree()) or await self._delete_objects(resource)
@@ -124,20 +124,22 @@ class Cleaning:
             return definition_status.COMPLETED
         for _ in range(LOOKS):
             try:
-                await self._backend.watch_cache.fresh()
-                await delete_collection(self._backend, Call(verb="deletecollection", resource=row, user=USER))
-                await self._backend.watch_cache.fresh()
+                await self._registry.watch_cache.fresh()
+                await delete_collection(
+                    self._registry, Call(verb="deletecollection", resource=row, user=USER)
+                )
+                await self._registry.watch_cache.fresh()
             except (ApiError, KVError) as error:
                 LOG.warning("not all %s were deleted: %s", resource, error)
                 return definition_status.not_deleted(str(error))
-            if not self._backend.all_seen(resource):
+            if not self._registry.all_seen(resource):
                 return definition_status.COMPLETED
-            await self._backend.clock.sleep(RETRY_SECONDS)
+            await self._registry.clock.sleep(RETRY_SECONDS)
         return definition_status.NOT_EMPTY
 
     async def _update_status(self, name: str, condition: Condition, *, ends: bool = False) -> None:
         """Write the state of the deletion into the status."""
-        now = self._backend.clock.now
+        now = self._registry.clock.now
 
         def mutate(old: ReadOnlyTree) -> Tree:
             return conditions.with_condition(old, condition, now())

@@ -32,7 +32,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.openapi.documents import ForeignDocuments
 from mockube.apiserver.pki.issue import Pair
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.user import User
 
@@ -58,17 +58,17 @@ _Server: TypeAlias = tuple[tuple[str, str, int], bytes, bool]
 
 
 class ConversionCaller:
-    """Sends ConversionReviews to webhooks. `backend`, which is created later, finds the addresses of Services."""
+    """Sends ConversionReviews to webhooks. `registry`, which is created later, finds the addresses of Services."""
 
-    def __init__(self, client: WebhookClient, services: Services, backend: Callable[[], Backend]) -> None:
+    def __init__(self, client: WebhookClient, services: Services, registry: Callable[[], Registry]) -> None:
         self._client = client
         self._services = services
-        self._backend = backend
+        self._registry = registry
 
     async def post(self, client: ReadOnlyTree, body: bytes) -> bytes:
         """Return the response of the webhook of a client configuration, or raise ConversionFailed."""
         try:
-            at = endpoint(self._backend(), client, self._services, seconds=CONVERSION_SECONDS)
+            at = endpoint(self._registry(), client, self._services, seconds=CONVERSION_SECONDS)
             return await self._client.post(at, body, seconds=CONVERSION_SECONDS)
         except CallFailed as error:
             raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error
@@ -79,22 +79,22 @@ class Aggregator:
 
     def __init__(
         self,
-        backend: Backend,
+        registry: Registry,
         api_services: Resource,
         services: Services,
         certificate: Pair | None,
         dialer: Dialer,
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._services = services
-        self.remotes = Remotes(backend, api_services)
+        self.remotes = Remotes(registry, api_services)
         self.proxy = ServiceProxy(self._resolve, certificate, dialer)
 
     def follow(self, api_services: Resource, services: Sequence[Resource]) -> Availability:
         """Begin to follow APIServices; return the task that checks their availability."""
         self.remotes.follow()
         inspect = ServiceDocuments(self.proxy).inspect
-        return Availability(self._backend, api_services, services, self.remotes, inspect)
+        return Availability(self._registry, api_services, services, self.remotes, inspect)
 
     def page(self, path: str) -> Page | None:
         """Return the proxy of a path to another server; None if this server serves it."""
@@ -125,7 +125,7 @@ class Aggregator:
 
     def _resolve(self, remote: Remote) -> Address:
         try:
-            return resolve(self._backend, self._services, *remote.service)
+            return resolve(self._registry, self._services, *remote.service)
         except OnlyPods as error:
             return error.location
         except NoAddress as error:

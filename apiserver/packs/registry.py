@@ -20,15 +20,15 @@ from mockube.apiserver.customresources.compile import compile_definition
 from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.customresources.registries import OBJECT_META
 from mockube.apiserver.packs.kruise import clone_set, stateful_set, united_deployment
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Registry
 
 # --- webhooks
 
-SetDefaults: TypeAlias = Callable[[Backend, Tree, ReadOnlyTree | None], None]
+SetDefaults: TypeAlias = Callable[[Registry, Tree, ReadOnlyTree | None], None]
 """Takes the new object, which it changes, and the old one. Raises DecodeError if a template cannot be read."""
 
-Validate: TypeAlias = Callable[[Backend, ReadOnlyTree, ReadOnlyTree | None], Iterable[FieldError]]
+Validate: TypeAlias = Callable[[Registry, ReadOnlyTree, ReadOnlyTree | None], Iterable[FieldError]]
 """Takes the new object and the old one. Raises DecodeError if a template cannot be read."""
 
 BAD_REQUEST: Final = 400
@@ -45,22 +45,22 @@ class Webhook(Plugin):
         self._name = custom.row.singular_name
         self.about = frozenset({(custom.row.group, custom.row.name, "")})
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         new_object = attributes.object
         assert new_object is not None
         if [*self._custom.check(new_object)]:
             return  # the validation by schema returns a better message
         custom_object: Tree = {"spec": {}} | orjson.loads(orjson.dumps(new_object))
         try:
-            self._set_defaults(backend, custom_object, attributes.old)
+            self._set_defaults(registry, custom_object, attributes.old)
         except DecodeError as error:
             raise _denial_error(f"m{self._name}.kb.io", str(error), BAD_REQUEST) from error
         new_object["spec"] = custom_object["spec"]
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
         assert attributes.object is not None
         try:
-            field_errors = [*self._validate(backend, attributes.object, attributes.old)]
+            field_errors = [*self._validate(registry, attributes.object, attributes.old)]
         except DecodeError as error:
             raise _denial_error(f"v{self._name}.kb.io", str(error), BAD_REQUEST) from error
         if field_errors:

@@ -17,11 +17,11 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.internal_version import Unconvertible
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import as_warnings, decode_applied
 from mockube.apiserver.registry.call import PATCH_OPTIONS, Call, ObjectAnswer, WriteOptions, write_options
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.metadata import field_manager
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_applied
@@ -30,7 +30,7 @@ from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse_appli
 class Application(Struct, frozen=True, kw_only=True):
     """The configuration that a request applies, with its options."""
 
-    backend: Backend
+    registry: Registry
     call: Call
     options: WriteOptions
     manager: FieldManager
@@ -82,7 +82,7 @@ class Application(Struct, frozen=True, kw_only=True):
 
     def _default(self, new_object: Tree) -> None:
         try:
-            self.backend.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
+            self.registry.scheme.rules.default(new_object["apiVersion"], new_object["kind"], new_object)
         except Unconvertible as error:
             problem = f"failed to convert to unversioned ({describe_object(self.config)}): {error.problem}"
             raise ApiError(problem) from error
@@ -96,7 +96,7 @@ class Application(Struct, frozen=True, kw_only=True):
     def _decode(self, merged: Tree) -> DecodedObject:
         strict = self.options.field_validation != "Ignore"
         try:
-            return decode_applied(self.backend, merged, strict=strict)
+            return decode_applied(self.registry, merged, strict=strict)
         except DecodeError as error:
             kind = shown_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
@@ -104,7 +104,9 @@ class Application(Struct, frozen=True, kw_only=True):
             raise ApiError(f"{prefix}: {problem}") from error
 
 
-def read_application(backend: Backend, call: Call, manager: FieldManager, *, time: str | None) -> Application:
+def read_application(
+    registry: Registry, call: Call, manager: FieldManager, *, time: str | None
+) -> Application:
     options = write_options(call, PATCH_OPTIONS)
     try:
         parsed = parse_applied(call.body.data)
@@ -112,7 +114,7 @@ def read_application(backend: Backend, call: Call, manager: FieldManager, *, tim
     except Unreadable as error:
         raise status.BadRequest(f"error decoding YAML: {error}") from error
     return Application(
-        backend=backend,
+        registry=registry,
         call=call,
         options=options,
         manager=manager,
@@ -122,23 +124,23 @@ def read_application(backend: Backend, call: Call, manager: FieldManager, *, tim
     )
 
 
-async def apply(backend: Backend, call: Call) -> ObjectAnswer:
-    manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
-    run, time = backend.worker.run, format_time(backend.clock.now())
-    application = await backend.begin(call, partial(read_application, backend, call, manager, time=time))
+async def apply(registry: Registry, call: Call) -> ObjectAnswer:
+    manager = field_manager(registry, call.resource, call.subresource.name if call.subresource else "")
+    run, time = registry.worker.run, format_time(registry.clock.now())
+    application = await registry.begin(call, partial(read_application, registry, call, manager, time=time))
 
     async def transform(old: Tree) -> Tree:
         return await run(call.size, application.merge_into, old)
 
-    if _may_create(backend, call) and await backend.find(call.resource, call.namespace, call.name) is None:
+    if _may_create(registry, call) and await registry.find(call.resource, call.namespace, call.name) is None:
         tree = await run(call.size, application.merge_into, dict(manager.empty))
         metadata.check_new(tree, call, dry_run=application.options.dry_run)
-        return await create_tree(backend, call, tree, application.options, manage=False)
-    return await change(backend, call, application.options, transform)
+        return await create_tree(registry, call, tree, application.options, manage=False)
+    return await change(registry, call, application.options, transform)
 
 
-def _may_create(backend: Backend, call: Call) -> bool:
-    strategy = backend.strategy(call.resource)
+def _may_create(registry: Registry, call: Call) -> bool:
+    strategy = registry.scheme.strategy(call.resource)
     return (
         call.subresource is None
         or strategy.create_on_update

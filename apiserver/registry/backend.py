@@ -1,44 +1,27 @@
-"""What every verb uses, wired together once in `app.py`."""
+"""The objects of all resources: in the store, and as the watch cache shows them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Final, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
-from mockube.apimachinery.errors import DisplayedValue, FieldError
 from mockube.apimachinery.groups import GroupResource
-from mockube.apimachinery.patch.apply import FieldManager
 from mockube.apimachinery.randomness import Random
-from mockube.apimachinery.schema.decode import Decoder
-from mockube.apimachinery.schema.model import Schemas
 from mockube.apimachinery.status import InternalError
-from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.kind import Conversion
-from mockube.apiserver.kinds.registry import Conversions
-from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
-from mockube.apiserver.long_work import LARGE, Worker
-from mockube.apiserver.memory_limit import MemoryLimit
-from mockube.apiserver.registry.call import Attributes, Call
-from mockube.apiserver.storage.compaction import Expiry
+from mockube.apiserver.long_work import Worker
+from mockube.apiserver.registry.call import Call
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import MAX_REASON, Stored
 from mockube.apiserver.storage.watch_cache import WatchCache
-from mockube.apiserver.user import User
-from mockube.etcd.kv import KV, NO_LEASE, Compare, KeyValue, LeaseId, Operation, Put, Range
-
-_R = TypeVar("_R")
+from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Put, Range
 
 MAX_WARNINGS: Final = 10
 """The maximum number of objects that the warnings of one list name."""
 
-
-DECODED_BYTES: Final = 8 << 20
-"""The size of all bodies, and of the objects that they change, that are decoded at a time: two of the largest."""
 OF_WRONG_TYPES: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """The errors that Python raises for an object with fields of wrong types."""
 
@@ -56,109 +39,19 @@ class CorruptObject(InternalError):
         self.revision = revision
 
 
-class Admission(Protocol):
-    async def mutate(self, backend: "Backend", attributes: Attributes) -> None: ...
-
-    async def validate(self, backend: "Backend", attributes: Attributes) -> None: ...
-
-
-class Rules(Protocol):
-    """The defaults, validation and warnings of kinds, besides their schemas."""
-
-    no_version: int | DisplayedValue
-    """The value that messages show if an update has no resourceVersion."""
-
-    def default(self, api_version: str, kind: str, tree: Tree) -> None:
-        """Set defaults in place: the tree is not shared yet."""
-
-    def check_create(self, resource: Resource, tree: Tree) -> Sequence[FieldError]: ...
-
-    def check_update(
-        self, resource: Resource, subresource: str, new: Tree, old: Tree
-    ) -> Sequence[FieldError]: ...
-
-    def warn_create(self, resource: Resource, tree: Tree) -> Iterable[str]:
-        """Return the warnings about a new object that is valid."""
-
-    def warn_update(self, resource: Resource, subresource: str, new: Tree, old: Tree) -> Iterable[str]: ...
-
-    def warn_refused(self, resource: Resource, new: Tree, old: Tree) -> Iterable[str]:
-        """Return the warnings that accompany the errors of the update that was checked last."""
-
-
-class Claims(Struct, frozen=True, kw_only=True):
-    """What a write allocates or releases in the transaction that writes its object, so that nothing is allocated twice."""
-
-    compare: Sequence[Compare] = ()
-    then: Sequence[Operation] = ()
-
-
-NO_CLAIMS = Claims()
-
-
-class Claimant(Protocol):
-    """Allocates what no two objects of a resource may have, such as addresses."""
-
-    async def claim(self, backend: "Backend", new: Tree | None, old: Tree | None, *, dry_run: bool) -> Claims:
-        """Set the allocated fields of the new object. `old` is None at a creation, `new` at a deletion."""
-
-    async def reclaim(self, backend: "Backend", namespace: str, name: str) -> Claims:
-        """Return the claims that release all allocations of a deleted object that cannot be read."""
-
-
-class Permits(Protocol):
-    def __call__(
-        self,
-        user: User,
-        verb: str,
-        resource: GroupResource,
-        name: str,
-        /,
-        *,
-        namespace: str = "",
-        subresource: str = "",
-    ) -> bool:
-        """Return whether a user is allowed a verb on an object, besides the request's own authorization."""
-
-
-def _allow_all(*_about: object, **_more: object) -> bool:
-    return True
-
-
 class Backend(Struct, frozen=True, kw_only=True):
-    """The store, and the state of the server about objects."""
+    """What reads objects needs this alone; the verbs have a `Registry`."""
 
     kv: KV
     layout: Layout
     watch_cache: WatchCache
-    schemas: Schemas
-    decoder: Decoder
     clock: Clock
     random: Random
-    admission: Admission
-    rules: Rules
     rows: Mapping[GroupResource, Resource]
     """The rows of the built-in resources, each in its storage version."""
-    strategies: Mapping[GroupResource, Strategy]
-    claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
-    permits: Permits = _allow_all
-    watch_list: bool = True
-    """Whether watches may send initial events if their clients request them."""
-    expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
-    """The leases of objects with a time to live."""
-    conversions: Conversions = field(default_factory=dict)
     worker: Worker = field(default_factory=Worker)
-    memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, least=LARGE))
-    """The memory for bodies, and for the objects that they change, while they are decoded."""
-    prepare: Callable[[Worker, Resource], Awaitable[None]] | None = None
-    """Compiles what a custom resource needs, before its first object is handled."""
-    field_managers: dict[tuple[Resource, str], FieldManager] = field(default_factory=dict)
-    """By resource and subresource; created at the first write."""
     resource_caches: dict[GroupResource, ResourceCache] = field(default_factory=dict)
     """By built-in resource; added at the first read."""
-
-    def strategy(self, resource: Resource) -> Strategy:
-        return self.strategies.get(resource.group_resource, DEFAULT)
 
     def stored_row(self, resource: Resource) -> Resource:
         """Return the row of the version in which objects of a resource are stored."""
@@ -166,40 +59,6 @@ class Backend(Struct, frozen=True, kw_only=True):
         if (group, version) == resource.group_version:
             return resource
         return self.rows[GroupResource(group, resource.name)]
-
-    async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
-        """Reserve memory, then return the result of the first work on a body, which is done in a thread if it may take long."""
-        if call.lacks_memory:
-            await call.reserve()
-        if call.resource.custom and self.prepare is not None:
-            await self.prepare(self.worker, call.resource)
-        return await self.worker.run(call.size, work, *arguments)
-
-    def conversion(self, resource: Resource) -> Conversion | None:
-        return self.conversions.get((resource.group_version, resource.name))
-
-    def request(self, call: Call) -> Request:
-        """Return the parts of a call that strategies use."""
-        return Request(user=call.user, now=self.clock.now(), warn=call.warn)
-
-    def may_claim(self, resource: Resource) -> bool:
-        """Return whether objects of the resource allocate something for which concurrent requests may compete."""
-        return resource.group_resource in self.claimants
-
-    async def claims(
-        self, resource: Resource, new: Tree | None, old: Tree | None, *, dry_run: bool = False
-    ) -> Claims:
-        claimant = self.claimants.get(resource.group_resource)
-        return NO_CLAIMS if claimant is None else await claimant.claim(self, new, old, dry_run=dry_run)
-
-    async def claims_of_unreadable(self, resource: Resource, namespace: str, name: str) -> Claims:
-        claimant = self.claimants.get(resource.group_resource)
-        return NO_CLAIMS if claimant is None else await claimant.reclaim(self, namespace, name)
-
-    async def lease(self, resource: Resource) -> int:
-        """Return the lease of an object of the resource that is written now."""
-        expiry = self.expiry.get(resource.group_resource)
-        return NO_LEASE if expiry is None else await expiry.lease()
 
     def find_cached(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         """Return an object from the watch cache, which must be fresh; None if it does not exist."""

@@ -17,8 +17,8 @@ from mockube.apimachinery.schema.decode import DecodedObject, DecodeError, has_d
 from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.schema.numbers import convert_numbers
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Body, Call, WriteOptions
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.wire.go_json import type_name
 from mockube.apiserver.wire.parse import NotJson, ParsedObject, Unreadable, parse
 
@@ -26,7 +26,7 @@ SUMMARY_BYTES = 30
 """The number of bytes that an error quotes of a body that is not an object."""
 
 
-def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
+def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     """Return the object of a create or update in stored form, with its defaults."""
     api_version, kind = expected_type(call)
     parsed = _parse(call.body, kind)
@@ -36,17 +36,17 @@ def read_object(backend: Backend, call: Call, options: WriteOptions) -> Tree:
         _check_custom(call, parsed)
         tree, text = with_whole_numbers(tree, text)
     else:
-        _check_kind(backend, parsed, sent_type, (api_version, kind))
+        _check_kind(registry, parsed, sent_type, (api_version, kind))
     strict = options.field_validation != "Ignore" and not parsed.is_binary
     try:
-        decoded = decode_as(backend, tree, (api_version, kind), text=text, strict=strict)
+        decoded = decode_as(registry, tree, (api_version, kind), text=text, strict=strict)
     except DecodeError as error:
         raise status.BadRequest(_refusal(call, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
         judge_fields(call, options, complaints, _refusal(call, kind))
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     new_object["apiVersion"] = _version(new_object["apiVersion"])
-    backend.rules.default(api_version, kind, new_object)
+    registry.scheme.rules.default(api_version, kind, new_object)
     return new_object
 
 
@@ -84,7 +84,7 @@ def expected_type(call: Call) -> tuple[str, str]:
 
 
 def decode_as(
-    backend: Backend,
+    registry: Registry,
     tree: Tree,
     kind: tuple[str, str] | None = None,
     *,
@@ -96,30 +96,30 @@ def decode_as(
 
     `before` is an object in that form from which the tree was made, if there is one.
     """
-    schema = _schema(backend, *(kind or (tree["apiVersion"], tree["kind"])))
-    decoded = backend.decoder.decode(schema, tree, text=text, strict=strict, before=before)
+    schema = _schema(registry, *(kind or (tree["apiVersion"], tree["kind"])))
+    decoded = registry.scheme.decoder.decode(schema, tree, text=text, strict=strict, before=before)
     return _with_empty_managers(decoded, tree)
 
 
-def decode_applied(backend: Backend, tree: Tree, *, strict: bool) -> DecodedObject:
+def decode_applied(registry: Registry, tree: Tree, *, strict: bool) -> DecodedObject:
     """Return the result of a server-side apply in stored form."""
-    schema = _schema(backend, tree["apiVersion"], tree["kind"])
+    schema = _schema(registry, tree["apiVersion"], tree["kind"])
 
     def decode(tree: Tree) -> DecodedObject:
-        return backend.decoder.decode_applied(schema, tree, strict=strict)
+        return registry.scheme.decoder.decode_applied(schema, tree, strict=strict)
 
     return _with_empty_managers(_decode_converted(schema, tree, decode), tree)
 
 
 def decode_unstructured(
-    backend: Backend, tree: Tree, kind: tuple[str, str], *, strict: bool, before: Tree | None
+    registry: Registry, tree: Tree, kind: tuple[str, str], *, strict: bool, before: Tree | None
 ) -> DecodedObject:
     """Return the result of a strategic merge patch in stored form."""
 
     def decode(tree: Tree) -> DecodedObject:
-        return decode_as(backend, tree, kind, strict=strict, before=before)
+        return decode_as(registry, tree, kind, strict=strict, before=before)
 
-    return _decode_converted(_schema(backend, *kind), tree, decode)
+    return _decode_converted(_schema(registry, *kind), tree, decode)
 
 
 def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], DecodedObject]) -> DecodedObject:
@@ -133,8 +133,8 @@ def _decode_converted(schema: Type, tree: Tree, decode: Callable[[Tree], Decoded
         return decode(convert_numbers(schema, tree))
 
 
-def _schema(backend: Backend, api_version: str, kind: str) -> Type:
-    schema = backend.schemas.kind(api_version, kind)
+def _schema(registry: Registry, api_version: str, kind: str) -> Type:
+    schema = registry.scheme.schemas.kind(api_version, kind)
     assert schema is not None, f"no schema of {api_version} {kind}"
     return schema
 
@@ -193,7 +193,7 @@ def _parse(body: Body, kind: str) -> ParsedObject:
 
 
 def _check_kind(
-    backend: Backend, parsed: ParsedObject, sent_type: tuple[str, str], expected: tuple[str, str]
+    registry: Registry, parsed: ParsedObject, sent_type: tuple[str, str], expected: tuple[str, str]
 ) -> None:
     """Refuse another kind: the body is decoded as the kind that it names, and cannot be converted."""
     if sent_type == expected or sent_type in _EARLIER.get(expected, ()):
@@ -202,10 +202,10 @@ def _check_kind(
         mismatch = f"does not match the expected API version ({expected[0]})"
         raise status.BadRequest(f"the API version in the data ({sent_type[0]}) {mismatch}")
     version = gotext.quote(sent_type[0].rpartition("/")[2])
-    problem = not_converted(backend, sent_type, *expected)
-    if backend.schemas.kind(*sent_type) is not None:
+    problem = not_converted(registry, sent_type, *expected)
+    if registry.scheme.schemas.kind(*sent_type) is not None:
         try:
-            decode_as(backend, parsed.tree, sent_type, text=parsed.text)
+            decode_as(registry, parsed.tree, sent_type, text=parsed.text)
         except DecodeError as error:
             problem = str(error)
     raise status.BadRequest(
@@ -231,9 +231,9 @@ def not_registered(api_version: str, kind: str) -> str:
     return f"no kind {gotext.quote(kind)} is registered for {scheme}"
 
 
-def not_converted(backend: Backend, source: tuple[str, str], api_version: str, kind: str) -> str:
+def not_converted(registry: Registry, source: tuple[str, str], api_version: str, kind: str) -> str:
     """Return the error for one kind that is sent in place of another."""
-    if backend.schemas.kind(*source) is None:
+    if registry.scheme.schemas.kind(*source) is None:
         return not_registered(*source)
     group = api_version.rpartition("/")[0].partition(".")[0] or "core"
     return f"converting ({_go_name(*source)}) to ({group}.{kind}): unknown conversion"

@@ -14,9 +14,10 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import NotConverted, RemoteConversion
 from mockube.apiserver.long_work import yield_between_batches
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.stored import Stored, canonical, canonical_custom
 
 _R = TypeVar("_R")
@@ -25,49 +26,49 @@ APPLY: Final = "application/apply-patch"
 """The start of the media types of applied configurations."""
 
 
-def to_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+def to_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:
     """Return a client's object in the version in which it is admitted and validated."""
-    conversion = backend.conversion(resource)
+    conversion = registry.scheme.conversion(resource)
     if conversion is None or conversion.at_storage:
         return tree
     stored_tree = conversion.to_stored(tree)
-    decoded: Tree = decode_as(backend, stored_tree).tree
+    decoded: Tree = decode_as(registry, stored_tree).tree
     stored_tree = {"kind": stored_tree["kind"], "apiVersion": stored_tree["apiVersion"]} | decoded
-    backend.rules.default(stored_tree["apiVersion"], stored_tree["kind"], stored_tree)
+    registry.scheme.rules.default(stored_tree["apiVersion"], stored_tree["kind"], stored_tree)
     return stored_tree
 
 
-async def old_object(backend: Backend, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
+async def old_object(registry: Registry, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
     """Return a stored object in the version in which updates are validated, and in the client's version."""
-    conversion = backend.conversion(call.resource)
+    conversion = registry.scheme.conversion(call.resource)
     if conversion is not None and conversion.remote is not None:
         (client_object,) = await conversion.remote.show([stored])
         return client_object.tree(), client_object.tree()
-    client_tree = await backend.worker.run(call.size, from_stored, backend, call.resource, tree)
+    client_tree = await registry.worker.run(call.size, from_stored, registry, call.resource, tree)
     return (client_tree if conversion is not None and conversion.at_storage else tree), client_tree
 
 
-async def deleted_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+async def deleted_object(registry: Registry, resource: Resource, tree: Tree) -> Tree:
     """Return a stored object in the version in which its deletion is admitted. It fails if a webhook does not convert it."""
-    remote = remote_conversion(backend, resource)
+    remote = remote_conversion(registry, resource)
     return tree if remote is None else await remote.from_stored(tree)
 
 
-async def marked_object(backend: Backend, resource: Resource, tree: Tree) -> Tree:
+async def marked_object(registry: Registry, resource: Resource, tree: Tree) -> Tree:
     """Return an object that is marked as being deleted in stored form."""
-    remote = remote_conversion(backend, resource)
+    remote = remote_conversion(registry, resource)
     return tree if remote is None else await remote.to_stored(tree)
 
 
-async def shown_objects(backend: Backend, resource: Resource, items: Sequence[Stored]) -> Sequence[Stored]:
+async def shown_objects(registry: Registry, resource: Resource, items: Sequence[Stored]) -> Sequence[Stored]:
     """Return stored objects as selectors match them: in the version of the resource if a webhook converts them."""
-    remote = remote_conversion(backend, resource)
+    remote = remote_conversion(registry, resource)
     return items if remote is None or not items else await remote.show(items)
 
 
-def remote_conversion(backend: Backend, resource: Resource) -> RemoteConversion | None:
+def remote_conversion(registry: Registry, resource: Resource) -> RemoteConversion | None:
     """Return the conversion of objects to the version of a resource if a webhook makes it, or None."""
-    conversion = backend.conversion(resource)
+    conversion = registry.scheme.conversion(resource)
     return None if conversion is None else conversion.remote
 
 
@@ -82,26 +83,26 @@ async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
             await needed.answer()
 
 
-async def to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
+async def to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
     """Return a valid object in stored form: a custom one is converted and pruned by the schema of the stored version."""
     if not call.resource.custom:
         return tree
-    remote = remote_conversion(backend, call.resource)
+    remote = remote_conversion(registry, call.resource)
     if remote is not None:
         return await remote.to_stored(tree)
-    return await backend.worker.run(call.size, _to_storage, backend, call, tree)
+    return await registry.worker.run(call.size, _to_storage, registry, call, tree)
 
 
-def _to_storage(backend: Backend, call: Call, tree: Tree) -> Tree:
-    conversion = backend.conversion(call.resource)
+def _to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
+    conversion = registry.scheme.conversion(call.resource)
     if conversion is not None and conversion.at_storage:
         return conversion.to_stored(tree)
-    if "status" not in tree and backend.strategy(call.resource).has_default_status:
+    if "status" not in tree and registry.scheme.strategy(call.resource).has_default_status:
         # Upstream sets defaults whenever it reads a stored object, which may have no status.
-        backend.rules.default(tree["apiVersion"], tree["kind"], tree)
+        registry.scheme.rules.default(tree["apiVersion"], tree["kind"], tree)
     if call.body.media_type.startswith(APPLY):
         # An applied object has its null values until it was validated.
-        decoded: Tree = decode_as(backend, tree).tree
+        decoded: Tree = decode_as(registry, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
     return tree
 
@@ -111,14 +112,14 @@ def encoder(resource: Resource) -> Callable[[Tree], bytes]:
     return canonical_custom if resource.custom else canonical
 
 
-async def as_if_stored(backend: Backend, call: Call, tree: Tree, to_store: Tree) -> Tree:
+async def as_if_stored(registry: Registry, call: Call, tree: Tree, to_store: Tree) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
-    conversion = backend.conversion(call.resource)
+    conversion = registry.scheme.conversion(call.resource)
     if conversion is None or not conversion.at_storage:
         return tree
     if conversion.remote is not None:
         return await conversion.remote.from_stored(to_store)
-    return await backend.worker.run(call.size, from_stored, backend, call.resource, to_store)
+    return await registry.worker.run(call.size, from_stored, registry, call.resource, to_store)
 
 
 EMPTY_LIST: Final = b":[]"
@@ -127,11 +128,13 @@ JSON_STORED: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"
 """The groups whose objects upstream stores as JSON. Others are stored in protobuf, which has no empty lists."""
 
 
-def without_empty_lists(backend: Backend, resource: Resource, tree: Tree, value: bytes) -> tuple[Tree, bytes]:
+def without_empty_lists(
+    registry: Registry, resource: Resource, tree: Tree, value: bytes
+) -> tuple[Tree, bytes]:
     """Return a built-in object to store and its text, with null for empty lists, as Go encodes objects read from protobuf."""
     if resource.group in JSON_STORED:
         return tree, value
-    schema = backend.schemas.kind(tree["apiVersion"], tree["kind"])
+    schema = registry.scheme.schemas.kind(tree["apiVersion"], tree["kind"])
     assert schema is not None, f"no schema of {tree['kind']}"
     stored_tree: Tree = _without_empty_lists(schema, tree)
     return stored_tree, canonical(stored_tree)
@@ -159,14 +162,14 @@ def _field_without_empty_lists(field: Field | None, value: Any) -> Any:
     return _without_empty_lists(field.type, value)
 
 
-def from_stored(backend: Backend, resource: Resource, tree: Tree) -> Tree:
-    conversion = backend.conversion(resource)
+def from_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:
+    conversion = registry.scheme.conversion(resource)
     return tree if conversion is None else conversion.from_stored(tree)
 
 
-def client_version_converter(backend: Backend, resource: Resource) -> Callable[[Stored], Stored] | None:
+def client_version_converter(registry: Registry, resource: Resource) -> Callable[[Stored], Stored] | None:
     """Return a function that converts stored objects to the version of a resource; None if they have it."""
-    conversion = backend.conversion(resource)
+    conversion = registry.scheme.conversion(resource)
     if conversion is None or conversion.remote is not None:
         return None
 
@@ -181,10 +184,10 @@ def client_version_converter(backend: Backend, resource: Resource) -> Callable[[
 
 
 def tolerant_client_version_converter(
-    backend: Backend, resource: Resource
+    registry: Registry, resource: Resource
 ) -> Callable[[Stored], Stored | None] | None:
     """Return the same function, which returns None for an object with fields of wrong types."""
-    show = client_version_converter(backend, resource)
+    show = client_version_converter(registry, resource)
     if show is None:
         return None
 
@@ -192,7 +195,7 @@ def tolerant_client_version_converter(
         try:
             return show(stored)
         except OF_WRONG_TYPES as error:
-            backend.watch_cache.report_malformed(stored, error)
+            registry.watch_cache.report_malformed(stored, error)
             return None
 
     return tolerant
@@ -203,7 +206,7 @@ def _size(stored: Stored) -> int:
 
 
 async def _to_remote_version(
-    backend: Backend, resource: Resource, remote: RemoteConversion, answer: ObjectAnswer | ListAnswer
+    registry: Registry, resource: Resource, remote: RemoteConversion, answer: ObjectAnswer | ListAnswer
 ) -> ObjectAnswer | ListAnswer:
     if isinstance(answer, ListAnswer):
         return replace(answer, items=await remote.show(answer.items))
@@ -211,33 +214,33 @@ async def _to_remote_version(
         stored = await remote.show_anew(answer.stored)
         return replace(answer, stored=stored)
     tree = answer.object()
-    if tree["apiVersion"] == backend.stored_row(resource).api_version and tree["kind"] == resource.kind:
+    if tree["apiVersion"] == registry.stored_row(resource).api_version and tree["kind"] == resource.kind:
         return replace(answer, tree=await remote.from_stored(tree))
     return answer
 
 
 async def to_client_version(
-    backend: Backend, resource: Resource, answer: ObjectAnswer | ListAnswer
+    registry: Registry, resource: Resource, answer: ObjectAnswer | ListAnswer
 ) -> ObjectAnswer | ListAnswer:
     """Return an answer in the version of the request."""
-    remote = remote_conversion(backend, resource)
+    remote = remote_conversion(registry, resource)
     if remote is not None:
-        return await _to_remote_version(backend, resource, remote, answer)
-    show = client_version_converter(backend, resource)
+        return await _to_remote_version(registry, resource, remote, answer)
+    show = client_version_converter(registry, resource)
     if show is None:
         return answer
     if isinstance(answer, ListAnswer):
-        tolerant = tolerant_client_version_converter(backend, resource)
+        tolerant = tolerant_client_version_converter(registry, resource)
         assert tolerant is not None
-        converted = await yield_between_batches(tolerant, answer.items, size=_size, worker=backend.worker)
+        converted = await yield_between_batches(tolerant, answer.items, size=_size, worker=registry.worker)
         return replace(answer, items=[item for item in converted if item is not None])
     if answer.stored is not None:
         try:
-            stored = await backend.worker.run(_size(answer.stored), show, answer.stored)
+            stored = await registry.worker.run(_size(answer.stored), show, answer.stored)
             return replace(answer, stored=stored)
         except OF_WRONG_TYPES as error:
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
     tree = answer.object()
-    if tree["apiVersion"] == backend.stored_row(resource).api_version and tree["kind"] == resource.kind:
-        return replace(answer, tree=from_stored(backend, resource, tree))
+    if tree["apiVersion"] == registry.stored_row(resource).api_version and tree["kind"] == resource.kind:
+        return replace(answer, tree=from_stored(registry, resource, tree))
     return answer

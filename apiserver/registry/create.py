@@ -12,7 +12,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend, Claims, CorruptObject
+from mockube.apiserver.registry.allocations import Claims
+from mockube.apiserver.registry.backend import CorruptObject
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -31,6 +32,7 @@ from mockube.apiserver.registry.convert import (
     to_stored,
     without_empty_lists,
 )
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.sent_fields import canonical_with, sent_text, show_empty_collections
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.parse import check_format
@@ -42,13 +44,13 @@ MAX_NAMES = 8
 """The number of generated names that are tried before AlreadyExists is returned."""
 
 
-async def create(backend: Backend, call: Call) -> ObjectAnswer:
+async def create(registry: Registry, call: Call) -> ObjectAnswer:
     check_format(call.body.media_type)
     options = write_options(call, "CreateOptions")
-    tree = await backend.begin(call, read_object, backend, call, options)
+    tree = await registry.begin(call, read_object, registry, call, options)
     metadata.clear_system_fields(tree)
     tree = metadata.without_duplicate_owners(tree, call)
-    return await create_tree(backend, call, tree, options)
+    return await create_tree(registry, call, tree, options)
 
 
 def _is_revision(text: str) -> bool:
@@ -62,11 +64,11 @@ def _is_revision(text: str) -> bool:
 
 
 async def create_tree(
-    backend: Backend, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
+    registry: Registry, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
 ) -> ObjectAnswer:
     """Create an object from a tree in stored form: for a create, and for an update or apply of a missing object."""
-    metadata.set_system_fields(tree, call, now=backend.clock.now(), random=backend.random)
-    tree = await backend.worker.run(call.size, _to_stored, backend, call, tree, options if manage else None)
+    metadata.set_system_fields(tree, call, now=registry.clock.now(), random=registry.random)
+    tree = await registry.worker.run(call.size, _to_stored, registry, call, tree, options if manage else None)
     name = metadata.ensure_metadata(tree).get("name", "")
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=tree, dry_run=options.dry_run
@@ -74,37 +76,37 @@ async def create_tree(
     if call.resource.terminating:
         problem = "create not allowed while custom resource definition is terminating"
         raise status.forbidden(call.resource.group_resource, name, problem)
-    await backend.admission.mutate(backend, attributes)
+    await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
     attributes.object = metadata.without_duplicate_owners(
         attributes.object, call, when=metadata.AFTER_ADMISSION
     )
     return await _create(
-        backend, attributes, "" if name else metadata.ensure_metadata(tree).get("generateName", "")
+        registry, attributes, "" if name else metadata.ensure_metadata(tree).get("generateName", "")
     )
 
 
-def _to_stored(backend: Backend, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
+def _to_stored(registry: Registry, call: Call, tree: Tree, options: WriteOptions | None) -> Tree:
     """Return the tree in the version in which it is admitted, with its first manager if there are options."""
     if options is not None:
-        tree = metadata.manage_new(backend, call, tree, options)
-    return to_stored(backend, call.resource, tree)
+        tree = metadata.manage_new(registry, call, tree, options)
+    return to_stored(registry, call.resource, tree)
 
 
-async def _create(backend: Backend, attributes: Attributes, base: str) -> ObjectAnswer:
+async def _create(registry: Registry, attributes: Attributes, base: str) -> ObjectAnswer:
     """Create an object with its name, or with a generated one; retry if the generated name or a claim is in use."""
-    tree, row = attributes.object, backend.stored_row(attributes.resource)
+    tree, row = attributes.object, registry.stored_row(attributes.resource)
     assert tree is not None
-    may_repeat = bool(base) or backend.may_claim(row)
+    may_repeat = bool(base) or registry.allocations.may_claim(row)
     untouched = orjson.dumps(tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if base:
-            has_suffix = backend.strategy(row).generates_suffixes
+            has_suffix = registry.scheme.strategy(row).generates_suffixes
             metadata.ensure_metadata(tree)["name"] = (
-                metadata.generated_name(base, backend.random) if has_suffix else base
+                metadata.generated_name(base, registry.random) if has_suffix else base
             )
         try:
-            answer = await _create_named(backend, attributes, tree)
+            answer = await _create_named(registry, attributes, tree)
         except status.AlreadyExists as error:
             if attempt == MAX_NAMES or not base:
                 raise _name_conflict(attributes, tree, error) from error
@@ -125,65 +127,65 @@ def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExis
     return status.AlreadyExists(_IS_ENDING + conflict.message, conflict.details) if is_ending else conflict
 
 
-async def _create_named(backend: Backend, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
+async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
     """Prepare, check and store an object; None if a claim failed."""
-    resource, size, run = backend.stored_row(attributes.resource), attributes.call.size, backend.worker.run
-    tree = await run(size, _prepare, backend, attributes, resource, tree)
-    claims = await backend.claims(resource, tree, None, dry_run=attributes.dry_run)
-    await run(size, _check, backend, attributes, resource, tree)
+    resource, size, run = registry.stored_row(attributes.resource), attributes.call.size, registry.worker.run
+    tree = await run(size, _prepare, registry, attributes, resource, tree)
+    claims = await registry.allocations.claims(registry, resource, tree, None, dry_run=attributes.dry_run)
+    await run(size, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
-    await backend.admission.validate(backend, attributes)
-    to_store = await to_storage(backend, attributes.call, tree)
+    await registry.admission.validate(registry, attributes)
+    to_store = await to_storage(registry, attributes.call, tree)
     value = await run(size, encoder(resource), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
-        tree, value = await run(size, without_empty_lists, backend, resource, tree, value)
-    if raw := backend.strategy(resource).raw:
+        tree, value = await run(size, without_empty_lists, registry, resource, tree, value)
+    if raw := registry.scheme.strategy(resource).raw:
         texts = {name: sent_text(attributes.call, name, tree) for name in raw}
         value = canonical_with(tree, texts)
-    if remote_conversion(backend, attributes.resource) is not None:
+    if remote_conversion(registry, attributes.resource) is not None:
         tree = to_store  # a dry run calls the webhook again as well
     elif attributes.dry_run:
-        tree = await as_if_stored(backend, attributes.call, tree, to_store)
+        tree = await as_if_stored(registry, attributes.call, tree, to_store)
     try:
-        return await _insert(backend, attributes, tree, value, claims)
+        return await _insert(registry, attributes, tree, value, claims)
     except TooLarge:
-        smaller = await run(size, metadata.without_managers, backend, attributes.call, value)
+        smaller = await run(size, metadata.without_managers, registry, attributes.call, value)
         if smaller is None:
             raise
-        return await _insert(backend, attributes, tree, smaller, claims)
+        return await _insert(registry, attributes, tree, smaller, claims)
 
 
-def _prepare(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
-    strategy = backend.strategy(resource)
-    empty = metadata.field_manager(backend, resource, MAIN).empty
+def _prepare(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> Tree:
+    strategy = registry.scheme.strategy(resource)
+    empty = metadata.field_manager(registry, resource, MAIN).empty
     tree = attributes.object = preserve_fields(tree, empty, strategy.cleared)
     if strategy.first_generation:
         metadata.ensure_metadata(tree)["generation"] = strategy.first_generation
     strategy.disabled.drop(tree, None)
-    strategy.prepare_create(tree, backend.request(attributes.call))
+    strategy.prepare_create(tree, registry.request(attributes.call))
     return tree
 
 
-def _check(backend: Backend, attributes: Attributes, resource: Resource, tree: Tree) -> None:
+def _check(registry: Registry, attributes: Attributes, resource: Resource, tree: Tree) -> None:
     """Refuse an invalid object, and normalize a valid one."""
     call = attributes.call
-    wrong = backend.rules.check_create(attributes.resource, tree)
+    wrong = registry.scheme.rules.check_create(attributes.resource, tree)
     if wrong:
-        if backend.conversion(attributes.resource) is None:
+        if registry.scheme.conversion(attributes.resource) is None:
 
             def check(tree: Tree) -> Sequence[FieldError]:
-                backend.strategy(resource).disabled.drop(tree, None)
-                return backend.rules.check_create(attributes.resource, tree)
+                registry.scheme.strategy(resource).disabled.drop(tree, None)
+                return registry.scheme.rules.check_create(attributes.resource, tree)
 
             wrong = show_empty_collections(call, tree, wrong, check)
         raise status.invalid(resource.group_kind, metadata.ensure_metadata(tree).get("name", ""), wrong)
-    for warning in backend.rules.warn_create(attributes.resource, tree):
+    for warning in registry.scheme.rules.warn_create(attributes.resource, tree):
         call.warn(warning)
-    backend.strategy(resource).canonicalize(tree)
+    registry.scheme.strategy(resource).canonicalize(tree)
 
 
 async def _insert(
-    backend: Backend, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
+    registry: Registry, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
     """Store an object unless its key exists; a dry run only checks that. None if a claim failed."""
     resource, namespace, name = (
@@ -192,30 +194,30 @@ async def _insert(
         metadata.ensure_metadata(tree)["name"],
     )
     if attributes.dry_run:
-        if (present := await backend.find(resource, namespace, name)) is not None:
+        if (present := await registry.find(resource, namespace, name)) is not None:
             raise _already_exists(resource, name, present)
         return ObjectAnswer(code=201, tree=tree)
     if _is_revision(metadata.ensure_metadata(tree).get("resourceVersion", "")):
         raise ApiError("resourceVersion should not be set on objects to be created")
-    key = backend.layout.object(resource, namespace, name)
+    key = registry.layout.object(resource, namespace, name)
     transaction = Txn(
         compare=(Compare(key=key, target=Target.MOD, operand=0), *claims.compare),
-        then=(backend.put(key, value, lease=await backend.lease(resource)), *claims.then),
+        then=(registry.put(key, value, lease=await registry.allocations.lease(resource)), *claims.then),
         otherwise=(Range(key=key, count_only=True),),
     )
-    result = await backend.kv.txn(transaction)
+    result = await registry.kv.txn(transaction)
     if result.succeeded:
         return ObjectAnswer(code=201, stored=Stored(key, value, result.revision))
     range_result = result.results[0]
     assert isinstance(range_result, RangeResult)
     if range_result.count:
-        raise _already_exists(resource, name, await _find_readable(backend, attributes, name))
+        raise _already_exists(resource, name, await _find_readable(registry, attributes, name))
     return None
 
 
-async def _find_readable(backend: Backend, attributes: Attributes, name: str) -> Stored | None:
+async def _find_readable(registry: Registry, attributes: Attributes, name: str) -> Stored | None:
     try:
-        return await backend.find(attributes.resource, attributes.namespace, name)
+        return await registry.find(attributes.resource, attributes.namespace, name)
     except CorruptObject:
         return None
 

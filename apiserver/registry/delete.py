@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend, CorruptObject
+from mockube.apiserver.registry.backend import OF_WRONG_TYPES, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -33,6 +33,7 @@ from mockube.apiserver.registry.deletion import (
     delete_options,
 )
 from mockube.apiserver.registry.read import list_objects
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
 from mockube.apiserver.storage.stored import Stored
@@ -43,23 +44,23 @@ COLLECTION = "deletecollection"
 _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
-async def delete(backend: Backend, call: Call) -> ObjectAnswer:
-    return await delete_as(backend, call, await backend.begin(call, _options, backend, call))
+async def delete(registry: Registry, call: Call) -> ObjectAnswer:
+    return await delete_as(registry, call, await registry.begin(call, _options, registry, call))
 
 
-def _options(backend: Backend, call: Call) -> DeleteOptions:
-    options = delete_options(backend, call)
-    warning = backend.strategy(call.resource).dependents_warning
+def _options(registry: Registry, call: Call) -> DeleteOptions:
+    options = delete_options(registry, call)
+    warning = registry.scheme.strategy(call.resource).dependents_warning
     if warning and not options.policy:
         call.warnings.append(warning)
     return options
 
 
-async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
+async def delete_collection(registry: Registry, call: Call) -> ListAnswer:
     """Delete the objects of a list; return the list."""
-    await select_by(backend, call, list_options(call))  # errors of list options are reported first
-    options = await backend.begin(call, _options, backend, call)
-    answer = await list_objects(backend, call)
+    await select_by(registry, call, list_options(call))  # errors of list options are reported first
+    options = await registry.begin(call, _options, registry, call)
+    answer = await list_objects(registry, call)
     for stored in answer.items:
         await yield_to_loop()  # a store in memory is never waited for
         name = stored.key.rpartition(b"/")[2].decode()
@@ -73,11 +74,11 @@ async def delete_collection(backend: Backend, call: Call) -> ListAnswer:
             query=call.query,
         )
         try:
-            await delete_as(backend, object_call, options)
+            await delete_as(registry, object_call, options)
         except status.NotFound:
             continue  # another write came first
     if not options.dry_run and not _has_selector(call):
-        await _delete_unreadable(backend, call)
+        await _delete_unreadable(registry, call)
     return answer
 
 
@@ -85,53 +86,55 @@ def _has_selector(call: Call) -> bool:
     return bool(call.parameter("labelSelector") or call.parameter("fieldSelector"))
 
 
-async def _delete_unreadable(backend: Backend, call: Call) -> None:
+async def _delete_unreadable(registry: Registry, call: Call) -> None:
     """Delete objects that cannot be read, which no list has: otherwise a namespace would never become empty."""
     resource = call.resource
-    scope = backend.layout.scope(resource, call.namespace)
-    for key in backend.watch_cache.unreadable.below(scope) if backend.watch_cache.unreadable else ():
+    scope = registry.layout.scope(resource, call.namespace)
+    for key in registry.watch_cache.unreadable.below(scope) if registry.watch_cache.unreadable else ():
         *_, namespace, name = key.decode(errors="replace").split("/")
-        claims = await backend.claims_of_unreadable(resource, namespace if resource.namespaced else "", name)
-        await backend.kv.txn(Txn(compare=claims.compare, then=(Delete(key=key), *claims.then)))
+        claims = await registry.allocations.claims_of_unreadable(
+            registry, resource, namespace if resource.namespaced else "", name
+        )
+        await registry.kv.txn(Txn(compare=claims.compare, then=(Delete(key=key), *claims.then)))
 
 
-async def delete_as(backend: Backend, call: Call, options: DeleteOptions) -> ObjectAnswer:
+async def delete_as(registry: Registry, call: Call, options: DeleteOptions) -> ObjectAnswer:
     """Delete the object of a call according to its options."""
-    undeletable = backend.strategy(call.resource).undeletable
+    undeletable = registry.scheme.strategy(call.resource).undeletable
     if call.verb != COLLECTION and (problem := undeletable.get(call.name)):
         raise status.forbidden(call.resource.group_resource, call.name, problem)
     while True:
         try:
-            stored = await backend.get(call.resource, call.namespace, call.name)
-            answer = await _delete_readable(backend, call, options, stored)
+            stored = await registry.get(call.resource, call.namespace, call.name)
+            answer = await _delete_readable(registry, call, options, stored)
         except CorruptObject as error:
-            answer = await _delete_corrupt(backend, call, options, error)
+            answer = await _delete_corrupt(registry, call, options, error)
         if answer is not None:
             return answer
 
 
 async def _delete_readable(
-    backend: Backend, call: Call, options: DeleteOptions, stored: Stored
+    registry: Registry, call: Call, options: DeleteOptions, stored: Stored
 ) -> ObjectAnswer | None:
     """Delete a stored object; None if another write came between. It fails with `CorruptObject` for fields of wrong types."""
     try:
-        return await _delete_stored(backend, call, options, stored)
+        return await _delete_stored(registry, call, options, stored)
     except OF_WRONG_TYPES as error:
-        if _is_well_formed(backend, stored):
+        if _is_well_formed(registry, stored):
             raise
         raise CorruptObject(stored.key, stored.revision, error) from error
 
 
-def _is_well_formed(backend: Backend, stored: Stored) -> bool:
+def _is_well_formed(registry: Registry, stored: Stored) -> bool:
     try:
-        decode_as(backend, stored.tree())
+        decode_as(registry, stored.tree())
     except (DecodeError, *OF_WRONG_TYPES):
         return False
     return True
 
 
 async def _delete_corrupt(
-    backend: Backend, call: Call, options: DeleteOptions, error: CorruptObject
+    registry: Registry, call: Call, options: DeleteOptions, error: CorruptObject
 ) -> ObjectAnswer | None:
     """Delete an object that cannot be read, without its finalizers; None if another write came between."""
     if options.uid is not None:  # the UID cannot be compared
@@ -141,14 +144,16 @@ async def _delete_corrupt(
         metadata["namespace"] = call.namespace
     resource = call.resource
     old: Tree = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    await _admit(backend, call, options, old)
+    await _admit(registry, call, options, old)
     check_preconditions(GroupResource(resource.group, resource.kind), call.name, options, metadata)
     call.warn("the object could not be read: it is deleted at once, its finalizers are ignored")
     if not options.dry_run:
-        claims = await backend.claims_of_unreadable(resource, call.namespace, call.name)
+        claims = await registry.allocations.claims_of_unreadable(
+            registry, resource, call.namespace, call.name
+        )
         seen, operation = _compare_unchanged(error.key, error.revision), Delete(key=error.key)
         deletion = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
-        if not (await backend.kv.txn(deletion)).succeeded:
+        if not (await registry.kv.txn(deletion)).succeeded:
             return None
     subject = resource.group_resource
     return ObjectAnswer(
@@ -156,7 +161,7 @@ async def _delete_corrupt(
     )
 
 
-async def _admit(backend: Backend, call: Call, options: DeleteOptions, old: Tree) -> None:
+async def _admit(registry: Registry, call: Call, options: DeleteOptions, old: Tree) -> None:
     attributes = Attributes(
         operation=Operation.DELETE,
         call=call,
@@ -165,25 +170,25 @@ async def _admit(backend: Backend, call: Call, options: DeleteOptions, old: Tree
         old=old,
         dry_run=options.dry_run,
     )
-    await backend.admission.mutate(backend, attributes)
-    await backend.admission.validate(backend, attributes)
+    await registry.admission.mutate(registry, attributes)
+    await registry.admission.validate(registry, attributes)
 
 
 async def _delete_stored(
-    backend: Backend, call: Call, options: DeleteOptions, stored: Stored
+    registry: Registry, call: Call, options: DeleteOptions, stored: Stored
 ) -> ObjectAnswer | None:
     """None if another write came between."""
-    strategy, old = backend.strategy(call.resource), stored.tree()
-    await _admit(backend, call, options, await deleted_object(backend, call.resource, old))
+    strategy, old = registry.scheme.strategy(call.resource), stored.tree()
+    await _admit(registry, call, options, await deleted_object(registry, call.resource, old))
     if strategy.checks_preconditions:
         check_own_preconditions(call.resource.group_resource, call.name, options, old["metadata"])
-    about = GroupResource(backend.stored_row(call.resource).group, call.resource.kind)
+    about = GroupResource(registry.stored_row(call.resource).group, call.resource.kind)
     check_preconditions(about, call.name, options, old["metadata"])
-    marked = _mark(strategy, old, options, backend.clock.now())
+    marked = _mark(strategy, old, options, registry.clock.now())
     if marked is None:
         return ObjectAnswer(code=_code_of_waiting(options), stored=stored)
     ending = old["metadata"].get("deletionTimestamp")
-    return await _carry_out(backend, call, options, stored, marked, ending)
+    return await _carry_out(registry, call, options, stored, marked, ending)
 
 
 def _mark(strategy: Strategy, old: Tree, options: DeleteOptions, now: datetime) -> Tree | None:
@@ -246,35 +251,35 @@ def _set_policy(meta: Tree, policy: str) -> None:
 
 
 async def _carry_out(
-    backend: Backend, call: Call, options: DeleteOptions, stored: Stored, marked: Tree, ending: str | None
+    registry: Registry, call: Call, options: DeleteOptions, stored: Stored, marked: Tree, ending: str | None
 ) -> ObjectAnswer | None:
     """Store the marked object, or delete it; None if another write came between. `ending` is the old deletionTimestamp."""
-    strategy, meta = backend.strategy(call.resource), marked["metadata"]
+    strategy, meta = registry.scheme.strategy(call.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
     waits = waits or (strategy.marks_first and ending is None)
     if waits:
-        marked = await marked_object(backend, call.resource, marked)
+        marked = await marked_object(registry, call.resource, marked)
     value, revision = stored.value, stored.revision
     # An object that is removed at once, without grace, is returned unchanged.
     if waits or meta.get("deletionTimestamp") != ending:
         value = _text(call.resource, strategy, stored, marked)
     if options.dry_run:
-        return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
+        return _answer(registry, call, options, Stored(stored.key, value, revision), waits=waits)
     if value != stored.value:
-        put = backend.put(stored.key, value)
-        result = await backend.kv.txn(Txn(compare=(_compare_unchanged(stored.key, revision),), then=(put,)))
+        put = registry.put(stored.key, value)
+        result = await registry.kv.txn(Txn(compare=(_compare_unchanged(stored.key, revision),), then=(put,)))
         if not result.succeeded:
             return None
         revision = result.revision
         if not waits:
-            await backend.watch_cache.deliver()  # informers see the mark before the end, as of etcd
+            await registry.watch_cache.deliver()  # informers see the mark before the end, as of etcd
     if not waits:
-        claims = await backend.claims(call.resource, None, marked)
+        claims = await registry.allocations.claims(registry, call.resource, None, marked)
         seen, operation = _compare_unchanged(stored.key, revision), Delete(key=stored.key)
-        result = await backend.kv.txn(Txn(compare=(seen, *claims.compare), then=(operation, *claims.then)))
+        result = await registry.kv.txn(Txn(compare=(seen, *claims.compare), then=(operation, *claims.then)))
         if not result.succeeded:
             return None
-    return _answer(backend, call, options, Stored(stored.key, value, revision), waits=waits)
+    return _answer(registry, call, options, Stored(stored.key, value, revision), waits=waits)
 
 
 def _text(resource: Resource, strategy: Strategy, stored: Stored, marked: Tree) -> bytes:
@@ -288,11 +293,11 @@ def _compare_unchanged(key: bytes, revision: int) -> Compare:
 
 
 def _answer(
-    backend: Backend, call: Call, options: DeleteOptions, last: Stored, *, waits: bool
+    registry: Registry, call: Call, options: DeleteOptions, last: Stored, *, waits: bool
 ) -> ObjectAnswer:
     if waits:
         return ObjectAnswer(code=_code_of_waiting(options), stored=last)
-    if backend.strategy(call.resource).returns_deleted:
+    if registry.scheme.strategy(call.resource).returns_deleted:
         return ObjectAnswer(stored=last)
     subject = call.resource.group_resource
     uid = last.tree()["metadata"]["uid"]

@@ -10,9 +10,9 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as, not_registered, type_of, undecodable
 from mockube.apiserver.registry.call import META, Call, check_dry_run, refuse_options
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.wire.parse import Unreadable, parse
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
@@ -50,8 +50,8 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
     """Whether the client set the deprecated orphanDependents to false."""
 
 
-def delete_options(backend: Backend, call: Call) -> DeleteOptions:
-    return options_of(_from_body(backend, call) if call.body.data else _from_query(call))
+def delete_options(registry: Registry, call: Call) -> DeleteOptions:
+    return options_of(_from_body(registry, call) if call.body.data else _from_query(call))
 
 
 def options_of(tree: Tree) -> DeleteOptions:
@@ -70,12 +70,12 @@ def options_of(tree: Tree) -> DeleteOptions:
     )
 
 
-def _from_body(backend: Backend, call: Call) -> Tree:
+def _from_body(registry: Registry, call: Call) -> Tree:
     try:
         parsed = parse(call.body.data, call.body.media_type)
         _check_kind(parsed.tree)
         typed = parsed.tree | {"kind": KIND, "apiVersion": "v1"}
-        tree: Tree = decode_as(backend, typed, text=parsed.text).tree
+        tree: Tree = decode_as(registry, typed, text=parsed.text).tree
     except Unreadable as error:
         raise status.BadRequest(undecodable(error)) from error
     except DecodeError as error:

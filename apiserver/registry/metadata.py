@@ -19,10 +19,10 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import MAX_FIELD_MANAGER, Call, WriteOptions
 from mockube.apiserver.registry.convert import APPLY, encoder, remote_conversion
+from mockube.apiserver.registry.registry import Registry
 
 MAX_GENERATED_BASE: Final = 63 - randomness.SUFFIX_LENGTH
 AFTER_ADMISSION: Final = " after mutating admission happens"
@@ -154,31 +154,31 @@ def keep_immutable(new: Tree, old: Tree) -> None:
 # --- field managers
 
 
-def manage_new(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+def manage_new(registry: Registry, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """Return a new object with its first manager, the creator."""
-    manager = field_manager(backend, call.resource, call.subresource.name if call.subresource else "")
+    manager = field_manager(registry, call.resource, call.subresource.name if call.subresource else "")
     time = tree["metadata"]["creationTimestamp"]
     return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
 
 
-def manage_answer(backend: Backend, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+def manage_answer(registry: Registry, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """Return an object that is returned to the client but never stored, such as a review, with its manager."""
     name = call.subresource.name if call.subresource else ""
     key = call.resource, name
-    manager = backend.field_managers.get(key)
+    manager = registry.scheme.field_managers.get(key)
     if manager is None:
-        manager = backend.field_managers[key] = _manager_of_kind(
-            backend, tree["apiVersion"], tree["kind"], name
+        manager = registry.scheme.field_managers[key] = _manager_of_kind(
+            registry, tree["apiVersion"], tree["kind"], name
         )
-    time = format_time(backend.clock.now())
+    time = format_time(registry.clock.now())
     return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
 
 
-def manage_change(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+def manage_change(registry: Registry, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """Return a changed object with its managers."""
     subresource = call.subresource.name if call.subresource else ""
-    manager = field_manager(backend, call.resource, subresource)
-    name, time = manager_name(call, options), format_time(backend.clock.now())
+    manager = field_manager(registry, call.resource, subresource)
+    name, time = manager_name(call, options), format_time(registry.clock.now())
     return without_empty_managers(manager.update(old, new, manager=name, time=time))
 
 
@@ -197,40 +197,42 @@ def manager_name(call: Call, options: WriteOptions) -> str:
     return "".join(filter(str.isprintable, program))[:MAX_FIELD_MANAGER] or "unknown"
 
 
-def without_managers(backend: Backend, call: Call, value: bytes) -> bytes | None:
+def without_managers(registry: Registry, call: Call, value: bytes) -> bytes | None:
     """Return a value that is too large to be stored without its managers; None if they must stay, or there are none."""
-    row = backend.stored_row(call.resource)
-    if call.body.media_type.startswith(APPLY) or backend.strategy(row).raw:
+    row = registry.stored_row(call.resource)
+    if call.body.media_type.startswith(APPLY) or registry.scheme.strategy(row).raw:
         return None
     tree = orjson.loads(value)
     return encoder(row)(tree) if tree["metadata"].pop("managedFields", None) else None
 
 
-def field_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
+def field_manager(registry: Registry, resource: Resource, subresource: str) -> FieldManager:
     """Return the manager of the fields of a resource or subresource, which is created at its first use."""
     key = resource, subresource
-    manager = backend.field_managers.get(key)
+    manager = registry.scheme.field_managers.get(key)
     if manager is None:
-        manager = backend.field_managers[key] = _new_manager(backend, resource, subresource)
+        manager = registry.scheme.field_managers[key] = _new_manager(registry, resource, subresource)
     return manager
 
 
-def _new_manager(backend: Backend, resource: Resource, subresource: str) -> FieldManager:
+def _new_manager(registry: Registry, resource: Resource, subresource: str) -> FieldManager:
     version, kind = resource.api_version, resource.kind
-    paths = backend.strategy(resource).resets.get(subresource, ())
+    paths = registry.scheme.strategy(resource).resets.get(subresource, ())
     if paths == STATUS_ALONE["status"]:
         paths = (*SPEC, ("metadata",))  # of which nothing is owned, though some of it can be changed
     resets = of_fields(*map(".".join, paths))
-    every = (version, *resource.relabelled, *_other_versions(backend, resource))
+    every = (version, *resource.relabelled, *_other_versions(registry, resource))
     versions = Versions(
         own=version,
-        atoms={api_version: atom_of(backend.schemas.kind(api_version, kind)) for api_version in every},
+        atoms={
+            api_version: atom_of(registry.scheme.schemas.kind(api_version, kind)) for api_version in every
+        },
         reset_fields=dict.fromkeys(every, resets),
-        convert=_converter(backend, resource),
+        convert=_converter(registry, resource),
         unknown_version=_UNKNOWN_VERSION if resource.custom else "",
     )
     type_meta: Tree = {"kind": kind, "apiVersion": version}
-    empty = type_meta | decode_as(backend, type_meta).tree
+    empty = type_meta | decode_as(registry, type_meta).tree
     dropped = resource.custom and not subresource and resource.subresource("status") is not None
     return FieldManager(
         kind=kind,
@@ -242,11 +244,11 @@ def _new_manager(backend: Backend, resource: Resource, subresource: str) -> Fiel
     )
 
 
-def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Json]:
+def _converter(registry: Registry, resource: Resource) -> Callable[[Json, str], Json]:
     """Return a function that converts an object to another version. It raises `NotConverted` if a webhook must be called."""
-    remote = remote_conversion(backend, resource)
+    remote = remote_conversion(registry, resource)
     if remote is None:
-        local = _local_conversions(backend, resource)
+        local = _local_conversions(registry, resource)
         return partial(_convert, local) if local else with_api_version
 
     def convert(tree: Json, version: str) -> Json:
@@ -258,20 +260,20 @@ def _converter(backend: Backend, resource: Resource) -> Callable[[Json, str], Js
     return convert
 
 
-def _local_conversions(backend: Backend, resource: Resource) -> Mapping[str, Conversion]:
+def _local_conversions(registry: Registry, resource: Resource) -> Mapping[str, Conversion]:
     """Return how functions convert a built-in kind, by each of its versions that is not the stored one."""
     if resource.custom:
         return {}
     return {
         "/".join(filter(None, group_version)): conversion
-        for (group_version, name), conversion in backend.conversions.items()
+        for (group_version, name), conversion in registry.scheme.conversions.items()
         if name == resource.name and conversion.remote is None and not conversion.at_storage
     }
 
 
-def _other_versions(backend: Backend, resource: Resource) -> Iterable[str]:
+def _other_versions(registry: Registry, resource: Resource) -> Iterable[str]:
     """Return the other versions of a built-in kind to which functions convert it."""
-    local = _local_conversions(backend, resource)
+    local = _local_conversions(registry, resource)
     if not local:
         return ()
     storage_version = "/".join(filter(None, resource.storage_version or resource.group_version))
@@ -287,13 +289,13 @@ def _convert(conversions: Mapping[str, Conversion], tree: Json, version: str) ->
     return stored_tree if target is None else target.from_stored(stored_tree)
 
 
-def _manager_of_kind(backend: Backend, api_version: str, kind: str, subresource: str) -> FieldManager:
+def _manager_of_kind(registry: Registry, api_version: str, kind: str, subresource: str) -> FieldManager:
     """Return the field manager for objects of a kind that are sent to a resource or subresource of another kind."""
     versions = Versions(
         own=api_version,
-        atoms={api_version: atom_of(backend.schemas.kind(api_version, kind))},
+        atoms={api_version: atom_of(registry.scheme.schemas.kind(api_version, kind))},
         reset_fields={},
     )
     type_meta: Tree = {"kind": kind, "apiVersion": api_version}
-    empty = type_meta | decode_as(backend, type_meta).tree
+    empty = type_meta | decode_as(registry, type_meta).tree
     return FieldManager(kind=kind, versions=versions, empty=empty, subresource=subresource)

@@ -24,7 +24,6 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.internal_version import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import (
     as_warnings,
     decode_as,
@@ -45,6 +44,7 @@ from mockube.apiserver.registry.call import (
     WriteOptions,
     write_options,
 )
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
@@ -109,7 +109,7 @@ class SubresourceView(Struct, frozen=True, kw_only=True):
     """Returns the tree to which a patch is applied, if that is not the one that a client reads."""
     take: Callable[[Tree, Tree], Tree]
     """Returns the new object for the old one and the written tree, or refuses the latter."""
-    manage: Callable[[Backend, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
+    manage: Callable[[Registry, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
     """Returns the changed object with its managers; the fourth argument is the old object."""
 
     def show_answer(self, answer: ObjectAnswer) -> ObjectAnswer:
@@ -123,10 +123,10 @@ def _as_written(_old: Tree, written: Tree) -> Tree:
 ITSELF = SubresourceView(show=lambda tree: tree, take=_as_written)
 
 
-async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) -> ObjectAnswer:
+async def patch(registry: Registry, call: Call, view: SubresourceView = ITSELF) -> ObjectAnswer:
     media_type = parse_content_type(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
-        return await apply(backend, call)
+        return await apply(registry, call)
     language = LANGUAGES.get(media_type)
     if call.resource.custom and media_type not in CUSTOM_LANGUAGES:
         raise status.unsupported_media_type([*CUSTOM_LANGUAGES, *APPLY_TYPES])
@@ -134,10 +134,10 @@ async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) ->
         raise UnsupportedMediaType("415: Unsupported Media Type", Details())
     options = write_options(call, PATCH_OPTIONS)
     try:
-        read = await backend.begin(call, _read, call, language, options)
+        read = await registry.begin(call, _read, call, language, options)
     except ApiError:
         # Upstream parses the patch after it has found the object.
-        if await backend.find(call.resource, call.namespace, call.name) is None:
+        if await registry.find(call.resource, call.namespace, call.name) is None:
             raise status.not_found(call.resource.group_resource, call.name) from None
         raise
     call.growth = language.growth(read.tree)
@@ -146,16 +146,16 @@ async def patch(backend: Backend, call: Call, view: SubresourceView = ITSELF) ->
         # The new object shares unchanged parts with the old one, and gets defaults in place.
         own = orjson.loads(orjson.dumps(old))
         seen = (view.patched or view.show)(own)
-        patched = call.patched = _carry_out(backend, read, seen)
+        patched = call.patched = _carry_out(registry, read, seen)
         if language.reads_type:
-            _check_type(call, options, Outcome(backend, read, patched, seen, not call.is_unstructured))
-        new = view.take(own, _decode_patched(backend, call, options, read, patched, seen))
-        return view.manage(backend, call, new, own, options)
+            _check_type(call, options, Outcome(registry, read, patched, seen, not call.is_unstructured))
+        new = view.take(own, _decode_patched(registry, call, options, read, patched, seen))
+        return view.manage(registry, call, new, own, options)
 
     async def transform(old: Tree) -> Tree:
-        return await backend.worker.run(call.size, patched_tree, old)
+        return await registry.worker.run(call.size, patched_tree, old)
 
-    answer = await change(backend, call, options, transform)
+    answer = await change(registry, call, options, transform)
     return answer if view is ITSELF else view.show_answer(answer)
 
 
@@ -171,7 +171,7 @@ class Patch(NamedTuple):
 class Outcome(NamedTuple):
     """The result of a patch, for errors about it."""
 
-    backend: Backend
+    registry: Registry
     patch: Patch
     patched: Any
     old: Tree
@@ -180,14 +180,14 @@ class Outcome(NamedTuple):
 
 
 async def merge_into(
-    backend: Backend, resource: Resource, namespace: str, name: str, change: Mapping[str, Any]
+    registry: Registry, resource: Resource, namespace: str, name: str, change: Mapping[str, Any]
 ) -> None:
     """Patch an object on behalf of the server itself."""
     body = Body(data=orjson.dumps(change), media_type="application/merge-patch+json")
     user = User(name="system:apiserver", groups=(MASTERS,))
     call = Call(verb="patch", resource=resource, namespace=namespace, name=name, user=user, body=body)
     call.user_agent = "kube-apiserver"
-    await patch(backend, call)
+    await patch(registry, call)
 
 
 def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
@@ -206,8 +206,8 @@ def _read(call: Call, language: Language, options: WriteOptions) -> Patch:
         raise patch_refusal(error) from error
 
 
-def _carry_out(backend: Backend, patch: Patch, old: Tree) -> Any:
-    schema = backend.schemas.kind(old["apiVersion"], old["kind"])
+def _carry_out(registry: Registry, patch: Patch, old: Tree) -> Any:
+    schema = registry.scheme.schemas.kind(old["apiVersion"], old["kind"])
     assert schema is not None
     try:
         return patch.language.carry_out(old, patch.tree, schema)
@@ -229,7 +229,7 @@ def patch_refusal(error: PatchError) -> ApiError:
 
 
 def _decode_patched(
-    backend: Backend, call: Call, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
+    registry: Registry, call: Call, options: WriteOptions, patch: Patch, patched: Tree, old: Tree
 ) -> Tree:
     """Return the result of a patch, decoded as its kind."""
     kind = {"kind": old["kind"], "apiVersion": old["apiVersion"]}
@@ -237,15 +237,15 @@ def _decode_patched(
         patched, _ = with_whole_numbers(patched, b"")
     try:
         # A converted object may not be in stored form.
-        before = old if backend.conversion(call.resource) is None else None
+        before = old if registry.scheme.conversion(call.resource) is None else None
         strict = options.field_validation != "Ignore"
         named = (kind["apiVersion"], kind["kind"])
         type_meta = {
             field: name for field, name in kind.items() if isinstance(patched.get(field), str | None)
         }
-        decoded = patch.language.decode(backend, patched | type_meta, named, strict=strict, before=before)
+        decoded = patch.language.decode(registry, patched | type_meta, named, strict=strict, before=before)
     except DecodeError as error:
-        outcome = Outcome(backend, patch, patched, old, not call.is_unstructured)
+        outcome = Outcome(registry, patch, patched, old, not call.is_unstructured)
         raise _refused_object(outcome, error) from error
     strict_errors = [
         *patch.complaints,
@@ -253,16 +253,16 @@ def _decode_patched(
     ]
     if strict_errors and options.field_validation == "Strict":
         problem = DecodeError(f"strict decoding error: {', '.join(strict_errors)}")
-        outcome = Outcome(backend, patch, patched, old, not call.is_unstructured)
+        outcome = Outcome(registry, patch, patched, old, not call.is_unstructured)
         raise _refused_object(outcome, problem)
     call.warnings += as_warnings(strict_errors)
     new_object: Tree = kind | decoded.tree
     try:
-        backend.rules.default(kind["apiVersion"], kind["kind"], new_object)
+        registry.scheme.rules.default(kind["apiVersion"], kind["kind"], new_object)
     except Unconvertible as error:
         if patch.language.shows_patch:
             raise ApiError(error.problem) from error
-        raise _invalid(Outcome(backend, patch, patched, old, is_typed=True), error.problem) from error
+        raise _invalid(Outcome(registry, patch, patched, old, is_typed=True), error.problem) from error
     metadata.match_namespace(new_object, call)
     metadata.match_name(new_object, call.name)
     return new_object
@@ -286,7 +286,7 @@ def _check_type(call: Call, options: WriteOptions, outcome: Outcome) -> None:
         _check_internal(call, options, outcome, kind or old["kind"])
     elif (api_version, kind or old["kind"]) != (old["apiVersion"], old["kind"]):
         patched_type = api_version, kind or old["kind"]
-        problem = not_converted(outcome.backend, patched_type, old["apiVersion"], old["kind"])
+        problem = not_converted(outcome.registry, patched_type, old["apiVersion"], old["kind"])
         if call.resource.custom and patched_type[1] != old["kind"]:
             # The scheme of a custom object's Scale has no other kinds.
             problem = not_registered(*patched_type)
@@ -343,13 +343,13 @@ def _check_internal(call: Call, options: WriteOptions, outcome: Outcome, kind: s
 
 
 def _refused_object(outcome: Outcome, error: DecodeError) -> ApiError:
-    backend, patch, patched, old, _ = outcome
+    registry, patch, patched, old, _ = outcome
     if patch.language.shows_patch:
         return _not_taken(gofmt.format_verb_v(strategic.as_merged(patch.tree, old)), str(error))
     text = _patched_text(outcome)
     problem = str(error)
     try:
-        decode_as(backend, patched, (old["apiVersion"], old["kind"]), text=text.encode())
+        decode_as(registry, patched, (old["apiVersion"], old["kind"]), text=text.encode())
     except DecodeError as exact:  # this error shows numbers as they were written
         problem = str(exact)
     return _not_taken(text, problem)
@@ -361,23 +361,23 @@ def _invalid(outcome: Outcome, problem: str) -> ApiError:
 
 def _patched_text(outcome: Outcome) -> str:
     """Return the result of a patch as text, with numbers and strings as they were sent."""
-    backend, patch, patched, old, is_typed = outcome
+    registry, patch, patched, old, is_typed = outcome
     if len(patch.data) <= MAX_WRITTEN:
         reparsed_patch = patch._replace(tree=written.loads(patch.data))
         # Upstream sorts the fields of an object without a struct.
         text = (
-            orjson.dumps(_in_order(backend, old))
+            orjson.dumps(_in_order(registry, old))
             if is_typed
             else orjson.dumps(old, option=orjson.OPT_SORT_KEYS)
         )
-        patched = _carry_out(backend, reparsed_patch, written.loads(text))
+        patched = _carry_out(registry, reparsed_patch, written.loads(text))
     return written.dumps(dict(sorted(patched.items())) if isinstance(patched, dict) else patched)
 
 
-def _in_order(backend: Backend, tree: Tree) -> Tree:
+def _in_order(registry: Registry, tree: Tree) -> Tree:
     """Return an object with its fields in Go's order, even those that the server added."""
     kind = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
-    decoded: Tree = decode_as(backend, tree, (tree["apiVersion"], tree["kind"])).tree
+    decoded: Tree = decode_as(registry, tree, (tree["apiVersion"], tree["kind"])).tree
     return kind | decoded
 
 

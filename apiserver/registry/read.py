@@ -7,7 +7,6 @@ from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, Cause, Expired
 from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_loop
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import (
     EXACT,
     Call,
@@ -17,6 +16,7 @@ from mockube.apiserver.registry.call import (
     list_options,
 )
 from mockube.apiserver.registry.convert import remote_conversion, shown_objects
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage import continuation
 from mockube.apiserver.storage.continuation import LATEST, BadToken, Continuation
@@ -48,53 +48,53 @@ class PageExpired(Expired):
         return super().status() | {"metadata": {"continue": self._fresh_token}}
 
 
-async def get(backend: Backend, call: Call) -> ObjectAnswer:
+async def get(registry: Registry, call: Call) -> ObjectAnswer:
     if call.query and call.flag("export"):
         raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     revision = get_version(call.parameter("resourceVersion"))
     if revision:
-        await wait_for(backend, revision)
-    return ObjectAnswer(stored=await backend.get(call.resource, call.namespace, call.name))
+        await wait_for(registry, revision)
+    return ObjectAnswer(stored=await registry.get(call.resource, call.namespace, call.name))
 
 
-async def list_objects(backend: Backend, call: Call) -> ListAnswer:
+async def list_objects(registry: Registry, call: Call) -> ListAnswer:
     options = list_options(call)
-    chosen = await select_by(backend, call, options)
+    chosen = await select_by(registry, call, options)
     if options.continue_token:
-        return await _next_page(backend, call, options, chosen)
+        return await _next_page(registry, call, options, chosen)
     revision = list_version(options.resource_version)
     # Upstream reads the items of a deleted collection in pages of its own size.
     in_pages = options.limit or call.verb == "deletecollection"
     if revision and (options.match == EXACT or (in_pages and not options.match)):
-        return await _page_at_revision(backend, call, options, chosen, Continuation(revision, ""))
+        return await _page_at_revision(registry, call, options, chosen, Continuation(revision, ""))
     if revision:
-        await wait_for(backend, revision)
+        await wait_for(registry, revision)
     elif options.resource_version != "0":
-        await backend.watch_cache.fresh()
-    resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
+        await registry.watch_cache.fresh()
+    resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(call.resource))
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
         for _ in resource_cache.index_label(chosen.label[0], QUICK_SLICE):
             await yield_to_loop()
-    if not backend.watch_cache.is_consistent:
-        await backend.watch_cache.wait_consistent()
-    scope = _scope(backend, call, chosen)
-    backend.warn_unreadable(call, scope)
+    if not registry.watch_cache.is_consistent:
+        await registry.watch_cache.wait_consistent()
+    scope = _scope(registry, call, chosen)
+    registry.warn_unreadable(call, scope)
     # What may be of any age is not cut into pages, as upstream has it in a cache.
     is_whole = options.resource_version == "0" and not call.resource.uncached
     limit = 0 if is_whole else options.limit
-    revision = backend.watch_cache.revision  # of what is selected from now on, before others have their turn
-    items, total = await _first_items(backend, call, resource_cache, scope, chosen, limit)
-    return _page(backend, call, chosen, items, total, revision)
+    revision = registry.watch_cache.revision  # of what is selected from now on, before others have their turn
+    items, total = await _first_items(registry, call, resource_cache, scope, chosen, limit)
+    return _page(registry, call, chosen, items, total, revision)
 
 
 async def _first_items(
-    backend: Backend, call: Call, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
+    registry: Registry, call: Call, resource_cache: ResourceCache, scope: bytes, chosen: Selection, limit: int
 ) -> tuple[Sequence[Stored], int]:
     """Return the items of the first page and the number of all matches."""
     if chosen.matches is None:
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
-    if remote_conversion(backend, call.resource) is not None:
-        client_objects = await shown_objects(backend, call.resource, resource_cache.select(scope))
+    if remote_conversion(registry, call.resource) is not None:
+        client_objects = await shown_objects(registry, call.resource, resource_cache.select(scope))
         items = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
         return items[:limit] if limit else items, len(items)
     items = await filter_in_slices(
@@ -103,21 +103,21 @@ async def _first_items(
     return items[:limit] if limit else items, len(items)
 
 
-def _scope(backend: Backend, call: Call, chosen: Selection) -> bytes:
+def _scope(registry: Registry, call: Call, chosen: Selection) -> bytes:
     """Return the prefix of all objects that can match."""
-    prefix = backend.layout.scope(call.resource, call.namespace)
+    prefix = registry.layout.scope(call.resource, call.namespace)
     if chosen.name and (call.namespace or not call.resource.namespaced):
         return prefix + chosen.name.encode()
     return prefix
 
 
 def _page(
-    backend: Backend, call: Call, chosen: Selection, items: Sequence[Stored], total: int, revision: int
+    registry: Registry, call: Call, chosen: Selection, items: Sequence[Stored], total: int, revision: int
 ) -> ListAnswer:
     """Return the first page of a list from the watch cache at a revision."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if total > len(items):
-        metadata["continue"] = _token(backend, call, items[-1].key, revision)
+        metadata["continue"] = _token(registry, call, items[-1].key, revision)
         if chosen.matches is None:
             metadata["remainingItemCount"] = total - len(items)
     return _answer(call, items, metadata)
@@ -134,26 +134,26 @@ def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) ->
     )
 
 
-def _token(backend: Backend, call: Call, last: bytes, revision: int) -> str:
-    start = last.removeprefix(backend.layout.scope(call.resource, call.namespace)) + b"\x00"
+def _token(registry: Registry, call: Call, last: bytes, revision: int) -> str:
+    start = last.removeprefix(registry.layout.scope(call.resource, call.namespace)) + b"\x00"
     return continuation.encode(Continuation(revision, start.decode()))
 
 
-async def _next_page(backend: Backend, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
+async def _next_page(registry: Registry, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
     try:
         position = continuation.decode(options.continue_token)
     except BadToken as error:
         raise status.BadRequest(f"invalid continue token: {error}") from error
     if options.resource_version not in ("", "0"):
         raise status.BadRequest("specifying resource version is not allowed when using continue")
-    return await _page_at_revision(backend, call, options, chosen, position)
+    return await _page_at_revision(registry, call, options, chosen, position)
 
 
 async def _page_at_revision(
-    backend: Backend, call: Call, options: ListOptions, chosen: Selection, position: Continuation
+    registry: Registry, call: Call, options: ListOptions, chosen: Selection, position: Continuation
 ) -> ListAnswer:
     """Return a page at an exact revision, read from the store."""
-    prefix = backend.layout.scope(call.resource, call.namespace)
+    prefix = registry.layout.scope(call.resource, call.namespace)
     start, end = prefix + position.start.encode(), prefix_end(prefix)
     items: list[Stored] = []
     revision, remaining, more = max(position.revision, 0), 0, True
@@ -161,26 +161,26 @@ async def _page_at_revision(
         page_size = options.limit - len(items) if options.limit else 0
         request = Range(key=start, range_end=end, revision=revision, limit=page_size)
         try:
-            page = await backend.kv.range(request)
+            page = await registry.kv.range(request)
         except Compacted as error:
             raise _expired_error(options, position) from error
         except FutureRevision:
-            await wait_for(backend, position.revision)
+            await wait_for(registry, position.revision)
             continue
         revision = revision or page.revision
-        read: Sequence[Stored] = list(backend.readable(call.resource, page.kvs))
+        read: Sequence[Stored] = list(registry.readable(call.resource, page.kvs))
         if chosen.matches is not None:
             read = await filter_in_slices(
-                chosen.matches, await shown_objects(backend, call.resource, read), cost=chosen.cost
+                chosen.matches, await shown_objects(registry, call.resource, read), cost=chosen.cost
             )
         items += read
         more, remaining = page.more, page.count - len(page.kvs)
         if page.kvs:
             start = page.kvs[-1].key + b"\x00"
-    backend.warn_unreadable(call, prefix)
+    registry.warn_unreadable(call, prefix)
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if more:
-        metadata["continue"] = _token(backend, call, start.removesuffix(b"\x00"), revision)
+        metadata["continue"] = _token(registry, call, start.removesuffix(b"\x00"), revision)
         if chosen.matches is None:
             metadata["remainingItemCount"] = remaining
     return _answer(call, items, metadata)
@@ -219,11 +219,11 @@ def get_version(text: str) -> int:
         raise ApiError(str(error)) from error
 
 
-async def wait_for(backend: Backend, revision: int) -> None:
+async def wait_for(registry: Registry, revision: int) -> None:
     """Wait until the watch cache has a revision, or raise an error that it is too large."""
-    if backend.watch_cache.revision < revision and not await backend.watch_cache.wait_reached(
+    if registry.watch_cache.revision < revision and not await registry.watch_cache.wait_reached(
         revision, within=WAIT_SECONDS
     ):
         cause = Cause(reason="ResourceVersionTooLarge", message="Too large resource version")
-        problem = f"Too large resource version: {revision}, current: {backend.watch_cache.revision}"
+        problem = f"Too large resource version: {revision}, current: {registry.watch_cache.revision}"
         raise status.timeout(problem, 1, [cause])

@@ -19,7 +19,7 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend, Claims
+from mockube.apiserver.registry.allocations import Claims
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -40,6 +40,7 @@ from mockube.apiserver.registry.convert import (
     without_empty_lists,
 )
 from mockube.apiserver.registry.create import create_tree
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.sent_fields import (
     canonical_with,
     check_unchanged,
@@ -57,73 +58,73 @@ Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
 """Returns the new object for the old one, which it must not change."""
 
 
-async def update(backend: Backend, call: Call) -> ObjectAnswer:
+async def update(registry: Registry, call: Call) -> ObjectAnswer:
     options = write_options(call, "UpdateOptions")
-    sent = await backend.begin(call, read_object, backend, call, options)
+    sent = await registry.begin(call, read_object, registry, call, options)
     metadata.match_namespace(sent, call)
     metadata.match_name(sent, call.name)
     sent = metadata.without_duplicate_owners(sent, call)
     uid = sent["metadata"].get("uid", "")
-    strategy = backend.strategy(call.resource)
-    if strategy.create_on_update and await backend.find(call.resource, call.namespace, call.name) is None:
-        key = backend.layout.object(call.resource, call.namespace, call.name)
-        _check_uid(call, uid, "", _named_key(backend, key, options))
+    strategy = registry.scheme.strategy(call.resource)
+    if strategy.create_on_update and await registry.find(call.resource, call.namespace, call.name) is None:
+        key = registry.layout.object(call.resource, call.namespace, call.name)
+        _check_uid(call, uid, "", _named_key(registry, key, options))
         metadata.check_new(sent, call, dry_run=options.dry_run)
-        return await create_tree(backend, call, sent, options)
+        return await create_tree(registry, call, sent, options)
 
     untouched = orjson.dumps(sent)
 
     async def replace(old: Tree) -> Tree:
         new = orjson.loads(untouched)
-        return await backend.worker.run(call.size, metadata.manage_change, backend, call, new, old, options)
+        return await registry.worker.run(call.size, metadata.manage_change, registry, call, new, old, options)
 
-    return await change(backend, call, options, replace, uid=uid)
+    return await change(registry, call, options, replace, uid=uid)
 
 
 async def change(
-    backend: Backend, call: Call, options: WriteOptions, transform: Transform, *, uid: str = ""
+    registry: Registry, call: Call, options: WriteOptions, transform: Transform, *, uid: str = ""
 ) -> ObjectAnswer:
     """Replace an object by the result of `transform`; Conflict if `uid` is not its UID."""
     while True:
-        stored = await backend.get(call.resource, call.namespace, call.name)
+        stored = await registry.get(call.resource, call.namespace, call.name)
         call.measure(len(stored.value))
         if call.lacks_memory and await call.reserve():
             continue  # others may have changed it
         call.live = stored
-        run, size = backend.worker.run, call.size
+        run, size = registry.worker.run, call.size
         raw = stored.tree()
-        _check_uid(call, uid, raw["metadata"]["uid"], _named_key(backend, stored.key, options))
-        old, client_object = await old_object(backend, call, stored, raw)
+        _check_uid(call, uid, raw["metadata"]["uid"], _named_key(registry, stored.key, options))
+        old, client_object = await old_object(registry, call, stored, raw)
         new = await with_conversions(call, partial(transform, client_object))
-        new = await run(size, to_stored, backend, call.resource, new)
+        new = await run(size, to_stored, registry, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
-        new, claims = await _prepare(backend, call, options, new, old)
+        new, claims = await _prepare(registry, call, options, new, old)
         for tree in (old, raw, new):
             tree["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
-        to_store = await to_storage(backend, call, new)
+        to_store = await to_storage(registry, call, new)
         if to_store == raw and not stored.is_outdated:
             return ObjectAnswer(stored=stored)
         value = await run(call.size, encoder(call.resource), to_store)
         if value.find(EMPTY_LIST) >= 0 and not call.resource.custom:
-            row = backend.stored_row(call.resource)
-            new, value = await run(call.size, without_empty_lists, backend, row, new, value)
+            row = registry.stored_row(call.resource)
+            new, value = await run(call.size, without_empty_lists, registry, row, new, value)
             if new == raw and not stored.is_outdated:
                 return ObjectAnswer(stored=stored)
-        if raw_fields := backend.strategy(call.resource).raw:
+        if raw_fields := registry.scheme.strategy(call.resource).raw:
             value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
         if options.dry_run:
-            new = await as_if_stored(backend, call, new, to_store)
+            new = await as_if_stored(registry, call, new, to_store)
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
-        answer = await _store(backend, call, stored, new, value, claims)
+        answer = await _store(registry, call, stored, new, value, claims)
         if answer is not None:
             return answer
 
 
-def _named_key(backend: Backend, key: bytes, options: WriteOptions) -> bytes:
+def _named_key(registry: Registry, key: bytes, options: WriteOptions) -> bytes:
     """Return a key as errors show it: for a dry run, without the prefix of the store."""
-    return key.removeprefix(backend.layout.root[:-1]) if options.dry_run else key
+    return key.removeprefix(registry.layout.root[:-1]) if options.dry_run else key
 
 
 def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
@@ -137,91 +138,91 @@ def _check_uid(call: Call, uid: str, present: str, key: bytes) -> None:
         raise status.conflict(call.resource.group_resource, call.name, text)
 
 
-def _check_version(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
+def _check_version(registry: Registry, call: Call, new: Tree, old: Tree) -> None:
     """Refuse to change another resourceVersion than the client's; set the old one, which rules and webhooks get."""
     version = metadata.parse_resource_version(new["metadata"].get("resourceVersion", ""))
     if not version:
-        if not backend.strategy(call.resource).unconditional_update:
-            raise _unconditional(backend, call)
+        if not registry.scheme.strategy(call.resource).unconditional_update:
+            raise _unconditional(registry, call)
     elif version != int(old["metadata"]["resourceVersion"]):
         raise status.conflict(call.resource.group_resource, call.name, MODIFIED)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
 
 
-def _unconditional(backend: Backend, call: Call) -> ApiError:
+def _unconditional(registry: Registry, call: Call) -> ApiError:
     resource = call.resource.group_resource
-    path, value = ROOT.child("metadata", "resourceVersion"), backend.rules.no_version
+    path, value = ROOT.child("metadata", "resourceVersion"), registry.scheme.rules.no_version
     field_error = errors.invalid(path, value, "must be specified for an update")
     return status.invalid(GroupKind(resource.group, resource.resource), call.name, [field_error])
 
 
 async def _prepare(
-    backend: Backend, call: Call, options: WriteOptions, new: Tree, old: Tree
+    registry: Registry, call: Call, options: WriteOptions, new: Tree, old: Tree
 ) -> tuple[Tree, Claims]:
     """Admit, prepare and validate an updated object; return it with its claims."""
-    resource = backend.stored_row(call.resource)
+    resource = registry.stored_row(call.resource)
     attributes = Attributes(
         operation=Operation.UPDATE, call=call, name=call.name, object=new, old=old, dry_run=options.dry_run
     )
-    await backend.admission.mutate(backend, attributes)
+    await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
     new = metadata.without_duplicate_owners(attributes.object, call, when=metadata.AFTER_ADMISSION)
-    _check_version(backend, call, new, old)
-    run = backend.worker.run
-    new = attributes.object = await run(call.size, _prepare_update, backend, call, new, old)
-    claims = await backend.claims(resource, new, old, dry_run=options.dry_run)
-    await run(call.size, _check, backend, call, new, old)
-    await backend.admission.validate(backend, attributes)
+    _check_version(registry, call, new, old)
+    run = registry.worker.run
+    new = attributes.object = await run(call.size, _prepare_update, registry, call, new, old)
+    claims = await registry.allocations.claims(registry, resource, new, old, dry_run=options.dry_run)
+    await run(call.size, _check, registry, call, new, old)
+    await registry.admission.validate(registry, attributes)
     return new, claims
 
 
-def _prepare_update(backend: Backend, call: Call, new: Tree, old: Tree) -> Tree:
+def _prepare_update(registry: Registry, call: Call, new: Tree, old: Tree) -> Tree:
     """Return the new object with only those changes that this endpoint may make, and with the fields that the server sets."""
-    strategy = backend.strategy(backend.stored_row(call.resource))
+    strategy = registry.scheme.strategy(registry.stored_row(call.resource))
     subresource = call.subresource.name if call.subresource else ""
     new = _reset_fields(strategy, subresource, new, old)
     metadata.keep_immutable(new, old)
     strategy.disabled.drop(new, old)
     if prepare := strategy.prepare_update.get(subresource):
-        prepare(new, old, backend.request(call))
+        prepare(new, old, registry.request(call))
     if subresource != "status" and (
         is_changed(new, old, strategy.generation)
-        or (strategy.empty_counts and _has_more_empty(backend, call, strategy, new))
+        or (strategy.empty_counts and _has_more_empty(registry, call, strategy, new))
     ):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
     return new
 
 
-def _has_more_empty(backend: Backend, call: Call, strategy: Strategy, new: Tree) -> bool:
+def _has_more_empty(registry: Registry, call: Call, strategy: Strategy, new: Tree) -> bool:
     """Return whether the client sent empty collections that are not stored."""
-    schema = backend.schemas.kind(new["apiVersion"], new["kind"])
+    schema = registry.scheme.schemas.kind(new["apiVersion"], new["kind"])
     counted = [path[0] for path in strategy.generation]
     return schema is not None and has_more_empty(call, schema, new, counted)
 
 
-def _check(backend: Backend, call: Call, new: Tree, old: Tree) -> None:
+def _check(registry: Registry, call: Call, new: Tree, old: Tree) -> None:
     """Refuse an invalid object, and normalize a valid one."""
     resource, subresource = (
-        backend.stored_row(call.resource),
+        registry.stored_row(call.resource),
         call.subresource.name if call.subresource else "",
     )
-    field_errors = backend.rules.check_update(call.resource, subresource, new, old)
+    field_errors = registry.scheme.rules.check_update(call.resource, subresource, new, old)
     if field_errors:
-        for warning in backend.rules.warn_refused(call.resource, new, old):
+        for warning in registry.scheme.rules.warn_refused(call.resource, new, old):
             call.warn(warning)
-    if field_errors and backend.conversion(call.resource) is None:
+    if field_errors and registry.scheme.conversion(call.resource) is None:
 
         def check(candidate: Tree) -> Sequence[FieldError]:
-            return backend.rules.check_update(call.resource, subresource, candidate, old)
+            return registry.scheme.rules.check_update(call.resource, subresource, candidate, old)
 
         field_errors = show_empty_collections(call, new, field_errors, check)
-    if raw_fields := backend.strategy(resource).raw:
+    if raw_fields := registry.scheme.strategy(resource).raw:
         field_errors = [*field_errors, *check_unchanged(call, raw_fields, new)]
     if field_errors:
         raise status.invalid(resource.group_kind, call.name, field_errors)
-    for warning in backend.rules.warn_update(call.resource, subresource, new, old):
+    for warning in registry.scheme.rules.warn_update(call.resource, subresource, new, old):
         call.warn(warning)
-    backend.strategy(resource).canonicalize(new)
+    registry.scheme.strategy(resource).canonicalize(new)
 
 
 def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) -> Tree:
@@ -233,24 +234,24 @@ def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) ->
 
 
 async def _store(
-    backend: Backend, call: Call, stored: Stored, new: Tree, value: bytes, claims: Claims
+    registry: Registry, call: Call, stored: Stored, new: Tree, value: bytes, claims: Claims
 ) -> ObjectAnswer | None:
     """Replace the stored object by the new one; None if the stored one is not the newest, or if a claim failed."""
     key = stored.key
-    ended = _is_ended(backend.strategy(call.resource), new)
+    ended = _is_ended(registry.scheme.strategy(call.resource), new)
     if ended:
-        claims = await backend.claims(call.resource, None, stored.tree())
-    lease = await backend.lease(call.resource)
-    operation = Delete(key=key) if ended else backend.put(key, value, lease=lease)
+        claims = await registry.allocations.claims(registry, call.resource, None, stored.tree())
+    lease = await registry.allocations.lease(call.resource)
+    operation = Delete(key=key) if ended else registry.put(key, value, lease=lease)
     seen = Compare(key=key, target=Target.MOD, operand=stored.revision)
     transaction = Txn(compare=(seen, *claims.compare), then=(operation, *claims.then))
     try:
-        result = await backend.kv.txn(transaction)
+        result = await registry.kv.txn(transaction)
     except TooLarge:
-        smaller = await backend.worker.run(call.size, metadata.without_managers, backend, call, value)
+        smaller = await registry.worker.run(call.size, metadata.without_managers, registry, call, value)
         if smaller is None:
             raise
-        return await _store(backend, call, stored, new, smaller, claims)
+        return await _store(registry, call, stored, new, smaller, claims)
     if not result.succeeded:
         return None
     return ObjectAnswer(stored=Stored(key, value, stored.revision if ended else result.revision))

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete, delete_collection
 from mockube.apiserver.registry.patch import patch
 from mockube.apiserver.registry.read import get, list_objects
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.update import update
 
-Verb: TypeAlias = Callable[[Backend, Call], Awaitable[ObjectAnswer | ListAnswer]]
+Verb: TypeAlias = Callable[[Registry, Call], Awaitable[ObjectAnswer | ListAnswer]]
 OwnVerbs: TypeAlias = dict[tuple[GroupResource, str], Mapping[str, Verb]]
 """The verbs, by name, of resources and subresources ("" for the resource itself) that have verbs of their own."""
 

@@ -13,10 +13,10 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apiserver.kinds.kind import RemoteConversion
 from mockube.apiserver.long_work import filter_in_slices
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListOptions, list_options
 from mockube.apiserver.registry.convert import remote_conversion, tolerant_client_version_converter
 from mockube.apiserver.registry.read import get_version, wait_for
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage.resource_cache import Change, ChangeKind, ResourceCache, TooOld
 from mockube.apiserver.storage.stored import Stored
@@ -246,26 +246,26 @@ class Stream:
         return None
 
 
-async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
-    options = list_options(call, watch_list=backend.watch_list)
-    chosen = await select_by(backend, call, options)
+async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
+    options = list_options(call, watch_list=registry.watch_list)
+    chosen = await select_by(registry, call, options)
     if call.name and options.field_selector and chosen.name != call.name:
         raise BadRequest("fieldSelector metadata.name doesn't match requested name")
     version = get_version(options.resource_version)
-    await _reach(backend, options, version)
-    await backend.watch_cache.wait_consistent()
-    resource_cache = backend.watch_cache.resource_cache(backend.layout.resource_cache(call.resource))
-    show = tolerant_client_version_converter(backend, call.resource)
-    remote = remote_conversion(backend, call.resource)
-    stream = Stream(_prefix(backend, call, chosen), resource_cache, chosen, show, remote)
+    await _reach(registry, options, version)
+    await registry.watch_cache.wait_consistent()
+    resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(call.resource))
+    show = tolerant_client_version_converter(registry, call.resource)
+    remote = remote_conversion(registry, call.resource)
+    stream = Stream(_prefix(registry, call, chosen), resource_cache, chosen, show, remote)
     resource_cache.follow(stream)
     if options.initial_events is False:
-        stream.resume(version or backend.watch_cache.revision)
+        stream.resume(version or registry.watch_cache.revision)
     elif options.initial_events or not version:
         bookmark = bool(options.initial_events and options.bookmarks)
         try:
             await stream.begin_in_turns(
-                resource_cache.select(stream.prefix), backend.watch_cache.revision, bookmark=bookmark
+                resource_cache.select(stream.prefix), registry.watch_cache.revision, bookmark=bookmark
             )
         except BaseException:
             stream.close()
@@ -275,24 +275,24 @@ async def watch(backend: Backend, call: Call) -> tuple[Stream, ListOptions]:
     return stream, options
 
 
-def end_watches(backend: Backend, resource: GroupResource) -> None:
+def end_watches(registry: Registry, resource: GroupResource) -> None:
     """End the watches of a custom resource whose definition was changed or deleted; as upstream, clients list again."""
-    prefix = backend.layout.root + f"{resource.group}/{resource.resource}/".encode()
-    for follower in backend.watch_cache.resource_cache(prefix).followers():
+    prefix = registry.layout.root + f"{resource.group}/{resource.resource}/".encode()
+    for follower in registry.watch_cache.resource_cache(prefix).followers():
         if isinstance(follower, Stream):
             follower.end(None)
 
 
-async def _reach(backend: Backend, options: ListOptions, version: int) -> None:
+async def _reach(registry: Registry, options: ListOptions, version: int) -> None:
     if options.initial_events and version:
-        await wait_for(backend, version)
+        await wait_for(registry, version)
     elif not options.resource_version:
-        await backend.watch_cache.fresh()
+        await registry.watch_cache.fresh()
 
 
-def _prefix(backend: Backend, call: Call, chosen: Selection) -> bytes:
+def _prefix(registry: Registry, call: Call, chosen: Selection) -> bytes:
     """A follower follows a resource cache, a namespace or one key."""
-    prefix = backend.layout.scope(call.resource, call.namespace)
+    prefix = registry.layout.scope(call.resource, call.namespace)
     name = call.name or chosen.name
     if name and (call.namespace or not call.resource.namespaced):
         return prefix + name.encode()

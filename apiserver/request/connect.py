@@ -13,8 +13,8 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import ask_again
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Call, Operation
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response
@@ -48,10 +48,10 @@ class Proxy(Protocol):
 
 
 class Connecting:
-    def __init__(self, backend: Backend, proxy: Proxy, addresses: Sequence[str]) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry, proxy: Proxy, addresses: Sequence[str]) -> None:
+        self._registry = registry
         self._proxy = proxy
-        self._locator = Locator(backend, addresses)
+        self._locator = Locator(registry, addresses)
 
     async def serve(self, request: Request, call: Call) -> Response:
         name = request.info.subresource
@@ -89,15 +89,15 @@ class Connecting:
         attributes = Attributes(
             operation=Operation.CONNECT, call=call, name=call.name, object={**kind, **option_fields}
         )
-        await self._backend.admission.mutate(self._backend, attributes)
-        await self._backend.admission.validate(self._backend, attributes)
+        await self._registry.admission.mutate(self._registry, attributes)
+        await self._registry.admission.validate(self._registry, attributes)
         return attributes.object or {}
 
     async def _check_create(self, call: Call, subresource: str) -> None:
         """Require the verb create for a WebSocket, which begins with a GET, as for other protocols."""
         resource = call.resource.group_resource
         scope = {"namespace": call.namespace, "subresource": subresource}
-        permits = partial(self._backend.permits, call.user, "create", resource, call.name, **scope)
+        permits = partial(self._registry.permits, call.user, "create", resource, call.name, **scope)
         if call.verb == "get" and not await ask_again(permits):
             raise status.forbidden(resource, call.name, "")
 

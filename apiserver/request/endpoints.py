@@ -14,9 +14,9 @@ from mockube.apimachinery.status import (
 )
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
 from mockube.apiserver.registry.verbs import OwnVerbs, find_verb
 from mockube.apiserver.request.connect import Connecting, Proxy
@@ -72,18 +72,18 @@ class Endpoints:
 
     def __init__(
         self,
-        backend: Backend,
+        registry: Registry,
         routes: Routes,
         renderer: Renderer,
         watching: Watching,
         config: Config,
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._routes = routes
         self._renderer = renderer
         self._watching = watching
         self._bodies = MemoryLimit(BODIES_BYTES, least=SMALL_BODY)
-        self._connecting = Connecting(backend, routes.proxy, routes.kubelet_addresses)
+        self._connecting = Connecting(registry, routes.proxy, routes.kubelet_addresses)
         self._deadlines = config.deadlines
         self._seconds = config.seconds
 
@@ -126,7 +126,7 @@ class Endpoints:
             if call.verb == "watch":
                 return await self._watching.serve(request, call, output)
             if call.verb in _WRITES:
-                call.reservation = Reservation(self._backend.memory)
+                call.reservation = Reservation(self._registry.memory)
             return await self._run_verb(request, call, output)
         except ApiError as error:
             return error_response(error, request, call.warnings)
@@ -152,11 +152,11 @@ class Endpoints:
         if run_verb is None:
             target = "/".join(filter(None, (call.resource.name, subresource)))
             raise MethodNotSupported(f"{call.verb} of {target} is not implemented by mockube", Details())
-        answer = await run_verb(self._backend, call)
+        answer = await run_verb(self._registry, call)
         if call.verb in _WRITES:
-            await self._backend.watch_cache.deliver()
-        if self._backend.conversion(call.resource) is not None:
-            answer = await to_client_version(self._backend, call.resource, answer)
+            await self._registry.watch_cache.deliver()
+        if self._registry.scheme.conversion(call.resource) is not None:
+            answer = await to_client_version(self._registry, call.resource, answer)
         if not isinstance(answer, ListAnswer):
             if is_encoded(answer, output):
                 body = self._renderer.object(call, answer, output)

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
 from mockube.apiserver.request.audit import with_audit, with_audit_id
 from mockube.apiserver.request.endpoints import Endpoints, Routes
@@ -98,12 +98,12 @@ def build_handler_chain(endpoint: Handle, config: Config, filters: Sequence[Filt
 class Handler:
     """Handles the requests of all transports."""
 
-    def __init__(self, backend: Backend, routes: Routes, renderer: Renderer, config: Config) -> None:
+    def __init__(self, registry: Registry, routes: Routes, renderer: Renderer, config: Config) -> None:
         self.pages = routes.pages
         self.config = config
         self.in_flight = config.in_flight
         self.watching = Watching(
-            backend, renderer, config.observer.terminate_watch, seconds=config.watch_seconds
+            registry, renderer, config.observer.terminate_watch, seconds=config.watch_seconds
         )
-        endpoints = Endpoints(backend, routes, renderer, self.watching, config)
+        endpoints = Endpoints(registry, routes, renderer, self.watching, config)
         self.handle: Handle = build_handler_chain(endpoints.serve, config)

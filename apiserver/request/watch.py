@@ -10,9 +10,9 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.credentials import token_of_subprotocols
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import batches, yield_between_batches, yield_to_loop
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListOptions
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.watch_stream import Event, Stream, watch
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import Frame, Request, Sink
@@ -37,13 +37,18 @@ class Watching:
     """Serves watches."""
 
     def __init__(
-        self, backend: Backend, renderer: Renderer, on_terminated: Callable[[Resource], None], *, seconds: int
+        self,
+        registry: Registry,
+        renderer: Renderer,
+        on_terminated: Callable[[Resource], None],
+        *,
+        seconds: int,
     ) -> None:
         """`on_terminated` is called for each watch that was cut off because its client did not read. A watch without
         timeoutSeconds lasts for `seconds`, or at random up to twice as long.
         """
         self._least_seconds = seconds
-        self._backend = backend
+        self._registry = registry
         self._renderer = renderer
         self._on_terminated = on_terminated
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
@@ -61,14 +66,14 @@ class Watching:
 
     async def serve(self, request: Request, call: Call, output: OutputFormat) -> Response:
         client = request.client
-        stream, options = await watch(self._backend, call)
+        stream, options = await watch(self._registry, call)
         if output.format not in STREAMED_FORMATS:
             stream.close()
             raise NotAcceptable(NOT_STREAMED)
         self._streams.add(stream)
         seconds = self._seconds(options)
-        reminder = _Reminder(self._backend, stream, seconds) if options.bookmarks else None
-        deadline = self._backend.clock.call_later(seconds, lambda: stream.end(None))
+        reminder = _Reminder(self._registry, stream, seconds) if options.bookmarks else None
+        deadline = self._registry.clock.call_later(seconds, lambda: stream.end(None))
         client.on_lost(lambda: stream.end(None))
         response, sink = Response(200), None
         try:
@@ -104,7 +109,7 @@ class Watching:
             except Exception as error:
                 if event.stored is None:
                     raise
-                self._backend.watch_cache.report_malformed(event.stored, error)
+                self._registry.watch_cache.report_malformed(event.stored, error)
                 return b""
             first = first and not encoded
             return encoded
@@ -119,7 +124,7 @@ class Watching:
             # At most one batch is buffered for a client that does not read.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
                 # A stored object with fields of wrong types has no frame.
-                encoded = await yield_between_batches(frame, batch, size=size, worker=self._backend.worker)
+                encoded = await yield_between_batches(frame, batch, size=size, worker=self._registry.worker)
                 if frames := [*filter(None, encoded)]:
                     await sink.write(frames)
                 if batch is not events:
@@ -163,13 +168,13 @@ class Watching:
             kind = {"kind": "Table", "apiVersion": f"meta.k8s.io/{output.version}"}
             return kind | {"metadata": {}, "columnDefinitions": [], "rows": []}
         bare = {"kind": call.resource.kind, "apiVersion": call.resource.api_version, "metadata": metadata}
-        decoded: Tree = decode_as(self._backend, bare).tree
+        decoded: Tree = decode_as(self._registry, bare).tree
         return {"kind": bare["kind"], "apiVersion": bare["apiVersion"]} | decoded
 
     def _seconds(self, options: ListOptions) -> float:
         if options.timeout_seconds:
             return float(options.timeout_seconds)
-        return self._least_seconds * (1 + randomness.fraction(self._backend.random))
+        return self._least_seconds * (1 + randomness.fraction(self._registry.random))
 
 
 def _open(
@@ -210,10 +215,10 @@ def _stored_bytes(event: Event) -> int:
 class _Reminder:
     """Bookmarks now and then, and one shortly before the end."""
 
-    def __init__(self, backend: Backend, stream: Stream, seconds: float) -> None:
-        self._backend = backend
+    def __init__(self, registry: Registry, stream: Stream, seconds: float) -> None:
+        self._registry = registry
         self._stream = stream
-        clock = backend.clock
+        clock = registry.clock
         self._every = clock.call_later(BOOKMARK_SECONDS, self._schedule)
         before_end = seconds - LAST_BOOKMARK_SECONDS
         self._last = clock.call_later(before_end, self._send_bookmark) if before_end > 0 else None
@@ -225,10 +230,10 @@ class _Reminder:
 
     def _schedule(self) -> None:
         self._send_bookmark()
-        self._every = self._backend.clock.call_later(BOOKMARK_SECONDS, self._schedule)
+        self._every = self._registry.clock.call_later(BOOKMARK_SECONDS, self._schedule)
 
     def _send_bookmark(self) -> None:
-        self._stream.bookmark(self._backend.watch_cache.revision)
+        self._stream.bookmark(self._registry.watch_cache.revision)
 
 
 def _encode_json(kind: str, stored: Stored) -> bytes:

@@ -51,7 +51,7 @@ class Site(Struct, frozen=True, kw_only=True):
     controllers: Access
 
     def transport(self, _: Access) -> DirectTransport:
-        return DirectTransport(self.server.handler.handle, self.server.backend.clock)
+        return DirectTransport(self.server.handler.handle, self.server.registry.clock)
 
 
 @asynccontextmanager

@@ -251,7 +251,7 @@ async def test_openapi_includes_aggregated_documents(available):
 
 async def test_deleted_api_service_is_no_longer_served(available):
     await available.delete(f"{SERVICES}/{NAME}")
-    await available.server.backend.watch_cache.fresh()
+    await available.server.registry.watch_cache.fresh()
     assert (await available.get(THINGS)).data == b"404 page not found\n"
     groups = [group["name"] for group in (await available.get("/apis")).body["groups"]]
     assert GROUP not in groups

@@ -107,7 +107,7 @@ async def server(folder, **options):
         settings=Settings(authorization=settings), modes=modes, token_webhook=webhook
     ) as client:
         assert await client.server.bootstrap_roles.reconcile()
-        await client.server.backend.watch_cache.fresh()
+        await client.server.registry.watch_cache.fresh()
         yield client
 
 

@@ -80,6 +80,6 @@ async def test_component_condition_has_probe_message(client, health, condition):
         name="scheduler",
         user=apiserver.ADMIN,
     )
-    answer = await ComponentStatuses(probe).get(server.backend, call)
+    answer = await ComponentStatuses(probe).get(server.registry, call)
     assert answer.object()["conditions"] == [{"type": "Healthy"} | condition]
     assert asked == ["https://127.0.0.1:10259/healthz"]

@@ -37,7 +37,7 @@ async def define(client, definition):
 
 async def settled(client):
     """Wait until the definitions satisfy a condition."""
-    await client.server.backend.watch_cache.fresh()
+    await client.server.registry.watch_cache.fresh()
     for settle in client.server.on_restored:
         await asyncio.wait_for(settle(), 5)
 
@@ -242,7 +242,7 @@ async def test_policies_see_object_in_their_version(client):
     await client.post(
         f"{policies}/validatingadmissionpolicybindings", {"metadata": {"name": "b"}, "spec": binding}
     )
-    await client.server.backend.watch_cache.fresh()
+    await client.server.registry.watch_cache.fresh()
     refused = await client.post(V2, hook("a", "v2", endpoint={"host": "i"}))
     assert (refused.status, refused.body["message"].endswith("not h")) == (422, True)
     assert (await client.post(V2, hook("a", "v2", endpoint={"host": "h"}))).status == 201

@@ -32,7 +32,7 @@ async def client():
 
 async def write(client, folder, name, tree, namespace=""):
     metadata = {"name": name, "uid": "u"} | ({"namespace": namespace} if namespace else {})
-    backend = client.server.backend
+    backend = client.server.registry
     key = b"/registry/%b%b" % (folder, (f"{namespace}/" if namespace else "").encode() + name.encode())
     value = orjson.dumps(tree | {"metadata": metadata})
     result = await backend.kv.put(Put(key=key, value=value))
@@ -206,7 +206,7 @@ async def test_written_objects_are_read_back_unchanged(client):
     await client.post(
         "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}, "binaryData": {"a": "AAE="}}
     )
-    shapes, kv = Shapes(SCHEMAS), client.server.backend.kv
+    shapes, kv = Shapes(SCHEMAS), client.server.registry.kv
     found = (await kv.range(Range(key=b"/registry/", range_end=prefix_end(b"/registry/")))).kvs
     values = [kv.value for kv in found if kv.value.startswith(b'{"kind"')]
     assert len(values) == 4

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apiserver.memory_limit import Reservation
-from mockube.apiserver.registry.backend import DECODED_BYTES
+from mockube.apiserver.registry.registry import DECODED_BYTES
 from tests.support.server import apiserver
 from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
 from tests.support.turns import turns
@@ -27,7 +27,7 @@ async def client():
 @pytest.fixture
 async def all_memory(client):
     """A reservation of all memory that requests may use."""
-    reservation = Reservation(client.server.backend.memory)
+    reservation = Reservation(client.server.registry.memory)
     await reservation.grow(DECODED_BYTES)
     return reservation
 
@@ -76,18 +76,18 @@ async def test_large_request_waits_for_memory(client, all_memory, name):
     method, path, body, headers = REQUESTS[name]
     answer = asyncio.create_task(client.send(method, path, body, **headers))
     async with asyncio.timeout(60):
-        while not client.server.backend.memory.waiting:
+        while not client.server.registry.memory.waiting:
             await turns(1)
             assert not answer.done()
     assert (await client.get(f"{MAPS}/large")).status == 200
     assert (await client.send("PATCH", f"{MAPS}/small", PATCH, **MERGE)).status == 200
     all_memory.release()
     await answer
-    assert client.server.backend.memory.reserved == 0
+    assert client.server.registry.memory.reserved == 0
 
 
 async def test_request_that_times_out_while_waiting_leaves_the_queue(client, all_memory):
-    memory = client.server.backend.memory
+    memory = client.server.registry.memory
     body = LARGE | {"metadata": {"name": "new"}}
     late = await client.post(f"{MAPS}?timeout=100ms", body)
     assert (late.status, late.body["reason"]) == (504, "Timeout")
@@ -115,4 +115,4 @@ async def test_webhook_may_send_large_requests_before_it_answers(client, tmp_pat
         answers = await asyncio.gather(*(client.post(MAPS, body | one) for one in new))
     assert {answer.status for answer in answers} == {201}
     assert statuses == [201] * 40
-    assert client.server.backend.memory.reserved == 0
+    assert client.server.registry.memory.reserved == 0

@@ -87,7 +87,7 @@ async def test_optional_plugin_responses_match_recording(client):
     wrong = []
     for recorded in REQUESTS:
         request = await with_uids(client, recorded)
-        await client.server.backend.watch_cache.fresh()
+        await client.server.registry.watch_cache.fresh()
         content = f"application/{request.get('patch', 'json')}"
         user = USERS[request.get("user")]
         answer = await client.send(

@@ -51,7 +51,7 @@ async def test_snapshot_contains_stored_objects(client):
     assert (archive.opening.prefix, archive.opening.taken_at) == ("/registry/", "2030-01-01T00:00:00Z")
     keys = [entry.key for entry in archive.entries()]
     assert b"/registry/configmaps/default/a" in keys
-    assert entries(data) == entries(await saved(client.server.backend.kv))
+    assert entries(data) == entries(await saved(client.server.registry.kv))
 
 
 async def test_restore_replaces_all_objects(client):
@@ -94,7 +94,7 @@ async def test_large_restore_is_listed_atomically_and_watched_in_order(client):
         metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": TAKEN_AT}
         value = orjson.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
         await many.put(Put(key=f"/registry/configmaps/default/{name}".encode(), value=value))
-    watch_cache, revisions, lists = client.server.backend.watch_cache, [], []
+    watch_cache, revisions, lists = client.server.registry.watch_cache, [], []
     version = (await client.get(MAPS)).body["metadata"]["resourceVersion"]
     async with client.watch(f"{MAPS}?watch=1&resourceVersion={version}") as events:
         restoring = asyncio.create_task(restore(client, await saved(many)))
@@ -219,7 +219,7 @@ async def test_endless_upload_is_not_awaited(client):
     handler = client.server.handler
     await until(lambda: handler.in_flight.count("create"))
     while not sending.done():
-        client.server.backend.clock.advance(BODY_SECONDS)
+        client.server.registry.clock.advance(BODY_SECONDS)
         await turns(20)
     answer = await sending
     assert (answer.status, answer.body["reason"]) == (504, "Timeout")

@@ -52,7 +52,7 @@ async def client():
 async def store(client, spec):
     tree = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1beta1"}
     tree |= {"metadata": METADATA, "spec": spec, "status": STATUS}
-    backend = client.server.backend
+    backend = client.server.registry
     key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}".encode()
     result = await backend.kv.put(Put(key=key, value=orjson.dumps(tree)))
     await backend.watch_cache.wait_reached(result.revision)

@@ -73,7 +73,7 @@ class Served:
         self.client = client
         self.kv = kv
         self.supervisor = client.server.supervisor
-        self.watch_cache = client.server.backend.watch_cache
+        self.watch_cache = client.server.registry.watch_cache
 
     async def failed(self, task):
         await until(lambda: self.supervisor.problem(task))
@@ -226,7 +226,7 @@ async def stepped():
 
 async def test_lag_is_measured_after_task_failure(stepped):
     served = stepped
-    clock = served.client.server.backend.clock
+    clock = served.client.server.registry.clock
     served.kv.fail("status", 1)
     clock.advance(LAG_SECONDS)
     await served.failed("watch-cache-lag")
@@ -268,13 +268,13 @@ async def test_lagging_watch_cache_fails_readiness_by_name():
         )
         assert [(await client.get(path)).status for path in ("/readyz", "/livez")] == [500, 200]
         kv.going.set()
-        await client.server.backend.watch_cache.fresh()
+        await client.server.registry.watch_cache.fresh()
         assert (await client.get("/readyz")).data == b"ok"
 
 
 async def test_compaction_lease_and_check_run_after_task_failure(served):
     """As `running` starts them; what they do is tested elsewhere."""
-    compactor = Compactor(served.kv, clock=served.client.server.backend.clock, interval=0.01)
+    compactor = Compactor(served.kv, clock=served.client.server.registry.clock, interval=0.01)
     served.kv.fail("txn")
     served.supervisor.start("compaction", compactor.run)
     await served.failed("compaction")
@@ -285,12 +285,12 @@ async def test_server_lease_is_renewed_after_task_failure(served):
     server = served.client.server
     renew = partial(
         keep_alive,
-        server.backend,
+        server.registry,
         server.resources.__getitem__,
         host="h",
         name="apiserver-x",
         holder="x",
-        clock=server.backend.clock,
+        clock=server.registry.clock,
     )
     await served.client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
     served.kv.fail("txn")
@@ -302,7 +302,7 @@ async def test_server_lease_is_renewed_after_task_failure(served):
 
 
 async def test_consistency_check_runs_after_task_failure(stepped):
-    clock = stepped.client.server.backend.clock
+    clock = stepped.client.server.registry.clock
     stepped.supervisor.start("watch-cache-check", stepped.client.server.self_check.run)
     await turns(5)
     stepped.kv.fail("range")

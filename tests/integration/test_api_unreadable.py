@@ -23,7 +23,7 @@ async def client():
 
 async def write(client, value, key=KEY):
     """Write a value to the store, as another program would."""
-    backend = client.server.backend
+    backend = client.server.registry
     result = await backend.kv.put(Put(key=key, value=value))
     await backend.watch_cache.wait_reached(result.revision)
 
@@ -96,12 +96,12 @@ async def test_watch_sees_unreadable_object_deleted_and_added(client):
         await client.delete(f"{MAPS}/bad")
         seen = [(await soon(events))["type"] for _ in range(3)]
     assert seen == ["DELETED", "ADDED", "DELETED"]
-    assert not client.server.backend.watch_cache.unreadable
+    assert not client.server.registry.watch_cache.unreadable
 
 
 async def test_unreadable_object_is_handled_at_start(client):
     await write(client, VALUES["no JSON"])
-    async with running(kv=client.server.backend.kv) as second:
+    async with running(kv=client.server.registry.kv) as second:
         assert "bad" not in await names(second)
         assert (await second.get(f"{MAPS}/bad")).status == 500
         assert await metric(second) == [1.0]

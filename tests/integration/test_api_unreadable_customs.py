@@ -57,7 +57,7 @@ async def client():
 async def write(client, name, **fields):
     metadata = {"name": name, "namespace": "default", "uid": f"u-{name}", "labels": {"a": "b"}}
     tree = {"kind": "Widget", "apiVersion": "e.com/v1", "metadata": metadata} | fields
-    backend = client.server.backend
+    backend = client.server.registry
     put = Put(key=f"/registry/e.com/widgets/default/{name}".encode(), value=orjson.dumps(tree))
     await backend.watch_cache.wait_reached((await backend.kv.put(put)).revision)
 

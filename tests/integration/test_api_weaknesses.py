@@ -27,7 +27,7 @@ async def allow(client, *rules):
         "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "eve"}],
     }
     assert (await client.post(f"{RBAC}/namespaces/default/rolebindings", body)).status == 201
-    await client.server.backend.watch_cache.fresh()
+    await client.server.registry.watch_cache.fresh()
 
 
 def rule(group, resource, *verbs):

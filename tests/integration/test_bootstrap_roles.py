@@ -49,8 +49,8 @@ async def test_roles_created_in_bulk_equal_roles_created_singly(client, path):
         one for one in rbac.policy() if path == f"{GROUP}/{one.resource[2]}/{one.name}" and not one.namespace
     )
     await client.delete(path)
-    await client.server.backend.watch_cache.fresh()
-    await ensure(client.server.backend, client.server.resources.__getitem__, [wanted])
+    await client.server.registry.watch_cache.fresh()
+    await ensure(client.server.registry, client.server.resources.__getitem__, [wanted])
     alone = (await client.get(path)).body
     for tree in (together, alone):
         for name in ("uid", "resourceVersion", "creationTimestamp"):

@@ -57,7 +57,7 @@ class Attacked:
         async with asyncio.timeout(PATIENCE):
             server = self.server
             while server.handler.watching._streams or server.http.connections:
-                await self.server.backend.clock.sleep(0.01)
+                await self.server.registry.clock.sleep(0.01)
 
 
 @pytest.fixture

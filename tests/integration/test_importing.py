@@ -171,11 +171,11 @@ async def test_existing_object_is_kept_or_replaced(dump, target):
 
 
 async def test_dry_run_import_changes_nothing(dump, target):
-    revision = (await target.server.server.backend.kv.status()).revision
+    revision = (await target.server.server.registry.kv.status()).revision
     told = await target.load(dump, dry_run=True)
     assert told["deployment.apps/web"] == ("created", "")
     assert told["namespace/default"] == ("exists", "")
-    assert (await target.server.server.backend.kv.status()).revision == revision
+    assert (await target.server.server.registry.kv.status()).revision == revision
 
 
 async def test_imported_pod_without_owner_is_rescheduled(dump, target):

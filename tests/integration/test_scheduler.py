@@ -384,7 +384,7 @@ async def test_failed_scheduling_is_retried_and_others_continue(cluster, caplog)
         "metadata": {"name": "bad", "namespace": "default", "uid": "uid-of-bad"},
         "spec": {"containers": [], "schedulerName": "default-scheduler", "affinity": affinity},
     }
-    backend = cluster.server.server.backend
+    backend = cluster.server.server.registry
     result = await backend.kv.put(Put(key=b"/registry/pods/default/bad", value=orjson.dumps(tree)))
     await backend.watch_cache.wait_reached(result.revision)
     await cluster.manager.settle()

@@ -291,8 +291,8 @@ async def test_malformed_workloads_do_not_affect_others(scenario, spec):
         metadata = {"name": "bad", "namespace": "default", "uid": f"uid-of-bad-{plural}"}
         tree = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
         key = f"/registry/apps.kruise.io/{plural}/default/bad".encode()
-        result = await scenario.server.server.backend.kv.put(Put(key=key, value=orjson.dumps(tree)))
-        await scenario.server.server.backend.watch_cache.wait_reached(result.revision)
+        result = await scenario.server.server.registry.kv.put(Put(key=key, value=orjson.dumps(tree)))
+        await scenario.server.server.registry.watch_cache.wait_reached(result.revision)
         path = f"/apis/apps.kruise.io/v1alpha1/namespaces/default/{plural}/bad"
         assert (await scenario.read(path))["spec"] == spec
     await scenario.deploy(united("CloneSet", SPREAD))

@@ -16,8 +16,8 @@ from mockube.apiserver.admission.versions import to_version, without_system_fiel
 from mockube.apiserver.authz.chain import Attributes as Access
 from mockube.apiserver.authz.chain import Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
 _OF_NAMESPACE: Final = (
@@ -34,14 +34,16 @@ _OF_NAMESPACE: Final = (
 )
 
 
-def activation(backend: Backend, attributes: Attributes, row: Resource, *, mutating: bool) -> dict[str, Any]:
+def activation(
+    registry: Registry, attributes: Attributes, row: Resource, *, mutating: bool
+) -> dict[str, Any]:
     """The variables that every expression about a write has, with the object in the version of a row."""
-    new = to_version(backend, attributes, row, attributes.object)
+    new = to_version(registry, attributes, row, attributes.object)
     return {
         "object": without_system_fields(attributes, new) if mutating else new,
-        "oldObject": to_version(backend, attributes, row, attributes.old),
+        "oldObject": to_version(registry, attributes, row, attributes.old),
         "request": admission_request(attributes, row, row),
-        "namespaceObject": _namespace(backend, attributes),
+        "namespaceObject": _namespace(registry, attributes),
     }
 
 
@@ -91,10 +93,10 @@ def _answers(authorization: Authorization, user: User) -> Authorizer:
     return answer
 
 
-def _namespace(backend: Backend, attributes: Attributes) -> Tree | None:
+def _namespace(registry: Registry, attributes: Attributes) -> Tree | None:
     if not attributes.namespace or attributes.target[:2] == ("", "namespaces"):
         return None
-    stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
+    stored = registry.find_cached(NAMESPACES, "", attributes.namespace)
     if stored is None:
         return None
     tree = stored.tree()

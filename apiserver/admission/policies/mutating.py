@@ -25,9 +25,9 @@ from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.access import PolicyMetrics, error_type
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
+from mockube.apiserver.registry.registry import Registry
 
 _POLICIES: Final = GroupResource(GROUP, "mutatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "mutatingadmissionpolicybindings")
@@ -49,25 +49,27 @@ class MutatingAdmissionPolicy(Plugin):
     def handles(self, operation: Operation, target: Target) -> bool:
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         before = attributes.object
 
         async def mutate() -> None:
             attributes.object = before
-            await backend.worker.run(attributes.call.size, self._mutate, backend, attributes)
+            await registry.worker.run(attributes.call.size, self._mutate, registry, attributes)
 
         await with_conversions(attributes.call, mutate)
 
-    def _mutate(self, backend: Backend, attributes: Attributes) -> None:
+    def _mutate(self, registry: Registry, attributes: Attributes) -> None:
         refusals: list[_Refusal] = []
         invocations: list[Invocation[MutatingPolicy]] = []
-        for invocation in self._source.invocations(backend, attributes):
+        for invocation in self._source.invocations(registry, attributes):
             if isinstance(invocation, Invocation):
                 invocations.append(invocation)
             else:
                 refusals.append(_Refusal(invocation.policy, invocation.problem, invocation.binding))
         if invocations:
-            refusals += _Write(backend, attributes, self._authorization, self._metrics).carry_out(invocations)
+            refusals += _Write(registry, attributes, self._authorization, self._metrics).carry_out(
+                invocations
+            )
         refusals = [refusal for refusal in refusals if not refusal.policy.fails_open]
         if refusals:
             raise _denial_error(attributes, refusals)
@@ -95,12 +97,12 @@ class _Write:
 
     def __init__(
         self,
-        backend: Backend,
+        registry: Registry,
         attributes: Attributes,
         authorization: Authorization,
         metrics: PolicyMetrics,
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._attributes = attributes
         self._metrics = metrics
         self._rounds = attributes.reinvocation.state.setdefault(_ROUNDS, InvocationRounds())
@@ -116,7 +118,7 @@ class _Write:
             self._take()
             self._row = row
             self._seen = {
-                **activation(self._backend, self._attributes, row, mutating=True),
+                **activation(self._registry, self._attributes, row, mutating=True),
                 **self._authorizers,
             }
 
@@ -167,9 +169,9 @@ class _Write:
         self, policy: MutatingPolicy, binding: str, mutation: Mutation, seen: Mapping[str, Any]
     ) -> str | None:
         """Carry out one mutation and count it; return what is wrong with it."""
-        began, problem = self._backend.clock.monotonic(), None
+        began, problem = self._registry.clock.monotonic(), None
         try:
-            self._seen["object"] = policy.mutate(self._backend, mutation, seen)
+            self._seen["object"] = policy.mutate(self._registry, mutation, seen)
             self._is_patched = self._is_dirty = True
         except MutationFailed as error:
             problem = str(error)
@@ -177,7 +179,7 @@ class _Write:
             problem = str(error)
             raise
         finally:
-            seconds = self._backend.clock.monotonic() - began
+            seconds = self._registry.clock.monotonic() - began
             self._metrics.observe(policy.name, binding, error_type(problem), seconds)
         return problem
 
@@ -189,7 +191,7 @@ class _Write:
         self._is_dirty = False
         try:
             attributes.object = to_admitted_version(
-                self._backend, attributes, self._row, self._seen["object"]
+                self._registry, attributes, self._row, self._seen["object"]
             )
         except DecodeError as error:
             raise status.internal_error(f"failed to convert object: {error}") from error

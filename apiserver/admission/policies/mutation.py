@@ -21,8 +21,8 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
 from mockube.apiserver.admission.policies.evaluation import Evaluation, Expression, OutOfBudget
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_applied, decode_as
+from mockube.apiserver.registry.registry import Registry
 
 _APPLY: Final = "ApplyConfiguration"
 
@@ -59,12 +59,12 @@ class MutatingPolicy(PolicyDefinition):
             expression=self.compile(mutation["jsonPatch"]["expression"], JSON_PATCHES, optional_variables),
         )
 
-    def mutate(self, backend: Backend, mutation: Mutation, activation: Mapping[str, Any]) -> Tree:
+    def mutate(self, registry: Registry, mutation: Mutation, activation: Mapping[str, Any]) -> Tree:
         """The object after a mutation, or MutationFailed; ApiError where the result is no object of the kind."""
         tree: Tree = activation["object"]
         value = self._evaluate(mutation.expression, activation)
         if mutation.is_apply:
-            return _apply_configuration(backend, tree, value)
+            return _apply_configuration(registry, tree, value)
         try:
             operations = [_operation(operation) for operation in value]
             patched = json_patch.apply(tree, operations)
@@ -72,7 +72,7 @@ class MutatingPolicy(PolicyDefinition):
             return tree
         except PatchError as error:
             raise MutationFailed(f"JSON Patch: {error}") from error
-        return _decode_patched(backend, tree, patched)
+        return _decode_patched(registry, tree, patched)
 
     def _evaluate(self, expression: Expression, activation: Mapping[str, Any]) -> Any:
         if isinstance(expression.compiled, BadExpression):
@@ -86,12 +86,12 @@ class MutatingPolicy(PolicyDefinition):
         return outcome.value
 
 
-def _apply_configuration(backend: Backend, tree: Tree, value: patches.ObjectValue) -> Tree:
+def _apply_configuration(registry: Registry, tree: Tree, value: patches.ObjectValue) -> Tree:
     """Merge an apply configuration into the object as server-side apply does, without managedFields."""
     _check_names(value)
     api_version, kind = tree["apiVersion"], tree["kind"]
     applied = _json(value) | {"apiVersion": api_version, "kind": kind}
-    atom = atom_of(backend.schemas.kind(api_version, kind))
+    atom = atom_of(registry.scheme.schemas.kind(api_version, kind))
     problem = "error applying patch: failed to convert patch object to typed object"
     try:
         validate(atom, applied)
@@ -108,13 +108,13 @@ def _apply_configuration(backend: Backend, tree: Tree, value: patches.ObjectValu
     except TypedError as error:
         raise MutationFailed(f"{problem}: {error}") from error
     try:
-        decoded = decode_applied(backend, merged, strict=False).tree
+        decoded = decode_applied(registry, merged, strict=False).tree
     except DecodeError as error:
         raise MutationFailed(str(error)) from error
-    return _set_defaults(backend, api_version, kind, decoded)
+    return _set_defaults(registry, api_version, kind, decoded)
 
 
-def _decode_patched(backend: Backend, before: Tree, patched: Any) -> Tree:
+def _decode_patched(registry: Registry, before: Tree, patched: Any) -> Tree:
     """Return the object after a JSON patch; unlike in other patches, an unknown field is an error."""
     api_version, kind = before["apiVersion"], before["kind"]
     if not isinstance(patched, dict):
@@ -122,17 +122,17 @@ def _decode_patched(backend: Backend, before: Tree, patched: Any) -> Tree:
     if patched.get("kind", kind) != kind or patched.get("apiVersion", api_version) != api_version:
         raise status.internal_error("the patch changes the kind of the object")
     try:
-        decoded = decode_as(backend, patched, (api_version, kind), strict=True)
+        decoded = decode_as(registry, patched, (api_version, kind), strict=True)
     except DecodeError as error:
         raise status.internal_error(str(error)) from error
     if decoded.strict:
         raise status.internal_error(f"strict decoding error: {', '.join(sorted(decoded.strict))}")
-    return _set_defaults(backend, api_version, kind, decoded.tree)
+    return _set_defaults(registry, api_version, kind, decoded.tree)
 
 
-def _set_defaults(backend: Backend, api_version: str, kind: str, decoded: Tree) -> Tree:
+def _set_defaults(registry: Registry, api_version: str, kind: str, decoded: Tree) -> Tree:
     tree: Tree = {"kind": kind, "apiVersion": api_version} | decoded
-    backend.rules.default(api_version, kind, tree)
+    registry.scheme.rules.default(api_version, kind, tree)
     return tree
 
 

@@ -26,9 +26,9 @@ from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.access import PolicyMetrics, error_type
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
+from mockube.apiserver.registry.registry import Registry
 
 _POLICIES: Final = GroupResource(GROUP, "validatingadmissionpolicies")
 _BINDINGS: Final = GroupResource(GROUP, "validatingadmissionpolicybindings")
@@ -60,14 +60,14 @@ class ValidatingAdmissionPolicy(Plugin):
     def handles(self, operation: Operation, target: Target) -> bool:
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        judge = partial(backend.worker.run, attributes.call.size, self._judge, backend, attributes)
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+        judge = partial(registry.worker.run, attributes.call.size, self._judge, registry, attributes)
         await with_conversions(attributes.call, judge)
 
-    def _judge(self, backend: Backend, attributes: Attributes) -> None:
-        invocations = self._source.invocations(backend, attributes)
+    def _judge(self, registry: Registry, attributes: Attributes) -> None:
+        invocations = self._source.invocations(registry, attributes)
         refusals = [
-            *_PolicyEvaluation(backend, attributes, self._authorization, self._metrics).refusals(invocations)
+            *_PolicyEvaluation(registry, attributes, self._authorization, self._metrics).refusals(invocations)
         ]
         if refusals:
             raise _denial_error(attributes, refusals[0])
@@ -85,12 +85,12 @@ class _PolicyEvaluation:
 
     def __init__(
         self,
-        backend: Backend,
+        registry: Registry,
         attributes: Attributes,
         authorization: Authorization,
         metrics: PolicyMetrics,
     ) -> None:
-        self._backend = backend
+        self._registry = registry
         self._attributes = attributes
         self._authorization = authorization
         self._metrics = metrics
@@ -112,11 +112,11 @@ class _PolicyEvaluation:
         policy, binding = invocation.policy, invocation.binding
         row = invocation.row
         if row not in self._seen:
-            self._seen[row] = activation(self._backend, self._attributes, row, mutating=False)
+            self._seen[row] = activation(self._registry, self._attributes, row, mutating=False)
         seen = {**self._seen[row], "params": invocation.param}
-        began = self._backend.clock.monotonic()
+        began = self._registry.clock.monotonic()
         decision = policy.judge(seen, authorizers(self._authorization, self._attributes))
-        seconds = self._backend.clock.monotonic() - began
+        seconds = self._registry.clock.monotonic() - began
         for problem in decision.ignored:
             self._observe(policy, binding, problem, seconds, "allow")
         for denial in decision.denials:

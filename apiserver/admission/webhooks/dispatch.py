@@ -21,8 +21,8 @@ from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
 from mockube.apiserver.authz.chain import Authorization, await_again
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Registry
 
 LOG: Final = logging.getLogger(__name__)
 _HARMLESS: Final = ("None", "NoneOnDryRun")
@@ -40,7 +40,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
 
 
-class Registry:
+class ConfiguredWebhooks:
     """The webhooks of one kind of configuration, read again after a change."""
 
     def __init__(self, resource: GroupResource, equivalents: Equivalents) -> None:
@@ -48,9 +48,9 @@ class Registry:
         self._equivalents = equivalents
         self._hooks = Hooks((), equivalents)
 
-    def invocations(self, backend: Backend, attributes: Attributes) -> Sequence[Invocation]:
+    def invocations(self, registry: Registry, attributes: Attributes) -> Sequence[Invocation]:
         """The webhooks that a write concerns, by rules and selectors."""
-        configurations = backend.all_seen(self._resource)
+        configurations = registry.all_seen(self._resource)
         if configurations != self._hooks.configurations:
             self._hooks = Hooks(configurations, self._equivalents)
         if not configurations:
@@ -60,7 +60,7 @@ class Registry:
 
 async def is_concerned(
     environment: Environment,
-    backend: Backend,
+    registry: Registry,
     invocation: Invocation,
     attributes: Attributes,
     *,
@@ -68,19 +68,19 @@ async def is_concerned(
 ) -> bool:
     """Whether the selectors and the conditions of a webhook take a write, or Forbidden."""
     hook = invocation.hook
-    if not selects(hook, attributes, lambda: namespace_labels(backend, attributes)):
+    if not selects(hook, attributes, lambda: namespace_labels(registry, attributes)):
         return False
     if not hook.conditions:
         return True
-    await prepare_version(backend, attributes, invocation.row)
+    await prepare_version(registry, attributes, invocation.row)
     size = attributes.call.size
-    fulfils = partial(_matches_conditions, environment, backend, invocation, attributes, mutating=mutating)
-    return await await_again(partial(backend.worker.run, size, fulfils))
+    fulfils = partial(_matches_conditions, environment, registry, invocation, attributes, mutating=mutating)
+    return await await_again(partial(registry.worker.run, size, fulfils))
 
 
 def _matches_conditions(
     environment: Environment,
-    backend: Backend,
+    registry: Registry,
     invocation: Invocation,
     attributes: Attributes,
     *,
@@ -88,7 +88,7 @@ def _matches_conditions(
 ) -> bool:
     """Whether the conditions of a webhook are true of a write, or Forbidden."""
     hook = invocation.hook
-    seen = activation(backend, attributes, invocation.row, mutating=mutating)
+    seen = activation(registry, attributes, invocation.row, mutating=mutating)
     try:
         return webhook_conditions(*hook.conditions).hold(
             seen | authorizers(environment.authorization, attributes)
@@ -111,7 +111,7 @@ def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
 
 async def call(
     environment: Environment,
-    backend: Backend,
+    registry: Registry,
     invocation: Invocation,
     attributes: Attributes,
     *,
@@ -122,18 +122,18 @@ async def call(
     if attributes.dry_run and hook.spec.get("sideEffects") not in _HARMLESS:
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
     version = review.review_version(hook)
-    uid = randomness.uid(backend.random)
-    await prepare_version(backend, attributes, row)
-    new = to_version(backend, attributes, row, attributes.object)
-    old = to_version(backend, attributes, row, attributes.old)
+    uid = randomness.uid(registry.random)
+    await prepare_version(registry, attributes, row)
+    new = to_version(registry, attributes, row, attributes.object)
+    old = to_version(registry, attributes, row, attributes.old)
     new = without_system_fields(attributes, new) if mutating else _with_version(new, old)
-    body = await backend.worker.run(
+    body = await registry.worker.run(
         attributes.call.size, review.request, invocation, attributes, uid, new, old
     )
-    at = endpoint(backend, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds)
+    at = endpoint(registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds)
     async with attributes.call.calling_out():
         data = await environment.caller.post(at, body, seconds=hook.seconds)
-    answer = await backend.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
+    answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:
         attributes.call.annotations[f"{hook.name}/{key}"] = value
     for warning in answer.warnings:
@@ -150,14 +150,14 @@ class ObservedCall:
     """
 
     def __init__(
-        self, environment: Environment, backend: Backend, hook: Hook, attributes: Attributes, kind: str
+        self, environment: Environment, registry: Registry, hook: Hook, attributes: Attributes, kind: str
     ) -> None:
         self._metrics = environment.metrics
-        self._clock = backend.clock
+        self._clock = registry.clock
         self._hook = hook
         self._operation = attributes.operation.value
         self._kind = kind
-        self._began = backend.clock.monotonic()
+        self._began = registry.clock.monotonic()
         self.failed_open = False
 
     def __enter__(self) -> Self:

@@ -21,17 +21,17 @@ from mockube.apiserver.admission.versions import (
     without_system_fields,
 )
 from mockube.apiserver.admission.webhooks.dispatch import (
+    ConfiguredWebhooks,
     Environment,
     ObservedCall,
-    Registry,
     call,
     is_concerned,
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Invocation
 from mockube.apiserver.admission.webhooks.review import Answer
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.convert import with_conversions
+from mockube.apiserver.registry.registry import Registry
 
 _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
@@ -45,10 +45,10 @@ class MutatingAdmissionWebhook(Plugin):
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._registry = Registry(MUTATING, environment.equivalents)
+        self._webhooks = ConfiguredWebhooks(MUTATING, environment.equivalents)
 
-    async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        invocations = self._registry.invocations(backend, attributes)
+    async def mutate(self, registry: Registry, attributes: Attributes) -> None:
+        invocations = self._webhooks.invocations(registry, attributes)
         if not invocations:
             return
         rounds = attributes.reinvocation.state.setdefault("webhooks", InvocationRounds())
@@ -56,23 +56,23 @@ class MutatingAdmissionWebhook(Plugin):
             rounds.require_reinvocation()
         try:
             for invocation in invocations:
-                if await is_concerned(self._environment, backend, invocation, attributes, mutating=True):
-                    await self._call_webhook(backend, invocation, attributes, rounds)
+                if await is_concerned(self._environment, registry, invocation, attributes, mutating=True):
+                    await self._call_webhook(registry, invocation, attributes, rounds)
         finally:
             rounds.output = attributes.object
 
     async def _call_webhook(
-        self, backend: Backend, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
+        self, registry: Registry, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
     ) -> None:
         hook, number = invocation.hook, int(attributes.reinvocation.is_again)
         if number and hook.uid not in rounds.keys_to_reinvoke:
             return
         annotation_key, changed = f"round_{number}_index_{hook.index}", False
-        observed = ObservedCall(self._environment, backend, hook, attributes, ADMIT)
+        observed = ObservedCall(self._environment, registry, hook, attributes, ADMIT)
         try:
             with observed:
-                answer = await call(self._environment, backend, invocation, attributes, mutating=True)
-                changed = await self._apply(backend, invocation, attributes, answer, annotation_key)
+                answer = await call(self._environment, registry, invocation, attributes, mutating=True)
+                changed = await self._apply(registry, invocation, attributes, answer, annotation_key)
         finally:
             annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
             attributes.call.annotations[_MUTATION + annotation_key] = orjson.dumps(annotation).decode()
@@ -86,7 +86,7 @@ class MutatingAdmissionWebhook(Plugin):
 
     async def _apply(
         self,
-        backend: Backend,
+        registry: Registry,
         invocation: Invocation,
         attributes: Attributes,
         answer: Answer,
@@ -96,13 +96,13 @@ class MutatingAdmissionWebhook(Plugin):
         if not answer.patch:
             return False
         hook, row = invocation.hook, invocation.row
-        await prepare_version(backend, attributes, row)
-        before = without_system_fields(attributes, to_version(backend, attributes, row, attributes.object))
+        await prepare_version(registry, attributes, row)
+        before = without_system_fields(attributes, to_version(registry, attributes, row, attributes.object))
         if before is None:
             problem = "attempted to modify the object, which is not supported for this operation"
             raise status.internal_error(f"admission webhook {gotext.quote(hook.name)} {problem}")
         size = attributes.call.size + len(orjson.dumps(answer.patch))
-        after = await backend.worker.run(size, _apply_patch, before, answer.patch)
+        after = await registry.worker.run(size, _apply_patch, before, answer.patch)
         annotation = {
             "configuration": hook.configuration,
             "webhook": hook.name,
@@ -111,7 +111,9 @@ class MutatingAdmissionWebhook(Plugin):
         }
         attributes.call.annotations[_PATCH + annotation_key] = orjson.dumps(annotation).decode()
         try:
-            convert = partial(backend.worker.run, size, to_admitted_version, backend, attributes, row, after)
+            convert = partial(
+                registry.worker.run, size, to_admitted_version, registry, attributes, row, after
+            )
             attributes.object = await with_conversions(attributes.call, convert)
         except (DecodeError, KeyError, TypeError) as error:
             raise status.internal_error(str(error)) from error
@@ -134,39 +136,39 @@ class ValidatingAdmissionWebhook(Plugin):
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._registry = Registry(VALIDATING, environment.equivalents)
+        self._webhooks = ConfiguredWebhooks(VALIDATING, environment.equivalents)
 
-    async def validate(self, backend: Backend, attributes: Attributes) -> None:
-        invocations = self._registry.invocations(backend, attributes)
+    async def validate(self, registry: Registry, attributes: Attributes) -> None:
+        invocations = self._webhooks.invocations(registry, attributes)
         if not invocations:
             return
         relevant = [
             invocation
             for invocation in invocations
-            if await is_concerned(self._environment, backend, invocation, attributes, mutating=False)
+            if await is_concerned(self._environment, registry, invocation, attributes, mutating=False)
         ]
         if len(relevant) == 1:
-            await self._call_webhook(backend, relevant[0], attributes, 0)
+            await self._call_webhook(registry, relevant[0], attributes, 0)
         elif relevant:
-            await self._call_all(backend, relevant, attributes)
+            await self._call_all(registry, relevant, attributes)
 
     async def _call_all(
-        self, backend: Backend, relevant: Sequence[Invocation], attributes: Attributes
+        self, registry: Registry, relevant: Sequence[Invocation], attributes: Attributes
     ) -> None:
         """Call all concurrently; raise the first refusal in their order."""
         reviews = (
-            self._call_webhook(backend, invocation, attributes, at) for at, invocation in enumerate(relevant)
+            self._call_webhook(registry, invocation, attributes, at) for at, invocation in enumerate(relevant)
         )
         for outcome in await asyncio.gather(*reviews, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
     async def _call_webhook(
-        self, backend: Backend, invocation: Invocation, attributes: Attributes, at: int
+        self, registry: Registry, invocation: Invocation, attributes: Attributes, at: int
     ) -> None:
-        observed = ObservedCall(self._environment, backend, invocation.hook, attributes, VALIDATE)
+        observed = ObservedCall(self._environment, registry, invocation.hook, attributes, VALIDATE)
         with observed:
-            await call(self._environment, backend, invocation, attributes, mutating=False)
+            await call(self._environment, registry, invocation, attributes, mutating=False)
         if observed.failed_open:
             name = f"failed-open.{_VALIDATION}round_0_index_{at}"
             attributes.call.annotations[name] = invocation.hook.name

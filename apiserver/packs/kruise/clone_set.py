@@ -19,7 +19,7 @@ from mockube.apiserver.packs.kruise.workloads import (
     check_scattering,
     set_template_defaults,
 )
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 
 RECREATE, IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY = "ReCreate", "InPlaceIfPossible", "InPlaceOnly"
 MAX_UNAVAILABLE: Final = "20%"
@@ -28,12 +28,12 @@ _NO_DEADLINE: Final = 2**31 - 1
 _SPEC: Final = ROOT.child("spec")
 
 
-def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None:
+def set_defaults(registry: Registry, tree: Tree, old: ReadOnlyTree | None) -> None:
     spec = tree["spec"]
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("scaleStrategy", {})
-    set_template_defaults(backend, spec, old and old["spec"])
+    set_template_defaults(registry, spec, old and old["spec"])
     strategy = spec.setdefault("updateStrategy", {})
     strategy["type"] = strategy.get("type") or RECREATE
     if strategy["type"] in (IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY):
@@ -43,7 +43,7 @@ def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None
     strategy.setdefault("maxSurge", 0)
 
 
-def validate(backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+def validate(registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     if old is not None:
         yield from _check_change(new["spec"], old["spec"])
     spec, old_spec = new["spec"], old and old["spec"]
@@ -51,7 +51,7 @@ def validate(backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> I
         yield errors.invalid(_SPEC.child("replicas"), spec["replicas"], NOT_NEGATIVE)
     yield from _check_deadline(spec, _SPEC.child("progressDeadlineSeconds"))
     yield from check_own_template(spec, old_spec, _with_claims(spec), ("cloneset", "cloneset"))
-    yield from _check_pods_to_delete(backend, new, old)
+    yield from _check_pods_to_delete(registry, new, old)
     yield from _check_strategy(spec["updateStrategy"], spec["replicas"], _SPEC.child("updateStrategy"))
 
 
@@ -81,7 +81,7 @@ def _with_claims(spec: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _check_pods_to_delete(
-    backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None
+    registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None
 ) -> Iterator[FieldError]:
     path = _SPEC.child("scaleStrategy", "podsToDelete")
     names = _pods_to_delete(new)
@@ -90,7 +90,7 @@ def _check_pods_to_delete(
         yield errors.invalid(path, names, f"duplicated items [{' '.join(repeated)}]")
         return
     for name in sorted({*names} - {*_pods_to_delete(old or {})}):
-        problem = _pod_problem(backend, new, name)
+        problem = _pod_problem(registry, new, name)
         if problem:
             yield errors.invalid(path, name, f"find pod {name} {problem}")
 
@@ -100,8 +100,8 @@ def _pods_to_delete(tree: ReadOnlyTree) -> Sequence[str]:
     return strategy.get("podsToDelete") or ()
 
 
-def _pod_problem(backend: Backend, clone_set: ReadOnlyTree, name: str) -> str:
-    stored = backend.find_cached(PODS, meta.namespace(clone_set), name)
+def _pod_problem(registry: Registry, clone_set: ReadOnlyTree, name: str) -> str:
+    stored = registry.find_cached(PODS, meta.namespace(clone_set), name)
     if stored is None:
         return f'failed: Pod "{name}" not found'
     pod = stored.tree()

@@ -19,7 +19,7 @@ from mockube.apiserver.packs.kruise.workloads import (
     check_priorities,
     set_template_defaults,
 )
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
 _ORDERED, _PARALLEL = "OrderedReady", "Parallel"
@@ -31,7 +31,7 @@ _SPEC: Final = ROOT.child("spec")
 _ROLLING: Final = {"partition": 0, "maxUnavailable": 1, "podUpdatePolicy": RECREATE, "minReadySeconds": 0}
 
 
-def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None:
+def set_defaults(registry: Registry, tree: Tree, old: ReadOnlyTree | None) -> None:
     spec = tree["spec"]
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or _ORDERED
     strategy = spec.setdefault("updateStrategy", {})
@@ -44,10 +44,10 @@ def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None
     spec.setdefault("volumeClaimUpdateStrategy", {})
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
-    set_template_defaults(backend, spec, old and old["spec"])
+    set_template_defaults(registry, spec, old and old["spec"])
 
 
-def validate(_backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     spec = new["spec"]
     yield from _check_management(spec)
     yield from _check_reserved(spec)

@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
 from mockube.apiserver.packs.kruise.workloads import changes_beyond, pod_template, set_template_defaults
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Registry
 
 CheckPods: TypeAlias = Callable[[ReadOnlyTree, Selector, Path], Iterable[FieldError]]
 
@@ -32,7 +32,7 @@ _SPEC: Final = ROOT.child("spec")
 _STATEFUL: Final = ("advancedStatefulSetTemplate", "statefulSetTemplate")
 
 
-def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None:
+def set_defaults(registry: Registry, tree: Tree, old: ReadOnlyTree | None) -> None:
     spec = tree["spec"]
     spec.setdefault("revisionHistoryLimit", 10)
     strategy = spec.setdefault("updateStrategy", {})
@@ -43,7 +43,7 @@ def set_defaults(backend: Backend, tree: Tree, old: ReadOnlyTree | None) -> None
     stateful_set = template.get("statefulSetTemplate")
     if stateful_set is not None and template != old_template:
         stateful_set["spec"].setdefault("template", {})
-        set_template_defaults(backend, stateful_set["spec"], None)
+        set_template_defaults(registry, stateful_set["spec"], None)
     _default_min_replicas((spec.get("topology") or {}).get("subsets") or ())
 
 
@@ -56,14 +56,14 @@ def _default_min_replicas(subsets: Iterable[Tree]) -> None:
             subset.setdefault("minReplicas", 0)
 
 
-def validate(backend: Backend, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
+def validate(registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     spec, topology = new["spec"], new["spec"].get("topology") or {}
     yield from _check_numbers(spec, topology)
     selector = selector_of(spec)
     if selector is None:
         yield errors.invalid(_SPEC.child("selector"), spec["selector"], "")
     template = spec.get("template") or {}
-    yield from _check_template(backend, template, selector or NOTHING, _SPEC.child("template"))
+    yield from _check_template(registry, template, selector or NOTHING, _SPEC.child("template"))
     path = _SPEC.child("topology")
     subsets = topology.get("subsets") or ()
     yield from _check_replicas(spec.get("replicas"), subsets, path.child("subsets"))
@@ -150,7 +150,7 @@ _ALL: Final = (*_RULES, "cloneSetTemplate")
 
 
 def _check_template(
-    backend: Backend, template: ReadOnlyTree, selector: Selector, path: Path
+    registry: Registry, template: ReadOnlyTree, selector: Selector, path: Path
 ) -> Iterator[FieldError]:
     template_names = [name for name in _ALL if template.get(name) is not None]
     if not template_names:
@@ -158,11 +158,11 @@ def _check_template(
     if len(template_names) > 1:
         yield errors.invalid(path, template, f"should provide only one of {_NAMES}")
     if template_names and template_names[0] in _RULES:
-        yield from _check_workload(backend, template_names[0], template[template_names[0]], selector, path)
+        yield from _check_workload(registry, template_names[0], template[template_names[0]], selector, path)
 
 
 def _check_workload(
-    backend: Backend, name: str, workload: ReadOnlyTree, selector: Selector, path: Path
+    registry: Registry, name: str, workload: ReadOnlyTree, selector: Selector, path: Path
 ) -> Iterator[FieldError]:
     rules, spec = _RULES[name], workload["spec"]
     labels = meta.labels(workload)
@@ -175,7 +175,7 @@ def _check_workload(
         yield errors.invalid(path.child("replicas"), spec["replicas"], problem)
     if rules.has_partition:
         yield from _check_partition(name, spec.get("updateStrategy") or {}, path.child("updateStrategy"))
-    template = pod_template(backend, spec.get("template"))
+    template = pod_template(registry, spec.get("template"))
     yield from rules.check_pods(template, selector, path.child("template"))
 
 

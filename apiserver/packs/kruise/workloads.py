@@ -17,51 +17,51 @@ from mockube.apiserver.kinds.common.workloads import (
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template, options_from_old_template
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import decode_as
+from mockube.apiserver.registry.registry import Registry
 
 # --- defaults of templates
 
 
-def _read(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
+def _read(registry: Registry, kind: tuple[str, str], tree: Tree) -> Tree:
     """Return the tree as Go decodes and encodes it. Raises DecodeError if it is not of that kind."""
-    decoded: Tree = decode_as(backend, tree, kind).tree
+    decoded: Tree = decode_as(registry, tree, kind).tree
     return decoded
 
 
-def _with_defaults(backend: Backend, kind: tuple[str, str], tree: Tree) -> Tree:
-    defaulted_tree = {"apiVersion": kind[0], "kind": kind[1]} | _read(backend, kind, tree)
-    backend.rules.default(*kind, defaulted_tree)
+def _with_defaults(registry: Registry, kind: tuple[str, str], tree: Tree) -> Tree:
+    defaulted_tree = {"apiVersion": kind[0], "kind": kind[1]} | _read(registry, kind, tree)
+    registry.scheme.rules.default(*kind, defaulted_tree)
     return defaulted_tree
 
 
-def pod_template(backend: Backend, template: Any) -> Tree:
+def pod_template(registry: Registry, template: Any) -> Tree:
     """Return a pod template with the defaults of pods."""
-    defaulted_template: Tree = _with_defaults(backend, ("v1", "PodTemplate"), {"template": template})[
+    defaulted_template: Tree = _with_defaults(registry, ("v1", "PodTemplate"), {"template": template})[
         "template"
     ]
     return defaulted_template
 
 
-def _claims(backend: Backend, claims: Iterable[ReadOnlyTree]) -> list[Tree]:
+def _claims(registry: Registry, claims: Iterable[ReadOnlyTree]) -> list[Tree]:
     """Return claims with their defaults. Kind and apiVersion are optional."""
-    return [_claim(backend, claim) for claim in claims]
+    return [_claim(registry, claim) for claim in claims]
 
 
-def _claim(backend: Backend, claim: ReadOnlyTree) -> Tree:
-    defaulted_claim = _with_defaults(backend, ("v1", "PersistentVolumeClaim"), dict(claim))
+def _claim(registry: Registry, claim: ReadOnlyTree) -> Tree:
+    defaulted_claim = _with_defaults(registry, ("v1", "PersistentVolumeClaim"), dict(claim))
     return {name: value for name, value in defaulted_claim.items() if name in claim or name not in _TYPE_META}
 
 
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 
 
-def set_template_defaults(backend: Backend, spec: Tree, old: ReadOnlyTree | None) -> None:
+def set_template_defaults(registry: Registry, spec: Tree, old: ReadOnlyTree | None) -> None:
     """Set the defaults of pod and claim templates in a workload's spec, unless the pod template is unchanged."""
     if "template" in spec and (old is None or spec["template"] != old["template"]):
-        spec["template"] = pod_template(backend, spec["template"])
+        spec["template"] = pod_template(registry, spec["template"])
         if "volumeClaimTemplates" in spec:
-            spec["volumeClaimTemplates"] = _claims(backend, spec["volumeClaimTemplates"])
+            spec["volumeClaimTemplates"] = _claims(registry, spec["volumeClaimTemplates"])
 
 
 # --- validation of templates and selectors

@@ -16,8 +16,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.credentials import BadToken, BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import User
 
@@ -26,8 +26,8 @@ class TokenReviews:
     def __init__(self, tokens: BearerTokens) -> None:
         self._tokens = tokens
 
-    async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await review.read(backend, call, _check_token)
+    async def create(self, registry: Registry, call: Call) -> ObjectAnswer:
+        tree = await review.read(registry, call, _check_token)
         spec = tree["spec"]
         try:
             token_review = await self._tokens.review(spec["token"], spec.get("audiences") or ())
@@ -50,10 +50,10 @@ def _check_token(tree: Tree) -> None:
         raise status.BadRequest("token is required for TokenReview in authentication")
 
 
-async def self_subject_review(backend: Backend, call: Call) -> ObjectAnswer:
-    tree = await review.read(backend, call)
+async def self_subject_review(registry: Registry, call: Call) -> ObjectAnswer:
+    tree = await review.read(registry, call)
     type_meta = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
-    metadata = {"creationTimestamp": format_time(backend.clock.now())}
+    metadata = {"creationTimestamp": format_time(registry.clock.now())}
     return review.answer({**type_meta, "metadata": metadata}, {"userInfo": user_info(call.user)})
 
 
@@ -74,15 +74,15 @@ class TokenRequests:
     def __init__(self, accounts: ServiceAccounts) -> None:
         self._accounts = accounts
 
-    async def create(self, backend: Backend, call: Call) -> ObjectAnswer:
-        attributes = await review.run_mutation(backend, call)
+    async def create(self, registry: Registry, call: Call) -> ObjectAnswer:
+        attributes = await review.run_mutation(registry, call)
         tree = review.object_of(attributes)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
         _check_name(metadata.get("name", ""), call.name)
         owner = await self._get("serviceaccounts", call.namespace, call.name)
         uid = owner["metadata"]["uid"]
         _check_uid(metadata.get("uid", ""), uid, call.name)
-        now, seconds = backend.clock.now(), spec.get("expirationSeconds", 3600)
+        now, seconds = registry.clock.now(), spec.get("expirationSeconds", 3600)
         audiences = list(spec.get("audiences") or self._accounts.audiences)
         request = attributes.object = {
             **tree,
@@ -92,7 +92,7 @@ class TokenRequests:
         }
         if field_errors := _check_seconds(seconds):
             raise status.invalid(TOKEN_REQUEST, "", field_errors)
-        await backend.admission.validate(backend, attributes)
+        await registry.admission.validate(registry, attributes)
         bound = await self._bound_objects(call, spec.get("boundObjectRef"))
         account = Account(namespace=call.namespace, account=Reference(call.name, uid), **bound)
         max_seconds = self._accounts.lifetime.max_expiration_seconds

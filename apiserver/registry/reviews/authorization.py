@@ -9,8 +9,8 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerFailed, Decision
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.reviews import review, selectors
 from mockube.apiserver.user import User
 
@@ -23,20 +23,20 @@ class AccessReviews:
     def __init__(self, authorization: Authorization) -> None:
         self._authorization = authorization
 
-    async def of_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await review.read(backend, call, _check_of_subject)
+    async def of_subject(self, registry: Registry, call: Call) -> ObjectAnswer:
+        tree = await review.read(registry, call, _check_of_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
-    async def of_local_subject(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await review.read(backend, call, _check_of_local_subject)
+    async def of_local_subject(self, registry: Registry, call: Call) -> ObjectAnswer:
+        tree = await review.read(registry, call, _check_of_local_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
-    async def of_self(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await review.read(backend, call, _check_of_self)
+    async def of_self(self, registry: Registry, call: Call) -> ObjectAnswer:
+        tree = await review.read(registry, call, _check_of_self)
         return await self._answer(tree, call.user)
 
-    async def rules(self, backend: Backend, call: Call) -> ObjectAnswer:
-        tree = await review.read(backend, call, _check_namespace)
+    async def rules(self, registry: Registry, call: Call) -> ObjectAnswer:
+        tree = await review.read(registry, call, _check_namespace)
         rules = self._authorization.rules(call.user, tree["spec"]["namespace"])
         review_status = {
             "resourceRules": list(rules.resources),

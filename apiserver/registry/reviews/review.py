@@ -5,9 +5,9 @@ from typing import TypeAlias
 
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
+from mockube.apiserver.registry.registry import Registry
 
 Check: TypeAlias = Callable[[Tree], None]
 """Raises an ApiError for an invalid review."""
@@ -17,27 +17,27 @@ def _accept(_: Tree) -> None:
     """Accept every review."""
 
 
-async def read(backend: Backend, call: Call, check: Check = _accept) -> Tree:
+async def read(registry: Registry, call: Call, check: Check = _accept) -> Tree:
     """Return the admitted review, with its metadata and spec. Validating plugins get a review that has passed the check."""
-    attributes = await run_mutation(backend, call)
+    attributes = await run_mutation(registry, call)
     check(object_of(attributes))
-    await backend.admission.validate(backend, attributes)
+    await registry.admission.validate(registry, attributes)
     return object_of(attributes)
 
 
-async def run_mutation(backend: Backend, call: Call) -> Attributes:
+async def run_mutation(registry: Registry, call: Call) -> Attributes:
     """Return the attributes of the review after mutating admission."""
     options = write_options(call, "CreateOptions")
-    tree = await backend.begin(call, read_object, backend, call, options)
+    tree = await registry.begin(call, read_object, registry, call, options)
     if call.subresource is None:
         metadata.clear_system_fields(tree)
     metadata.match_namespace(tree, call)
     tree = metadata.without_duplicate_owners(tree, call)
-    tree = await backend.worker.run(call.size, metadata.manage_answer, backend, call, tree, options)
+    tree = await registry.worker.run(call.size, metadata.manage_answer, registry, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )
-    await backend.admission.mutate(backend, attributes)
+    await registry.admission.mutate(registry, attributes)
     tree = object_of(attributes)
     attributes.object = metadata.without_duplicate_owners(tree, call, when=metadata.AFTER_ADMISSION)
     return attributes

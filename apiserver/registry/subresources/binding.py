@@ -10,9 +10,9 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.stored import canonical
 from mockube.etcd.kv import Compare, Target, Txn
 
@@ -22,15 +22,15 @@ _TARGETS = ("", "Node")
 _SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime": None}
 
 
-async def create(backend: Backend, call: Call) -> ObjectAnswer:
+async def create(registry: Registry, call: Call) -> ObjectAnswer:
     options = write_options(call, "CreateOptions")
-    binding = await backend.begin(call, read_object, backend, call, options)
+    binding = await registry.begin(call, read_object, registry, call, options)
     metadata.match_namespace(binding, call)
     name = call.name or meta.name(binding)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=name, object=binding, dry_run=options.dry_run
     )
-    await backend.admission.mutate(backend, attributes)
+    await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
     binding = attributes.object
     if meta.name(binding) != name:
@@ -38,8 +38,8 @@ async def create(backend: Backend, call: Call) -> ObjectAnswer:
     field_errors = _check(binding)
     if field_errors:
         raise ApiError(errors.aggregate(field_errors))
-    await backend.admission.validate(backend, attributes)
-    while not await _bind(backend, call.namespace, name, binding, dry_run=options.dry_run):
+    await registry.admission.validate(registry, attributes)
+    while not await _bind(registry, call.namespace, name, binding, dry_run=options.dry_run):
         pass
     return ObjectAnswer(code=201, tree=status.success(code=201))
 
@@ -53,9 +53,9 @@ def _check(binding: Tree) -> list[FieldError]:
     return field_errors
 
 
-async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:
+async def _bind(registry: Registry, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:
     """Store the binding; False if another write came between."""
-    stored = await backend.get(backend.rows[PODS], namespace, name)
+    stored = await registry.get(registry.rows[PODS], namespace, name)
     pod = stored.tree()
     _check_preconditions(pod, binding, stored.key.decode())
     problem = _problem(pod)
@@ -64,8 +64,8 @@ async def _bind(backend: Backend, namespace: str, name: str, binding: Tree, *, d
     if dry_run:
         return True
     seen = Compare(key=stored.key, target=Target.MOD, operand=stored.revision)
-    put = backend.put(stored.key, canonical(_with_node(pod, binding, backend.clock.now())))
-    return (await backend.kv.txn(Txn(compare=(seen,), then=(put,)))).succeeded
+    put = registry.put(stored.key, canonical(_with_node(pod, binding, registry.clock.now())))
+    return (await registry.kv.txn(Txn(compare=(seen,), then=(put,)))).succeeded
 
 
 def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:

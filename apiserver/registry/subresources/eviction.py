@@ -12,7 +12,6 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CAUSE_DISRUPTION_BUDGET, CONDITION_DISRUPTION_TARGET
 from mockube.apiserver.kinds.api_resource import STATUS
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -24,6 +23,7 @@ from mockube.apiserver.registry.call import (
 )
 from mockube.apiserver.registry.delete import delete_as
 from mockube.apiserver.registry.deletion import DeleteOptions, check_preconditions, options_of
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
 
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
@@ -48,35 +48,35 @@ _EVICTED = {
 _EXHAUSTED = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
 
 
-async def create(backend: Backend, call: Call) -> ObjectAnswer:
+async def create(registry: Registry, call: Call) -> ObjectAnswer:
     written = write_options(call, "CreateOptions")
-    eviction = await backend.begin(call, read_object, backend, call, written)
+    eviction = await registry.begin(call, read_object, registry, call, written)
     metadata.match_namespace(eviction, call)
     is_dry = options_of(eviction.get("deleteOptions") or {}).dry_run or written.dry_run
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=eviction, dry_run=is_dry
     )
-    await backend.admission.mutate(backend, attributes)
+    await registry.admission.mutate(registry, attributes)
     assert attributes.object is not None
     if meta.name(attributes.object) != call.name:
         raise status.BadRequest("name in URL does not match name in Eviction object")
     delete_options = options_of(attributes.object.get("deleteOptions") or {})
     options = replace(delete_options, dry_run=delete_options.dry_run or written.dry_run)
-    await backend.admission.validate(backend, attributes)
-    await _evict(backend, call, options)
+    await registry.admission.validate(registry, attributes)
+    await _evict(registry, call, options)
     return ObjectAnswer(code=201, tree=status.success(code=201))
 
 
-async def _evict(backend: Backend, call: Call, options: DeleteOptions) -> None:
+async def _evict(registry: Registry, call: Call, options: DeleteOptions) -> None:
     """Evict; retry if the pod changes meanwhile and the client set no resourceVersion."""
     for attempt in range(1, RETRIES + 1):
-        pod = (await backend.get(call.resource, call.namespace, call.name)).tree()
+        pod = (await registry.get(call.resource, call.namespace, call.name)).tree()
         if not _is_spare(pod):
-            await _evict_within_budget(backend, call, options, pod)
+            await _evict_within_budget(registry, call, options, pod)
             return
         try:
             await _delete(
-                backend, call, _of_this_version(options, pod) if _may_become_ready(pod) else options
+                registry, call, _of_this_version(options, pod) if _may_become_ready(pod) else options
             )
         except status.Conflict:
             if options.version is not None or attempt == RETRIES:
@@ -99,26 +99,26 @@ def _of_this_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
     return replace(options, version=options.version or meta.resource_version(pod))
 
 
-async def _evict_within_budget(backend: Backend, call: Call, options: DeleteOptions, pod: Tree) -> None:
-    budget = await _budget_of(backend, pod)
+async def _evict_within_budget(registry: Registry, call: Call, options: DeleteOptions, pod: Tree) -> None:
+    budget = await _budget_of(registry, pod)
     if budget is None:
-        await _delete(backend, call, options)
+        await _delete(registry, call, options)
     elif not _is_missed(pod, budget):
         try:
-            await _delete(backend, call, _of_this_version(options, pod))
+            await _delete(registry, call, _of_this_version(options, pod))
         except status.Conflict as error:
             if options.version is not None:
                 raise
             # It may have become ready: then its budget counts after all.
             raise _still_processed(meta.name(budget)) from error
     else:
-        await _use_disruption(backend, call, budget, dry_run=options.dry_run)
-        await _delete(backend, call, options)
+        await _use_disruption(registry, call, budget, dry_run=options.dry_run)
+        await _delete(registry, call, options)
 
 
-async def _budget_of(backend: Backend, pod: Tree) -> Tree | None:
-    await backend.watch_cache.fresh()
-    budgets = [stored.tree() for stored in backend.all_seen(BUDGETS, meta.namespace(pod))]
+async def _budget_of(registry: Registry, pod: Tree) -> Tree | None:
+    await registry.watch_cache.fresh()
+    budgets = [stored.tree() for stored in registry.all_seen(BUDGETS, meta.namespace(pod))]
     matching_budgets = [budget for budget in budgets if _selects(budget, pod)]
     if len(matching_budgets) > 1:
         raise ApiError(SEVERAL)
@@ -148,11 +148,11 @@ def _count(budget: Tree, field: str) -> int:
     return count
 
 
-async def _use_disruption(backend: Backend, call: Call, budget: Tree, *, dry_run: bool) -> None:
+async def _use_disruption(registry: Registry, call: Call, budget: Tree, *, dry_run: bool) -> None:
     """Take one disruption out of a budget, or raise why there is none to take."""
     write = Call(
         verb="update",
-        resource=backend.rows[BUDGETS],
+        resource=registry.rows[BUDGETS],
         subresource=STATUS,
         namespace=call.namespace,
         name=meta.name(budget),
@@ -163,14 +163,14 @@ async def _use_disruption(backend: Backend, call: Call, budget: Tree, *, dry_run
     options = WriteOptions(dry_run=dry_run)
 
     async def transform(old: Tree) -> Tree:
-        return metadata.manage_change(backend, write, _with_one_less(backend, old, call.name), old, options)
+        return metadata.manage_change(registry, write, _with_one_less(registry, old, call.name), old, options)
 
-    await change(backend, write, options, transform)
+    await change(registry, write, options, transform)
 
 
-def _with_one_less(backend: Backend, budget: Tree, pod_name: str) -> Tree:
+def _with_one_less(registry: Registry, budget: Tree, pod_name: str) -> Tree:
     _check(budget)
-    now, before = backend.clock.now(), budget["status"]
+    now, before = registry.clock.now(), budget["status"]
     disruptions_left = _count(budget, "disruptionsAllowed") - 1
     disrupted = before.get("disruptedPods", {}) | {pod_name: format_time(now)}
     spent = budget | {"status": before | {"disruptionsAllowed": disruptions_left, "disruptedPods": disrupted}}
@@ -218,7 +218,7 @@ def _too_many(message: str, retry_after: int) -> TooManyRequests:
     )
 
 
-async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> None:
+async def _delete(registry: Registry, call: Call, options: DeleteOptions) -> None:
     """Record the reason in the pod's conditions, and delete the pod."""
     of_pod: dict[str, Any] = {"namespace": call.namespace, "name": call.name, "user": call.user}
     of_pod["is_internal"] = True
@@ -227,9 +227,9 @@ async def _delete(backend: Backend, call: Call, options: DeleteOptions) -> None:
 
         async def transform(old: Tree) -> Tree:
             check_preconditions(POD, call.name, options, old["metadata"])
-            return conditions.with_condition(old, _EVICTED, backend.clock.now())
+            return conditions.with_condition(old, _EVICTED, registry.clock.now())
 
-        marked = (await change(backend, marking, WriteOptions(), transform)).object()
+        marked = (await change(registry, marking, WriteOptions(), transform)).object()
         if options.version is not None:
             options = replace(options, version=meta.resource_version(marked))
-    await delete_as(backend, Call(verb="delete", resource=call.resource, **of_pod), options)
+    await delete_as(registry, Call(verb="delete", resource=call.resource, **of_pod), options)

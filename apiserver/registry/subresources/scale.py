@@ -24,10 +24,10 @@ from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import read_application
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import APPLY_TYPES, Call, ObjectAnswer, WriteOptions, write_options
 from mockube.apiserver.registry.convert import to_client_version
+from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.wire.negotiation import parse_content_type
 
@@ -61,11 +61,11 @@ def scale_view(resource: Resource) -> patches.SubresourceView:
     return patches.SubresourceView(show=show, patched=view_patched, take=take, manage=_manage)
 
 
-def _manage(backend: Backend, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
+def _manage(registry: Registry, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
     """Return the object with its managers after a change of its Scale, whose writer manages the replicas."""
     entries, scale = _managed_fields(old), _scale(new, call.resource)
     name = metadata.manager_name(call, options)
-    written = _field_manager(backend).update(
+    written = _field_manager(registry).update(
         _scale_with_managers(old, call.resource), scale, manager=name, time=None
     )
     return _with_managers(new, entries, written, call.resource)
@@ -178,24 +178,24 @@ def _replicas(scale: Mapping[str, Any]) -> int:
     return replicas
 
 
-async def get(backend: Backend, call: Call) -> ObjectAnswer:
-    answer = await to_client_version(backend, call.resource, await read.get(backend, call))
+async def get(registry: Registry, call: Call) -> ObjectAnswer:
+    answer = await to_client_version(registry, call.resource, await read.get(registry, call))
     assert isinstance(answer, ObjectAnswer)
     return scale_view(call.resource).show_answer(answer)
 
 
-async def update(backend: Backend, call: Call) -> ObjectAnswer:
+async def update(registry: Registry, call: Call) -> ObjectAnswer:
     options, view = write_options(call, "UpdateOptions"), scale_view(call.resource)
-    scale = await backend.begin(call, _read_scale, backend, call, options)
+    scale = await registry.begin(call, _read_scale, registry, call, options)
     metadata.match_namespace(scale, call)
     metadata.match_name(scale, call.name)
     untouched = orjson.dumps(scale)
 
     async def replace(old: Tree) -> Tree:
         new = view.take(old, orjson.loads(untouched))
-        return await backend.worker.run(call.size, _manage, backend, call, new, old, options)
+        return await registry.worker.run(call.size, _manage, registry, call, new, old, options)
 
-    return view.show_answer(await change(backend, call, options, replace, uid=meta.uid(scale)))
+    return view.show_answer(await change(registry, call, options, replace, uid=meta.uid(scale)))
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -206,42 +206,42 @@ _NOT_CONVERTED = (
 """Upstream cannot apply a Scale of a custom object, whatever it contains."""
 
 
-def _read_scale(backend: Backend, call: Call, options: WriteOptions) -> Tree:
+def _read_scale(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     """Return the Scale of an update. Upstream does not report the errors of a Scale of a custom object."""
     try:
-        return read_object(backend, call, options)
+        return read_object(registry, call, options)
     except status.BadRequest as error:
         if not call.resource.custom:
             raise
         raise status.BadRequest(_NOT_REGISTERED) from error
 
 
-async def patch(backend: Backend, call: Call) -> ObjectAnswer:
+async def patch(registry: Registry, call: Call) -> ObjectAnswer:
     if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
-        return await _apply(backend, call)
-    return await patches.patch(backend, call, scale_view(call.resource))
+        return await _apply(registry, call)
+    return await patches.patch(registry, call, scale_view(call.resource))
 
 
-async def _apply(backend: Backend, call: Call) -> ObjectAnswer:
+async def _apply(registry: Registry, call: Call) -> ObjectAnswer:
     view = scale_view(call.resource)
-    reading = partial(read_application, backend, call, _field_manager(backend), time=None)
-    application = await backend.begin(call, reading)
+    reading = partial(read_application, registry, call, _field_manager(registry), time=None)
+    application = await registry.begin(call, reading)
 
     async def transform(old: Tree) -> Tree:
         live = _scale_with_managers(old, call.resource)
         if call.resource.custom:
             application.check_type()
             raise ApiError(_NOT_CONVERTED)
-        scale = await backend.worker.run(call.size, application.merge_into, live)
+        scale = await registry.worker.run(call.size, application.merge_into, live)
         return _with_managers(view.take(old, scale), _managed_fields(old), scale, call.resource)
 
-    return view.show_answer(await change(backend, call, application.options, transform))
+    return view.show_answer(await change(registry, call, application.options, transform))
 
 
-def _field_manager(backend: Backend) -> FieldManager:
+def _field_manager(registry: Registry) -> FieldManager:
     """Return the field manager of Scales, which is the same for all resources."""
     bare: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
-    atom = atom_of(backend.schemas.kind(bare["apiVersion"], bare["kind"]))
+    atom = atom_of(registry.scheme.schemas.kind(bare["apiVersion"], bare["kind"]))
     versions = Versions(own=bare["apiVersion"], atoms={bare["apiVersion"]: atom}, reset_fields={})
     return FieldManager(kind=SCALE.kind, versions=versions, empty=bare, subresource="scale")
 

@@ -181,7 +181,7 @@ async def running_manager(
     used = dependencies_of(transport, clock, config=config, detector=detector)
     work = ManagerRun(used, controllers=controllers, runnables=runnables)
     task = asyncio.create_task(work.run())
-    manager = Manager(work, used.client, transport, clock, used.metrics, server.server.backend)
+    manager = Manager(work, used.client, transport, clock, used.metrics, server.server.registry)
     try:
         await manager.settle()
         if disturbance is not None:

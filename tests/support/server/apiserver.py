@@ -138,5 +138,5 @@ async def running_with_roles(**options):
         for namespace in ("kube-system", "kube-public"):
             await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         assert await client.server.bootstrap_roles.reconcile()
-        await client.server.backend.watch_cache.fresh()
+        await client.server.registry.watch_cache.fresh()
         yield client

@@ -32,7 +32,7 @@ class Census:
     """Counts changes of a running `ApiServer`, from now on."""
 
     def __init__(self, server):
-        backend = server.backend
+        backend = server.registry
         self._resource_caches = {
             f"{name.resource}.{name.group}".rstrip("."): backend.watch_cache.resource_cache(
                 backend.layout.resource_cache(row)

@@ -33,7 +33,7 @@ def clock():
 async def server(clock):
     store = MemoryStore(clock=clock)
     async with ApiServer(store, trust=Trust(tokens={}), clock=clock) as server:
-        await ensure(server.backend, server.resources.__getitem__, cluster(FACTS, GROUPS))
+        await ensure(server.registry, server.resources.__getitem__, cluster(FACTS, GROUPS))
         yield server
     await store.close()
 
@@ -41,12 +41,12 @@ async def server(clock):
 @pytest.fixture
 def reconciler_of(server):
     return lambda address, port=6443: EndpointReconciler(
-        server.backend, server.resources.__getitem__, address=address, port=port
+        server.registry, server.resources.__getitem__, address=address, port=port
     )
 
 
 async def read(server, resource):
-    return (await server.backend.get(server.resources[resource], "default", "kubernetes")).tree()
+    return (await server.registry.get(server.resources[resource], "default", "kubernetes")).tree()
 
 
 async def addresses(server):
@@ -74,10 +74,10 @@ async def test_endpoints_list_all_servers_of_store(server, reconciler_of):
     await first.reconcile()
     await second.reconcile()
     assert await addresses(server) == [FIRST, SECOND]
-    revision = (await server.backend.kv.status()).revision
+    revision = (await server.registry.kv.status()).revision
     await first.reconcile()
     await second.reconcile()
-    assert (await server.backend.kv.status()).revision == revision
+    assert (await server.registry.kv.status()).revision == revision
 
 
 async def test_stopped_server_is_removed_from_endpoints(server, reconciler_of):
@@ -106,7 +106,7 @@ async def test_killed_server_is_removed_after_lease_expires(server, reconciler_o
 
 @pytest.mark.parametrize("what", ["lease", "key"])
 async def test_lost_lease_or_key_is_rewritten(server, reconciler_of, what):
-    first, kv = reconciler_of(FIRST), server.backend.kv
+    first, kv = reconciler_of(FIRST), server.registry.kv
     await first.reconcile()
     if what == "lease":
         for lease in await kv.leases():
@@ -127,6 +127,6 @@ async def test_deleted_or_changed_endpoints_are_restored(server, reconciler_of):
     first = reconciler_of(FIRST)
     await first.reconcile()
     key = b"/registry/services/endpoints/default/kubernetes"
-    await server.backend.kv.delete(Delete(key=key))
+    await server.registry.kv.delete(Delete(key=key))
     await first.reconcile()
     assert await addresses(server) == [FIRST]

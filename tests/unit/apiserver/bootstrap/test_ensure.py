@@ -55,18 +55,18 @@ async def server(store):
 
 
 async def make(server, **changes):
-    return await ensure(server.backend, server.resources.__getitem__, cluster(facts(**changes), GROUPS))
+    return await ensure(server.registry, server.resources.__getitem__, cluster(facts(**changes), GROUPS))
 
 
 async def read(server, resource, name, namespace=""):
-    return (await server.backend.get(server.resources[resource], namespace, name)).tree()
+    return (await server.registry.get(server.resources[resource], namespace, name)).tree()
 
 
 async def test_system_objects_are_created_once(server):
     assert await make(server) > 40
-    revision = (await server.backend.kv.status()).revision
+    revision = (await server.registry.kv.status()).revision
     assert await make(server) == 0
-    assert (await server.backend.kv.status()).revision == revision
+    assert (await server.registry.kv.status()).revision == revision
 
 
 async def test_concurrently_starting_servers_do_not_conflict(store):
@@ -131,7 +131,7 @@ async def test_existing_object_is_not_changed(server):
     levels = ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 7}}
     own = RequiredObject(resource=levels, name="exempt", content={"spec": spec})
-    await ensure(server.backend, server.resources.__getitem__, [own])
+    await ensure(server.registry, server.resources.__getitem__, [own])
     await make(server)
     assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7
 
@@ -172,7 +172,7 @@ async def test_no_flow_schema_is_dangling(server):
 
 
 async def test_leases_of_absent_servers_are_removed(server):
-    clock, backend, row = server.backend.clock, server.backend, server.resources[LEASES]
+    clock, backend, row = server.registry.clock, server.registry, server.resources[LEASES]
     identity, namespace = {LABEL_IDENTITY: "kube-apiserver"}, "kube-system"
     await make(server)
 

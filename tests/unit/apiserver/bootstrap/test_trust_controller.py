@@ -26,7 +26,7 @@ class Site:
         self.client = client
         self.client_ca = authority("first")
         server = client.server
-        self.controller = TrustController(server.backend, server.stored_row, self.required)
+        self.controller = TrustController(server.registry, server.stored_row, self.required)
 
     def required(self):
         facts = Facts(
@@ -38,7 +38,7 @@ class Site:
         return authentication_config_map(facts)
 
     def stored(self):
-        backend = self.client.server.backend
+        backend = self.client.server.registry
         row = self.client.server.stored_row(("", "v1", "configmaps"))
         return backend.find_cached(row.group_resource, "kube-system", NAME)
 

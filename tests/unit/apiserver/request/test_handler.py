@@ -166,7 +166,7 @@ async def test_slow_reader_of_large_response_is_disconnected(server):
     request = request_of("GET", CONFIG_MAPS, client=client, **ADMIN)
     handling = asyncio.create_task(server.handler.handle(request))
     await turns(20)
-    server.backend.clock.advance(60.0)
+    server.registry.clock.advance(60.0)
     assert (await handling).status == 200
     assert (client.is_aborted, request.is_aborted, server.handler.in_flight.count("get")) == (True, True, 0)
 
