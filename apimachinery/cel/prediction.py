@@ -5,7 +5,7 @@ Beyond the end of the rule that decides, every caller is followed, whether or no
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from mockube.apimachinery.cel.grammar import RECURSIVE, State, StateKind, network
 from mockube.apimachinery.cel.lexer import EOF, Token
@@ -34,22 +34,12 @@ class NoWay(Exception):
 class _Step:
     """How far some tokens have led: to one way, or to configurations that differ still."""
 
-    __slots__ = ("after", "configs", "way")
+    __slots__ = ("configs", "way")
 
     def __init__(self, configs: set[Config]) -> None:
-        self.configs = configs
+        self.configs = frozenset(configs)
         ways = {config.way for config in configs}
         self.way = min(ways) if len(ways) == 1 or _is_ambiguous(configs) else 0
-        self.after: dict[str, _Step | None] = {}
-
-    def next(self, kind: str, *, remember: bool) -> "_Step | None":
-        if kind in self.after:
-            return self.after[kind]
-        reached = _step(self.configs, kind)
-        step = _Step(reached) if reached else None
-        if remember:
-            self.after[kind] = step
-        return step
 
 
 @lru_cache(maxsize=4096)
@@ -57,13 +47,18 @@ def _first_step(state: State, precedence: int) -> _Step:
     return _Step(_start(state, precedence))
 
 
+@lru_cache(maxsize=1024)
+def _next_step(configs: frozenset[Config], kind: str) -> _Step | None:
+    reached = _step(configs, kind)
+    return _Step(reached) if reached else None
+
+
 def predict(state: State, tokens: Sequence[Token], at: int, precedence: int) -> int:
     """Return the number of the way, or raise NoWay with the token that none can take."""
     step = _first_step(state, precedence)
-    read = 0
     while not step.way:
         kind = tokens[at].kind
-        following = step.next(kind, remember=read < _REMEMBERED_TOKENS)
+        following = _next_step(step.configs, kind)
         if following is None:
             finished = [config.way for config in step.configs if config.outside or _is_end(config)]
             if finished:
@@ -73,12 +68,7 @@ def predict(state: State, tokens: Sequence[Token], at: int, precedence: int) -> 
             return min(config.way for config in following.configs)
         step = following
         at += 1
-        read += 1
     return step.way
-
-
-_REMEMBERED_TOKENS: Final = 2
-"""How many tokens of a prediction are worth remembering."""
 
 
 def _is_end(config: Config) -> bool:
@@ -123,7 +113,7 @@ def _after_return(config: Config) -> list[Config]:
     return [Config(follower, way, (), outside=True) for follower in network().followers[state.rule]]
 
 
-def _step(configs: set[Config], kind: str) -> set[Config]:
+def _step(configs: frozenset[Config], kind: str) -> set[Config]:
     reached: set[Config] = set()
     for config in configs:
         for edge in config.state.edges:
