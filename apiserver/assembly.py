@@ -24,9 +24,7 @@ from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.registry import kinds_of
 from mockube.apiserver.outgoing import Outbound
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
-from mockube.apiserver.registry.allocations import Allocations
-from mockube.apiserver.registry.registry import Registry
-from mockube.apiserver.registry.scheme import Scheme
+from mockube.apiserver.registry.registry import Allocations, Registry, Scheme
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.shapes import Shapes

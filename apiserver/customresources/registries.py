@@ -21,7 +21,7 @@ from mockube.apiserver.customresources.custom import Custom
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune
-from mockube.apiserver.registry.scheme import Rules
+from mockube.apiserver.registry.registry import Rules
 
 OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

@@ -19,7 +19,6 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.allocations import Claims
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -40,7 +39,7 @@ from mockube.apiserver.registry.convert import (
     without_empty_lists,
 )
 from mockube.apiserver.registry.create import create_tree
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import Claims, Registry
 from mockube.apiserver.registry.sent_fields import (
     canonical_with,
     check_unchanged,
