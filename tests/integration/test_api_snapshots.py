@@ -12,6 +12,7 @@ from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.server.apiserver import running
+from tests.support.server.definitions import define
 from tests.support.stores.archives import TAKEN_AT, entries, opened, saved
 from tests.support.turns import turns, until
 
@@ -147,11 +148,7 @@ async def test_restored_definitions_are_served_and_removed_ones_not(client):
     }
     without = await save(client)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    await client.post(definitions, definition)
-    async with client.watch(f"{definitions}?watch=1") as events:
-        async for event in events:
-            if event["object"].get("status", {}).get("acceptedNames", {}).get("plural"):
-                break
+    await define(client, definition)
     made = await client.post(
         "/apis/example.com/v1/widgets",
         {"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"name": "w"}},

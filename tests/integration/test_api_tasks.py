@@ -97,7 +97,7 @@ class Served:
 
 @pytest.fixture
 async def served(monkeypatch):
-    monkeypatch.setattr(supervision, "FIRST_DELAY", 0.5)  # time enough to wait for the log entry of a failure
+    monkeypatch.setattr(supervision, "FIRST_DELAY", 2.0)  # time enough to read the pages of a failed task
     kv = Broken(MemoryStore(clock=RealClock()))
     async with running(kv=kv) as client:
         yield Served(client, kv)

@@ -9,6 +9,7 @@ import gc
 import gzip
 import logging
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,18 +81,27 @@ async def attacked(tmp_path):
     await store.close()
 
 
-@pytest.fixture
-def faults(caplog):
-    """Logged errors of any logger, except for refused tokens, which upstream also logs as errors."""
+class UnexpectedErrors(logging.Handler):
+    """Keeps the errors of any logger, except for refused tokens, which upstream also logs as errors."""
 
-    def logged():
-        return [
-            caplog.handler.format(record)
-            for record in caplog.records
-            if record.levelno >= logging.ERROR and not record.getMessage().startswith(REFUSED_TOKEN)
-        ]
+    def __init__(self):
+        super().__init__(logging.ERROR)
+        self.texts = []
 
-    return logged
+    def emit(self, record):
+        if not record.getMessage().startswith(REFUSED_TOKEN):
+            self.texts.append(self.format(record))
+
+
+@contextmanager
+def unexpected_errors():
+    """Yield the text of each. The handlers of pytest would keep every record, in the memory that is measured."""
+    root, handler = logging.getLogger(), UnexpectedErrors()
+    handlers, root.handlers = root.handlers, [handler]
+    try:
+        yield handler.texts
+    finally:
+        root.handlers = handlers
 
 
 def wrong(hostile, answer):
@@ -103,7 +113,7 @@ def wrong(hostile, answer):
     return "a fault of the server" if b"a fault of the server" in answer.body else ""
 
 
-async def test_storm_of_hostile_requests_breaks_nothing(attacked, faults):
+async def test_storm_of_hostile_requests_breaks_nothing(attacked):
     hostiles, left, complaints = Hostiles(SEED), iter(range(REQUESTS)), []
 
     async def send_some():
@@ -117,10 +127,11 @@ async def test_storm_of_hostile_requests_breaks_nothing(attacked, faults):
                 complaints.append(f"{number}: {problem}: {hostile.pieces[0][:600]!r}")
 
     tasks, memory = len(asyncio.all_tasks()), resident()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(AT_A_TIME):
-            group.create_task(send_some())
-    problems = complaints + faults()
+    with unexpected_errors() as errors:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_A_TIME):
+                group.create_task(send_some())
+    problems = complaints + errors
     assert not problems, "\n".join(problems)
     await attacked.quiet()
     gc.collect()
@@ -188,9 +199,10 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
         pytest.param(framed("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
     ],
 )  # fmt: skip
-async def test_known_hostile_request_is_handled(attacked, faults, hostile, status):
-    answer = await attacked.send(hostile)
-    assert (answer.status, faults()) == (status, [])
+async def test_known_hostile_request_is_handled(attacked, hostile, status):
+    with unexpected_errors() as errors:
+        answer = await attacked.send(hostile)
+    assert (answer.status, errors) == (status, [])
 
 
 async def test_unfinished_headers_do_not_block_others(attacked):
