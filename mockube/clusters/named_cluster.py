@@ -27,14 +27,14 @@ from mockube.processes import defaults
 
 MEMORY: Final = "memory"
 PAUSE: Final = 0.05
-"""Seconds between two looks at the files of a cluster, which send no notifications."""
+"""Seconds between two reads of the files of a cluster, which send no notifications."""
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
-_TRIES: Final = 20
-_PAUSE: Final = 0.01
+_LOCK_TRIES: Final = 20
+_LOCK_PAUSE: Final = 0.01
 """A process that only checks whether the lock is held has it for a moment."""
-_MAX_BYTES: Final = 100
-"""Bytes of the file that are read."""
+_MAX_LOCK_BYTES: Final = 100
+"""Bytes of the lock that are read."""
 
 
 class ClusterFolder(Struct, frozen=True, kw_only=True):
@@ -133,10 +133,10 @@ async def hold_lock(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
     folder.prepare()
     descriptor = open_lock(folder.lock)
     try:
-        for _ in range(_TRIES):
+        for _ in range(_LOCK_TRIES):
             if _lock(descriptor, fcntl.LOCK_EX):
                 break
-            await clock.sleep(_PAUSE)
+            await clock.sleep(_LOCK_PAUSE)
         else:
             raise ClusterLocked(f'"{folder.name}" runs already')
         pid = os.getpid()
@@ -159,7 +159,7 @@ def holder(path: Path) -> Holder | None:
     try:
         if _lock(descriptor, fcntl.LOCK_SH):
             return None
-        pid, _, started = os.pread(descriptor, _MAX_BYTES, 0).decode(errors="replace").strip().partition(" ")
+        pid, _, started = os.pread(descriptor, _MAX_LOCK_BYTES, 0).decode(errors="replace").strip().partition(" ")
         return Holder(int(pid), started) if pid.isdecimal() else Holder(0, "")
     finally:
         os.close(descriptor)
