@@ -159,7 +159,9 @@ def holder(path: Path) -> Holder | None:
     try:
         if _lock(descriptor, fcntl.LOCK_SH):
             return None
-        pid, _, started = os.pread(descriptor, _MAX_LOCK_BYTES, 0).decode(errors="replace").strip().partition(" ")
+        pid, _, started = (
+            os.pread(descriptor, _MAX_LOCK_BYTES, 0).decode(errors="replace").strip().partition(" ")
+        )
         return Holder(int(pid), started) if pid.isdecimal() else Holder(0, "")
     finally:
         os.close(descriptor)

@@ -4,7 +4,7 @@ A module belongs here if it works on sets of fields, on objects by the way their
 own fields. The meaning is that of structured-merge-diff, with which kube-apiserver does the same.
 """
 
+from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts, Unconvertible, Versions
 from mockube.apimachinery.patch.apply.field_manager import FieldManager, Untypable
-from mockube.apimachinery.patch.apply.managers import Conflict, Conflicts, Unconvertible, Versions
 
 __all__ = ["Conflict", "Conflicts", "FieldManager", "Unconvertible", "Untypable", "Versions"]

@@ -2,17 +2,10 @@ import pytest
 
 from mockube.apimachinery.patch.apply import managers
 from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts, reconcile_owned_fields
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from mockube.apimachinery.patch.apply.managers import (
-    APPLY,
-    UPDATE,
-    Conflict,
-    Conflicts,
-    Manager,
-    OwnedFields,
-    reconcile_owned_fields,
-)
+from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Manager, OwnedFields
 from tests.support.server.fields import field_paths
 from tests.support.server.typed import BOX
 

@@ -1,0 +1,195 @@
+"""What the other managers of an object own after a write, and the conflicts of an apply with them.
+
+Managers own fields in the API version of their requests, so an object is compared in each of these versions.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from mockube.apimachinery import gotext
+from mockube.apimachinery.patch.apply import fieldsv1
+from mockube.apimachinery.patch.apply.atoms import Atom, Scalar, TypedError, child_atom
+from mockube.apimachinery.patch.apply.compare import Comparison, compare
+from mockube.apimachinery.patch.apply.fieldset import (
+    EMPTY,
+    LEAF,
+    SELF,
+    FieldSet,
+    Path,
+    difference,
+    intersection,
+    is_leaf,
+    paths,
+    shown_path,
+)
+from mockube.apimachinery.patch.apply.managers import (
+    Json,
+    Managed,
+    Manager,
+    OwnedFields,
+)
+from mockube.apimachinery.patch.apply.validate import validate
+from mockube.apimachinery.patch.errors import PatchError
+
+
+class Conflict(NamedTuple):
+    """A field that another manager owns."""
+
+    manager: Manager
+    path: Path
+
+    @property
+    def message(self) -> str:
+        return f"conflict with {shown_manager(self.manager)}"
+
+    @property
+    def field(self) -> str:
+        return shown_path(self.path)
+
+
+class Conflicts(PatchError):
+    """Another manager owns a field that would change, and the change was not forced."""
+
+    def __init__(self, conflicts: Iterable[Conflict]) -> None:
+        self.conflicts: Sequence[Conflict] = tuple(conflicts)
+        super().__init__(_conflicts_message(self.conflicts))
+
+
+def _conflicts_message(conflicts: Sequence[Conflict]) -> str:
+    if len(conflicts) == 1:
+        return f"Apply failed with 1 conflict: {conflicts[0].message}: {conflicts[0].field}"
+    lines: list[str] = []
+    managers = {conflict.manager for conflict in conflicts}
+    for manager in sorted(managers, key=Manager.text):
+        lines.append(f"conflicts with {shown_manager(manager)}:")
+        lines += [f"- {conflict.field}" for conflict in conflicts if conflict.manager == manager]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+
+
+def shown_manager(manager: Manager) -> str:
+    text = gotext.quote(manager.name)
+    if manager.subresource:
+        text += f" with subresource {gotext.quote(manager.subresource)}"
+    return text if manager.is_apply else f"{text} using {manager.api_version}"
+
+
+# --- fields by the types as they are now
+
+
+def reconcile_owned_fields(atom: Atom, owned: OwnedFields) -> OwnedFields:
+    """What a manager owns, by the type as it is now."""
+    changed = _changed_usual if len(owned.text) <= fieldsv1.MAX_LENGTH else _refit_text
+    fields = changed(atom, owned.text) if owned.text else None
+    return owned if fields is None else owned.with_fields(fields)
+
+
+def _refit_text(atom: Atom, text: bytes) -> FieldSet | None:
+    """The set by its type, or None if that is what it was."""
+    before = fieldsv1.read(text).fields
+    after = _refit(atom, before)
+    return None if after is before else after
+
+
+_changed_usual = lru_cache(fieldsv1.REMEMBERED)(_refit_text)
+
+
+def _refit(atom: Atom | None, fields: FieldSet) -> FieldSet:
+    changed = {}
+    for element, node in fields.items():
+        if element != SELF and not is_leaf(node):
+            kind = child_atom(atom, element)
+            is_atomic = kind is not None and not isinstance(kind, Scalar) and kind.atomic
+            fitted = LEAF if is_atomic else _refit(kind, node)
+            if fitted is not node:
+                changed[element] = fitted
+    return FieldSet({**fields, **changed}) if changed else fields
+
+
+# --- ownership: a manager that changes a place takes it from all others; a removed place has no owner
+
+
+def with_api_version(value: Json, version: str) -> Json:
+    """An object in another version, where versions differ in their names only."""
+    return {**value, "apiVersion": version}
+
+
+class Unconvertible(ValueError):
+    """An object cannot be converted to the version of a manager."""
+
+
+class Versions(Struct, frozen=True, kw_only=True):
+    """A resource in the API versions that there are; `own` is the one of the request."""
+
+    own: str
+    atoms: Mapping[str, Atom]
+    convert: Callable[[Json, str], Json] = with_api_version
+    """An object in another of the versions."""
+    reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
+    """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
+
+    unknown_version: str = ""
+    """The error for a manager with fields of another version; if it is empty, that manager is dropped."""
+
+    def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
+        """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
+        if version == value.get("apiVersion", self.own):
+            return value
+        try:
+            converted = self.convert(value, version)
+            validate(self.atoms[version], converted)
+        except (Unconvertible, TypedError) as error:
+            raise Unconvertible(refusal.format(error)) from error
+        return converted
+
+    def compare(self, version: str, before: Json, after: Json) -> Comparison:
+        old = self.to_version(version, before, "failed to convert old object: {}")
+        new = self.to_version(version, after, "failed to convert new object: {}")
+        changes = compare(self.atoms[version], old, new)
+        return changes.exclude(self.reset_fields.get(version, EMPTY))
+
+
+def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, OwnedFields]:
+    """Return the managers of existing versions, each with what it owns by the present types.
+
+    Raise `Unconvertible` if the live object cannot be converted to one of these versions, or for a version that is refused.
+    """
+    used_versions = {owned.api_version for owned in managed.values()}
+    if versions.unknown_version and (unknown := used_versions - versions.atoms.keys()):
+        raise Unconvertible(versions.unknown_version.format(min(unknown)))
+    for version in used_versions & versions.atoms.keys():
+        versions.to_version(version, live)
+    return {
+        owner: reconcile_owned_fields(versions.atoms[owned.api_version], owned)
+        for owner, owned in managed.items()
+        if owned.api_version in versions.atoms
+    }
+
+
+def settle(
+    versions: Versions, managed: Managed, before: Json, after: Json, *, taker: Manager, force: bool
+) -> tuple[dict[Manager, OwnedFields], Comparison]:
+    """Remove the changed and removed fields from every manager but one; managers without fields are left out.
+
+    Raise `Conflicts` if another manager owns a changed field and it is not forced. Also return what changed.
+    """
+    changes = {versions.own: versions.compare(versions.own, before, after)}
+    rest = {}
+    conflicts: list[Conflict] = []
+    for owner, owned in managed.items():
+        if owner == taker:
+            fields = owned.fields
+        else:
+            if owned.api_version not in changes:
+                changes[owned.api_version] = versions.compare(owned.api_version, before, after)
+            change = changes[owned.api_version]
+            lost = intersection(owned.fields, change.changed_fields)
+            conflicts += [Conflict(owner, path) for path in paths(lost)]
+            fields = difference(difference(owned.fields, lost), change.removed)
+        if fields:
+            rest[owner] = owned.with_fields(fields)
+    if conflicts and not force:
+        raise Conflicts(sorted(conflicts, key=lambda conflict: conflict.manager.text()))
+    return rest, changes[versions.own]
