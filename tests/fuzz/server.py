@@ -101,7 +101,7 @@ class Server:
             if result != "success":
                 found[prefix] = result
 
-        checked = SelfCheck(self.store, self.api_server.backend.watch_cache, clock=self.clock, count=count)
+        checked = SelfCheck(self.store, self.api_server.registry.watch_cache, clock=self.clock, count=count)
         await checked.turn()
         if found:
             raise Fault(f"the watch cache is not what the store holds: {found}")

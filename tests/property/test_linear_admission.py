@@ -140,7 +140,7 @@ def server():
             return store, making, await making.__aenter__()
 
         store, making, started = runner.run(start())
-        yield runner, started.backend
+        yield runner, started.registry
         runner.run(making.__aexit__(None, None, None))
         runner.run(store.close())
 

@@ -81,7 +81,7 @@ async def test_fixed_objects_are_stored_as_create_would_store_them(server):
     wanted = cluster(facts(), GROUPS)
     async with over(MemoryStore(clock=SteppedClock())) as other:
         each = [replace(one, is_fixed=False) for one in wanted]
-        await ensure(other.backend, other.resources.__getitem__, each)
+        await ensure(other.registry, other.resources.__getitem__, each)
         for one in wanted:
             if one.is_fixed:
                 together, alone = (
