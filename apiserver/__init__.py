@@ -1,4 +1,4 @@
 """The API server.
 
-A module belongs here if it takes part in answering a Kubernetes request.
+A module belongs here if it takes part in serving Kubernetes requests.
 """

@@ -3,7 +3,7 @@
 import gc
 
 if __name__ == "__main__":
-    gc.disable()  # imported objects stay: to look for garbage among them takes a tenth of the start
+    gc.disable()  # imported objects are never freed, and their garbage collection takes a tenth of the start-up time
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.001
-"""The longest wait of the event loop for a thread that computes, such as one that decodes a large body."""
+"""The longest time that the event loop waits for a thread with CPU-bound work, such as decoding a large body."""
 
 _WRONG_FILES = (
     BadArchive,
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         LOG.warning("Use of insecure cipher '%s' detected.", suite)
 
     def ready() -> None:
-        # Objects that exist by now stay until the process ends.
+        # The objects that exist now are in use until the process ends.
         old_objects.begin()
         old_objects.age_often(asyncio.get_running_loop())
         sys.setswitchinterval(SWITCH_SECONDS)

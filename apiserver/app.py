@@ -1,4 +1,4 @@
-"""The one place that wires the API server together."""
+"""The composition root of the API server: creates its components and connects them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -84,10 +84,10 @@ def catalog() -> Mapping[Name, Resource]:
 
 
 class ApiServer:
-    """A server over a store: `handler` takes requests, and `http` takes sockets."""
+    """An API server over a store: `handler` handles requests, and `http` accepts connections."""
 
     stopping = False
-    """Requests are still answered, but no new client should come."""
+    """Whether the server is shutting down: it still serves requests, but it is not ready."""
 
     def __init__(
         self,
@@ -121,10 +121,10 @@ class ApiServer:
         self.aggregator = self._aggregator(settings, dialer)
         self.bootstrap_roles = BootstrapRoles(self.registry, self.stored_row, settings.minor)
         self.on_restored: list[Callable[[], Awaitable[None]]] = []
-        """Awaited when a snapshot has taken the place of all that was stored."""
+        """Awaited after a snapshot has replaced the content of the store."""
         self._documents = DocumentCache()
         self._document_worker = Worker()
-        """Makes documents of all that is served, which no request for an object waits for."""
+        """Builds OpenAPI documents. It is separate, so that requests for objects do not wait for them."""
         self.audit = open_log(settings.audit_log, settings.audit_policy, clock)
         self.supervisor = Supervisor(clock)
         watch_cache = self.registry.watch_cache
@@ -141,7 +141,7 @@ class ApiServer:
         self._running, self._is_started = AsyncExitStack(), False
 
     def end_streams(self) -> None:
-        """End watches, and what is passed on: they would not end by themselves."""
+        """End watches and proxied streams, which do not end by themselves."""
         self.handler.watching.end_all()
         self.proxy.end_all()
         self.aggregator.proxy.end_all()
@@ -151,7 +151,7 @@ class ApiServer:
         return Aggregator(self.registry, self.resources[API_SERVICES], services, certificate, dialer)
 
     def _admission(self, settings: Settings, clock: Clock) -> Admission:
-        """Create the plugins, their metrics, and the client of those that call other servers."""
+        """Create the admission plugins, their metrics, and the client of plugins that call other servers."""
         self._admission_metrics, self._remote = Metrics(), RemoteServices(settings.identity, clock)
         metrics, outbound = self._admission_metrics, self._remote.outbound
         return make_admission(settings, self.catalog, self._webhooks, self.rights, metrics, outbound)
@@ -257,13 +257,13 @@ class ApiServer:
         return pages
 
     def _zpages(self, settings: Settings) -> Pages:
-        """Older minors have them behind gates that are off."""
+        """Return the zpages; none for older minors, whose feature gates for them are off."""
         if settings.minor != minors.NEWEST:
             return {}
         return zpages(self.registry.clock, settings.flags, lambda: self.handler.pages)
 
     def _pages(self, address: str) -> Pages:
-        """Discovery and OpenAPI of all that is served."""
+        """Return the discovery and OpenAPI pages of all served resources."""
         catalog = self.catalog
         kinds, others = catalog.kinds, self.aggregator.other_groups()
         foreign, replaced = [*self.aggregator.foreign_documents()], self.aggregator.replaced_metrics()
@@ -280,7 +280,7 @@ class ApiServer:
         }
 
     def stored_row(self, name: Name) -> Resource:
-        """Return the row of a resource that may not be served."""
+        """Return the row of a resource, which need not be served."""
         group, _, resource = name
         return self.registry.rows[GroupResource(group, resource)]
 
@@ -294,7 +294,7 @@ class ApiServer:
         self.catalog.on_resource += (self._claim_resource_cache, partial(end_watches, self.registry))
 
     def _claim_resource_cache(self, name: GroupResource) -> None:
-        """Keep the objects of a resource at hand, as those of a custom one that has just come."""
+        """Cache the objects of a resource, for example those of a new custom resource."""
         row = self.registry.rows.get(name)
         if row is None:
             return

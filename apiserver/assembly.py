@@ -1,4 +1,4 @@
-"""The parts of a server that are made before it: its catalog, its admission, and its registry over a store."""
+"""Create the dependencies of an API server: the catalog, admission, and the registry over a store."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.kv import KV
 
 EVENTS = (GroupResource("", "events"), GroupResource("events.k8s.io", "events"))
-"""One resource under two names."""
+"""The resource of events, which two groups serve."""
 
 
 def make_catalog(settings: Settings, schemas: Schemas, reviews: Reviews) -> Catalog:
@@ -61,11 +61,11 @@ def make_admission(
 
 
 def documented_resources(catalog: Catalog) -> Sequence[Resource]:
-    """Those that OpenAPI describes: there are no schemas of metrics."""
+    """Return the resources that OpenAPI describes; metrics have no schemas."""
     return [row for row in catalog.rows.values() if row.custom or row.group != resource_metrics.GROUP_NAME]
 
 
-def make_registry(  # noqa: PLR0913 - what the rest is made of
+def make_registry(  # noqa: PLR0913 - each argument is a dependency
     kv: KV,
     catalog: Catalog,
     settings: Settings,
@@ -81,7 +81,7 @@ def make_registry(  # noqa: PLR0913 - what the rest is made of
         Defaulter(schemas, clock=clock, kinds=kinds), kinds
     )
     if settings.minor != minors.NEWEST:
-        from mockube.apiserver.kinds.minors.go_values import format_values_of  # noqa: PLC0415 - most are of the newest
+        from mockube.apiserver.kinds.minors.go_values import format_values_of  # noqa: PLC0415 - only older minors need it
 
         format_values_of(rules, settings.minor)
     watch_cache = WatchCache(

@@ -1,8 +1,8 @@
-"""When a server's process looks for garbage: cycles of objects that nothing else refers to.
+"""The schedule of the cyclic garbage collector in a server process.
 
-Nothing else runs meanwhile, for a second if there are millions of objects. So each object is looked at once, when it is
-young. What is old is looked at when it has doubled only, and not where that would take long: requests, connections, stored
-objects and compiled schemas have no cycles, and are freed without being looked for.
+A collection stops the process, for a second if there are millions of objects. So each object is examined once, in the
+young generation. Older objects are examined only when their number has doubled, and only if they are few. Requests,
+connections, stored objects and compiled schemas have no cycles, and reference counting frees them.
 """
 
 import gc
@@ -12,32 +12,35 @@ from typing import Final
 
 NEVER: Final = 2**31 - 1
 THRESHOLD: Final = (50_000, NEVER, NEVER)
-"""The objects that come, beyond those that go, before the young ones are looked at: some 10 ms."""
+"""A collection of the young generation begins at 50,000 net allocations and takes about 10 ms."""
 INTERVAL: Final = 30.0
-"""Seconds between two looks at how many objects have become old. What large requests are made of is gone by the second."""
+"""Seconds between two calls of `OldObjects.age`. The objects of a large request are freed by the second call."""
 MOST_LOOKED_AT: Final = 400_000
-"""The old objects that are looked at: some 0.1 s. A server that has more would stand still for seconds."""
+"""The maximum of old objects for a full collection, which takes about 0.1 s; with more, it would take seconds."""
 
 BLOCKS_PER_OBJECT: Final = 8
-"""Allocated blocks for each object that may be part of a cycle: more than the average."""
+"""Allocated blocks for each object that the collector tracks: more than the average."""
 
 
 class OldObjects:
-    """Sets aside the objects that are old, for which the interpreter has a place that it does not look at: the frozen ones."""
+    """Moves old objects to the permanent generation of the interpreter (`gc.freeze`), which collections ignore."""
 
     def __init__(self, most: int = MOST_LOOKED_AT) -> None:
         self._most = most
         self._count = 0
-        """How many there were when all of them were in use."""
+        """The number of frozen objects after the last full collection."""
 
     def begin(self) -> None:
-        """Take all that there is for old and in use, as when a program has started."""
+        """Freeze all objects as old and in use; called when the program has started."""
         gc.freeze()
         self._count = gc.get_freeze_count()
 
     def age(self) -> bool:
-        """Set aside what is there, and look for garbage in all of it if those set aside before have doubled, and are few."""
-        # To count the old objects takes 0.1 s and more while a large request has millions of them.
+        """Freeze the present objects; first collect all of them if the frozen ones have doubled and are few.
+
+        Return whether all were collected.
+        """
+        # `gc.get_freeze_count` takes 0.1 s or more while a large request has millions of objects.
         are_few = sys.getallocatedblocks() <= self._most * BLOCKS_PER_OBJECT
         is_doubled = are_few and 2 * self._count < gc.get_freeze_count() <= self._most
         gc.collect(0)
@@ -50,7 +53,7 @@ class OldObjects:
         return is_doubled
 
     def age_often(self, loop: AbstractEventLoop, interval: float = INTERVAL) -> None:
-        """Do so from now on, as long as the loop runs."""
+        """Call `age` and return free memory at each interval while the loop runs."""
 
         def again() -> None:
             self.age()

@@ -14,18 +14,18 @@ from mockube.apiserver.pki.issue import Pair
 from mockube.apiserver.pki.private import write_private
 
 NAME = "mockube"
-"""Of the cluster and of the context."""
+"""The name of the cluster and of the context."""
 USER = "kubernetes-admin"
 
 
 class NotOurs(Exception):
-    """The file that is there leads to other clusters."""
+    """The existing kubeconfig has other clusters, so it is not overwritten."""
 
 
 def write(
     path: Path, *, server: str, authority: bytes, client: Pair, token: str = "", user: str = USER
 ) -> None:
-    """Write it readable by its owner only, since it has credentials; replace only a kubeconfig."""
+    """Write a kubeconfig that only its owner can read; replace only one that `write` created, or raise `NotOurs`."""
     if path.exists() and not _is_ours(path.read_bytes()):
         raise NotOurs(f"{path} contains other clusters and is not overwritten: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,11 +71,11 @@ def _encode(data: bytes) -> str:
 
 
 class BadKubeconfig(ValueError):
-    """An invalid kubeconfig; the text has the reason."""
+    """A kubeconfig is invalid; the message has the reason."""
 
 
 def read_endpoint(path: Path) -> Endpoint:
-    """Return where a webhook's kubeconfig leads, and what is shown there; raise BadKubeconfig."""
+    """Return the address and the credentials in a webhook's kubeconfig, or raise BadKubeconfig."""
     try:
         tree = load(path.read_bytes()).tree
     except (OSError, YamlError) as error:

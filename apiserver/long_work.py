@@ -1,7 +1,7 @@
-"""Long work that does not block other requests: in slices, or in a thread beside the event loop.
+"""Run long work without blocking the event loop: in slices, or in a thread.
 
-A slice ends after so many bytes. Work that cannot be cut is handed to a thread, one piece at a time: threads share the
-interpreter, and each of them that computes makes the event loop wait for its turn.
+A slice has a maximum of items and of bytes. Work that cannot be divided runs in a thread, one piece at a time: threads
+share the interpreter's lock, and each CPU-bound thread delays the event loop.
 """
 
 import asyncio
@@ -14,26 +14,26 @@ from typing import Final, TypeVar
 from mockube.apimachinery.cancellation import while_wanted
 
 SLICE: Final = 20
-"""Objects. A Pod takes from 50 to 150 microseconds, by what it is made into."""
+"""Objects in a slice. A Pod takes from 50 to 150 microseconds, depending on the output format."""
 QUICK_SLICE: Final = 500
-"""Objects that are looked at only: from 1 to 20 microseconds each."""
+"""Objects in a slice that are only read, for 1 to 20 microseconds each."""
 SLICE_BYTES: Final = 32 * 1024
-"""Of stored objects, after which a slice ends however few they are."""
+"""Bytes of stored objects in a slice."""
 LARGE: Final = 16 * 1024
-"""Bytes of an object from which on it may take so long to read, check or write that a thread is worth its price."""
+"""Bytes of an object. Decoding, validating or encoding a larger one may take long enough to be worth a thread."""
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
 class Worker:
-    """Does large pieces of work in a thread, one after another."""
+    """Runs large pieces of work in a thread, one after another."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(1)
 
     async def run(self, size: int, work: Callable[..., _R], *arguments: object) -> _R:
-        """Return the result of work on so many bytes: inline if they are few, else in the thread.
+        """Return the result of work on `size` bytes: run inline if they are few, else in the thread.
 
         When the caller is cancelled, waiting work is dropped, and running work ends at its next call of
         `check_wanted`; the next work waits for its end.
@@ -59,7 +59,7 @@ class Worker:
     def _on_end(self, running: "asyncio.Future[_R]") -> None:
         self._free.release()
         if not running.cancelled():
-            running.exception()  # the caller may have gone
+            running.exception()  # mark it as retrieved: the caller may be cancelled
 
 
 def _while_wanted(cancelled_event: threading.Event, work: Callable[..., _R], *arguments: object) -> _R:
@@ -100,7 +100,7 @@ async def yield_between_batches(
 def batches(
     items: Sequence[_T], size: Callable[[_T], int], *, count: int, max_bytes: int
 ) -> Iterator[Sequence[_T]]:
-    """Yield the items in order, so many or so many bytes of them at a time; a larger one by itself."""
+    """Yield the items in order, in batches of at most `count` items and `max_bytes`; a larger item is a batch by itself."""
     start = weight = 0
     for end, item in enumerate(items):
         item_size = size(item)
@@ -115,7 +115,7 @@ def batches(
 
 
 async def filter_in_slices(test: Callable[[_T], bool], items: Sequence[_T], *, cost: int = 1) -> list[_T]:
-    """The items that pass a test; one that costs more is made on fewer items before others have their turn."""
+    """Return the items that pass a test. A test with a higher `cost` has fewer items in a slice."""
     selected_items: list[_T] = []
     slice_ = max(1, QUICK_SLICE // cost)
     for start in range(0, len(items), slice_):
@@ -127,5 +127,5 @@ async def filter_in_slices(test: Callable[[_T], bool], items: Sequence[_T], *, c
 
 @coroutine
 def yield_to_loop() -> Generator[None, None, None]:
-    """Let everything else that can run do so once."""
+    """Let the event loop run all other ready callbacks once."""
     yield

@@ -1,8 +1,8 @@
-"""A limit of the memory that large requests use together: those beyond it wait for their turn.
+"""A limit of the memory that large requests use together: a request beyond the limit waits.
 
-A decoded body of 3 MiB can take a hundred times as much, and there are several copies of it while it is handled. So only so
-many bytes of bodies and stored objects are decoded at a time, while other requests wait with nothing but the bytes of
-their bodies, or before these are read.
+A body of 3 MiB can take a hundred times as much memory when it is decoded, and there are several copies of it while the
+request is handled. So the bytes of bodies and stored objects that are decoded at the same time are limited; other
+requests wait with the bytes of their bodies alone, or before their bodies are read.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final
 from mockube.apimachinery import status
 
 MOST_WAITING: Final = 200
-"""Requests that wait for memory: as many as there are writes in flight. The next one is refused."""
+"""The maximum of requests that wait for memory, the same as of writes in flight. Further ones are refused."""
 
 
 class MemoryLimit:
@@ -26,7 +26,7 @@ class MemoryLimit:
         """Bytes that a request uses without a reservation."""
         self.reserved = 0
         self._growing: deque[tuple[int, asyncio.Future[None]]] = deque()
-        """Requests that have begun, which come first: they already use memory."""
+        """Requests that have begun. They have priority, because they already use memory."""
         self._beginning: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     @property
@@ -34,7 +34,7 @@ class MemoryLimit:
         return len(self._growing) + len(self._beginning)
 
     def try_reserve(self, size: int, *, before: int, has_begun: bool) -> bool:
-        """Reserve so many bytes in total if there is room, and nobody waits whose turn is earlier."""
+        """Reserve `size` bytes in total and return True if there is room and no request before this one in the queue."""
         has_turn = not self._growing and (has_begun or not self._beginning)
         if not has_turn or self.reserved - before + size > self.capacity:
             return False
@@ -42,7 +42,7 @@ class MemoryLimit:
         return True
 
     def release(self, size: int) -> None:
-        """Give bytes back, and let those continue for which there is room now."""
+        """Release bytes, and resume the waiting requests for which there is room now."""
         self.reserved -= size
         while queue := self._growing or self._beginning:
             awaited, future = queue[0]
@@ -54,7 +54,7 @@ class MemoryLimit:
             queue.popleft()
 
     async def wait(self, size: int, *, before: int, has_begun: bool) -> None:
-        """Give back what was reserved before; wait until so many bytes can be reserved, and reserve them."""
+        """Release the `before` bytes; wait until `size` bytes are available, and reserve them."""
         if not has_begun and len(self._beginning) >= MOST_WAITING:
             raise status.too_many_requests("too many large requests are waiting, please try again later", 1)
         future = asyncio.get_running_loop().create_future()
@@ -70,7 +70,7 @@ class MemoryLimit:
 
 
 class Reservation:
-    """What one request has reserved. It is released at the end of the request."""
+    """The bytes that one request has reserved, until the request ends."""
 
     __slots__ = ("_has_begun", "_limit", "_size", "_suspended", "_suspensions")
 
@@ -82,19 +82,19 @@ class Reservation:
         self._suspensions = 0
 
     async def grow(self, size: int) -> bool:
-        """Reserve so many bytes in total; return whether other requests were waited for meanwhile.
+        """Reserve `size` bytes in total; return whether the request waited for others.
 
         While the request waits, it has no reservation: others that have begun can end.
         """
         return self.lacks(size) and await self._reserve(min(size, self._limit.capacity))
 
     def lacks(self, size: int) -> bool:
-        """Return whether so many bytes are to be reserved yet: small requests need not await that."""
+        """Return whether `grow` must be awaited for this size: not for small requests, nor if the bytes are reserved."""
         return size >= self._limit.least and min(size, self._limit.capacity) > self._size
 
     @asynccontextmanager
     async def suspend(self) -> AsyncIterator[None]:
-        """Release the bytes for a while, and reserve them again at the end of the last of several such whiles."""
+        """Release the bytes within the block, and reserve them again at the end of the last of several concurrent blocks."""
         if not self._suspensions:
             self._suspended = self._size
             self.release()

@@ -15,11 +15,11 @@ _MAX_SHOWN: Final = 2048
 
 
 class CallFailed(Exception):
-    """No answer came; the text is Go's."""
+    """A request had no response; the message is Go's."""
 
 
 class Tls(Struct, frozen=True, kw_only=True):
-    """The CA of the other server, and the client certificate; PEM. Without a CA: the system's."""
+    """The CA of the other server and the client certificate, in PEM. Without a CA, the system's CAs are trusted."""
 
     authority: bytes = b""
     certificate: bytes = b""
@@ -43,7 +43,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     code: int
     reason: str
     headers: Mapping[str, str]
-    """By their names in lower case."""
+    """The names are in lower case."""
     body: bytes
 
     @property
@@ -64,7 +64,7 @@ _TRANSIENT: Final = frozenset({429, 500, 504})
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Where a kubeconfig leads, and what is shown there."""
+    """The address and the credentials in a kubeconfig."""
 
     url: str
     tls: Tls = Tls()
@@ -90,7 +90,7 @@ class Reviewer(Struct, frozen=True, kw_only=True):
     seconds: float = 30.0
     retry_seconds: float = RETRY_SECONDS
     kind: str = ""
-    """The Go name of the expected kind of a response; "": any."""
+    """The Go name of the expected kind of a response; "" for any kind."""
     observe: Callable[[str, float], None] = lambda _result, _seconds: None
 
     async def review(self, review: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -144,7 +144,7 @@ class _BadStatus(Exception):
 
 
 def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
-    """Return the status of a review, or raise _Refused or ReviewFailed."""
+    """Return the status of a review, or raise _BadStatus or ReviewFailed."""
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
         message = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
@@ -167,7 +167,7 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
 
 
 class Outbound(NamedTuple):
-    """What admission plugins that call other servers need."""
+    """The dependencies of admission plugins that call other servers."""
 
     send: Send
     clock: Clock

@@ -1,11 +1,11 @@
-"""RequestInfo of a URL: the one parser that routing, authorization and audit share.
+"""Parse a URL into the RequestInfo that routing, authorization and audit share.
 
 /api/v1/nodes                                      list nodes
 /api/v1/namespaces/NS/pods/NAME                    get a pod
 /apis/apps/v1/namespaces/NS/deployments/D/scale    get a subresource
-/api/v1/watch/namespaces/NS/pods                   watch, the old way; so is /proxy/, which is not served any more
-/api/v1/namespaces/NS                              get a namespace, which is also in itself
-/healthz, /version, /openapi/v2, …                 no resource at all
+/api/v1/watch/namespaces/NS/pods                   watch by a deprecated path; /proxy/ is parsed, but not served any more
+/api/v1/namespaces/NS                              get a namespace; NS is both its name and its namespace
+/healthz, /version, /openapi/v2, …                 non-resource requests
 """
 
 import re
@@ -43,21 +43,21 @@ class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
     subresource: str = ""
     name: str = ""
     rest: tuple[str, ...] = ()
-    """What follows the subresource, which only proxies understand."""
+    """The path segments after the subresource, which only proxied subresources have."""
     prefix: str = ""
     """The verb, if the path names it: watch or proxy."""
     is_complete: bool = True
     """Whether something follows the verb that the path names."""
     is_plain: bool = True
-    """Whether the path is one that a resource may be found by: no empty segment in it, none that leads elsewhere."""
+    """Whether the path has no escaped slash and no segment that is empty, `.` or `..`; others find no resource."""
 
 
 def parse(method: str, path: str, *, watch: bool) -> RequestInfo:
-    """`path` is decoded; `watch` is whether the query requests a watch."""
+    """Return the RequestInfo of a decoded path; `watch` is whether the query requests a watch."""
     return (_parse_usual if len(path) <= _USUAL_LENGTH else _parse)(method, path, watch)
 
 
-def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 - remembered by position
+def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 - positional, for the cache
     parts = path.strip("/").split("/")
     verb = _VERBS.get(method, "")
     plain = RequestInfo(path=path, verb=method.lower())
@@ -116,7 +116,7 @@ def _of_collection(verb: str, *, watch: bool) -> str:
 
 
 def parse_query(query: str) -> Mapping[str, Sequence[str]]:
-    """Return the parameters; as in Go, a pair with a semicolon or a wrong escape is none."""
+    """Return the parameters; as in Go, a pair with a semicolon or an invalid escape is ignored."""
     return (_parse_usual_query if len(query) <= _USUAL_LENGTH else _parse_query)(query)
 
 

@@ -1,6 +1,6 @@
-"""A server while it runs: the store is opened, the first objects are made, doors are open, and all ends in order.
+"""The lifetime of a server: open the store, create the system objects, serve, and shut down in order.
 
-Knows neither signals nor the output of a process: `serve` runs it in a process, a test may run it in a thread.
+It is independent of signals and of the process's output: `serve` runs it in a process, a test may run it in a thread.
 """
 
 import logging
@@ -49,21 +49,21 @@ LOG = logging.getLogger(__name__)
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):
-    """What a server is put into."""
+    """The dependencies of a server on its environment."""
 
     listeners: Sequence[Listener]
-    """The one for HTTPS first."""
+    """The first one is for HTTPS."""
     credentials: Credentials
     address: str = ""
-    """Where pods find the server; "" if nothing is known."""
+    """The address at which pods reach the server; "" if it is not known."""
     clock: Clock
     random: Random
     drain_seconds: float
     """How long a shutdown waits for requests in flight."""
     middleware: Middleware | None = None
-    """Called around every authenticated request."""
+    """Wraps the handler of every authenticated request."""
     has_manager_inside: bool = False
-    """Whether a controller manager runs in the same program, whose controllers are one user."""
+    """Whether a controller manager runs in the same process, whose controllers share one user."""
 
     @property
     def port(self) -> int:
@@ -72,7 +72,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[ApiServer]:
-    """Run a server from its start until the requests in flight at its shutdown were answered."""
+    """Run a server within the block; at its end, drain the requests in flight."""
     credentials, clock = dependencies.credentials, dependencies.clock
     async with AsyncExitStack() as stack:
         kv = await stack.enter_async_context(open_store(config.store, clock))
@@ -125,7 +125,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
 
 
 def _add_roles(server: ApiServer, config: Config, *, has_manager_inside: bool) -> None:
-    """Add the roles of what runs beside the server, or inside it."""
+    """Add the roles of a controller manager and of simulated metrics, if the server has them."""
     if config.serving.write_manager_kubeconfig is not None or has_manager_inside:
         server.bootstrap_roles.add(roles_of_manager())
     if has_manager_inside:
@@ -135,7 +135,7 @@ def _add_roles(server: ApiServer, config: Config, *, has_manager_inside: bool) -
 
 
 def _endpoint_reconciler(server: ApiServer, dependencies: Dependencies) -> EndpointReconciler | None:
-    """None if no address is known at which others reach the server."""
+    """Return the reconciler; None if the address at which clients reach the server is not known."""
     if not dependencies.address:
         return None
     address, port = dependencies.address, dependencies.port
@@ -170,7 +170,7 @@ def _start_tasks(
 
 
 def _follow_certificates(config: Config, server: ApiServer, dependencies: Dependencies) -> None:
-    """Start the tasks that publish the authorities of clients, and follow the files of certificates."""
+    """Start the tasks that publish the client CAs and reload the certificate files."""
     certificates, start = dependencies.credentials.tls, server.supervisor.start
     trust = TrustController(
         server.registry,
@@ -184,7 +184,7 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
 
 
 def _hosts(serving: Serving, credentials: Credentials) -> Hosts:
-    """Return the names of the server, which follow its certificate."""
+    """Return the allowed host names, which are updated when the serving certificate changes."""
     hosts = Hosts()
 
     def replace() -> None:
@@ -243,7 +243,7 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
 
 
 def _authorities(credentials: Credentials) -> Authorities | None:
-    """None if a verified certificate can only be that of a client."""
+    """Return the CAs that distinguish clients from front proxies; None if all verified certificates are of clients."""
     certificates = credentials.tls
     is_certain = not certificates.request_headers_ca and not certificates.follows_authorities
     return None if is_certain else Authorities(certificates)

@@ -1,4 +1,4 @@
-"""Run a server as a process: until a signal stops it, with its address in the log."""
+"""Run a server in a process until a signal stops it, and log its address."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ LOG = logging.getLogger(__name__)
 LOOPBACK = "127.0.0.1"
 READY = b"READY=1"
 _REMOTE_ADDRESS = ("192.0.2.1", 9)
-"""An address of no machine: the route to it has this machine's own address as its source."""
+"""An address that no machine has (TEST-NET-1): the source address of the route to it is this machine's address."""
 
 
 async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
@@ -92,7 +92,7 @@ def _on_stop_signal() -> asyncio.Event:
 
 
 def _bind(serving: Serving, credentials: Credentials) -> list[Listener]:
-    """Return the listeners, that of HTTPS first."""
+    """Return the listeners, HTTPS first."""
     listeners = [Listener(socket=bind(serving.bind_address, serving.secure_port), tls=credentials.tls)]
     if serving.http_port is not None:
         listeners.append(Listener(socket=bind(LOOPBACK, serving.http_port)))
@@ -106,7 +106,7 @@ def _advertised_address(serving: Serving) -> str:
         address = ip_address(serving.advertise_address)
         if not (address.is_loopback or address.is_link_local or address.is_unspecified):
             return serving.advertise_address
-        # As upstream, this is no fatal error: envtest passes 127.0.0.1.
+        # As upstream, this error is not fatal: envtest passes 127.0.0.1.
         LOG.error("Endpoints cannot contain --advertise-address=%s: the service kubernetes has none", address)
         return ""
     if not (bound.is_unspecified or bound.is_loopback):
@@ -124,7 +124,7 @@ def _advertised_address(serving: Serving) -> str:
 def _announce(serving: Serving, listeners: list[Listener], credentials: Credentials) -> str:
     """Write the kubeconfigs, log the addresses, and return the URL of the server."""
     bound = ip_address(serving.bind_address)
-    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - it is compared, not bound
+    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - compared, not bound
     url = f"https://{f'[{host}]' if bound.version == 6 else host}:{listeners[0].port}"
     path = serving.write_kubeconfig
     if path is not None:

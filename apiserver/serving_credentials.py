@@ -1,4 +1,4 @@
-"""Serving certificates and trusted CAs: those of the command line, and generated ones for the rest."""
+"""Serving certificates and trusted CAs: those that flags name, and generated ones for the others."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -29,40 +29,40 @@ from mockube.apiserver.user import AUTHENTICATED, User
 
 TOKEN_BYTES = 32
 FOLDER = "pki"
-"""Below --data-dir, where no --cert-dir is given."""
+"""The folder of certificates below --data-dir, unless --cert-dir names another one."""
 
 
 class Credentials(Struct, frozen=True, kw_only=True):
     tls: ServingCertificates
     server_ca: bytes
-    """Whom a client must trust to know the server."""
+    """The CA that clients must trust to verify the server."""
     hosts: Sequence[str]
-    """Names and addresses by which clients and pods find the server."""
+    """Names and addresses at which clients and pods reach the server."""
     trust: Trust
     admin: Pair
     admin_token: str
     manager: Pair
-    """Of the controller manager."""
+    """The client certificate of the controller manager."""
     kubelets: KubeletClient
-    """What the server shows to kubelets."""
+    """The credentials of the server for requests to kubelets."""
     proxy: Pair
-    """By which other API servers know this one when it passes requests on."""
+    """The client certificate of the server for proxied requests to aggregated API servers."""
     proxy_ca: bytes
-    """Who signs the certificate by which other API servers know this one; b"" if that is not known."""
+    """The CA that issued the certificate `proxy`; b"" if it is not known."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The names and addresses of the server: its hosts, and those of its present certificate."""
+        """The names and addresses of the server: its hosts, and those of its current certificate."""
         return *self.hosts, *names_of(self.tls.certificate)
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
-        """For the administrator of the server that is reached there."""
+        """Write the kubeconfig of the administrator for the server at a URL."""
         kubeconfig.write(
             path, server=url, authority=self.server_ca, client=self.admin, token=self.admin_token
         )
 
     def write_manager_kubeconfig(self, path: Path, url: str) -> None:
-        """For the controller manager of that server."""
+        """Write the kubeconfig of the controller manager for the server at a URL."""
         kubeconfig.write(
             path, server=url, authority=self.server_ca, client=self.manager, user=folder.MANAGER.name
         )
@@ -121,12 +121,12 @@ def _present(path: Path | None) -> Sequence[Path]:
 
 
 def _pair(certificate: Path, key: Path | None) -> Pair:
-    """Without a file of its own, the key stands with the certificate."""
+    """Read a certificate and its key, which is in the certificate's file if it has none of its own."""
     return Pair(certificate=certificate.read_bytes(), key=(key or certificate).read_bytes())
 
 
 def _proxy(serving: Serving, pki_folder: folder.Folder) -> dict[str, Any]:
-    """The certificate that the command line names, or the generated one with its authority."""
+    """Return the certificate that the flags name, or the generated one with its CA."""
     certificate, key = serving.proxy_client_cert_file, serving.proxy_client_key_file
     if certificate is not None and key is not None:
         return {"proxy": _pair(certificate, key), "proxy_ca": b""}
@@ -185,7 +185,7 @@ def _kubelet_client(settings: Kubelets, pki_folder: folder.Folder) -> KubeletCli
 
 @contextmanager
 def _folder(config: Config) -> Iterator[Path]:
-    """Where generated files are kept; with no place for them, they are gone once they are read."""
+    """Yield the folder of generated files: a temporary one if there is neither --cert-dir nor --data-dir."""
     if config.serving.cert_dir is not None:
         yield config.serving.cert_dir
     elif config.store.data_dir is not None:

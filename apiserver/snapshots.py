@@ -1,4 +1,4 @@
-"""What of a snapshot is put into a store of Kubernetes objects.
+"""Check a snapshot, and select the keys of it that are restored into a store of Kubernetes objects.
 
 A snapshot is a file of `mockube.etcd.archive`: all keys below the prefix, at one revision.
 """
@@ -20,7 +20,7 @@ from mockube.etcd.archive.read import Archive, check
 from mockube.etcd.archive.restore import RestoreTarget
 
 OF_PROCESSES: Final = (b"leases/kube-system/", MASTER_LEASES)
-"""Which manager leads and which servers there are: facts about the running processes, whatever is in a snapshot."""
+"""Prefixes that are not restored: leader election and server leases describe the running processes."""
 
 
 def restore_target(root: bytes) -> RestoreTarget:
@@ -28,7 +28,7 @@ def restore_target(root: bytes) -> RestoreTarget:
 
 
 def check_snapshot(file: BinaryIO, name: str) -> Archive:
-    """`BadArchive` unless the file is whole, and each value is the object that its key names."""
+    """Raise `BadArchive` unless the file is complete and each value is an object of its key's kind."""
     return check(file, name, _check_value)
 
 
@@ -55,7 +55,7 @@ def _check_known(value: bytes, kind: bytes) -> None:
 
 
 def _check_unknown(value: bytes) -> None:
-    """An object of a custom resource, or something that a kube-apiserver keeps for itself, maybe without a uid."""
+    """Check an object of a custom resource, or internal data of a kube-apiserver, which may have no uid."""
     if not envelope.is_protobuf(value) and not isinstance(orjson.loads(value), dict):
         raise ValueError("it is not an object")
 
@@ -66,15 +66,15 @@ _KINDS: Final = {
     for row in group.resources
     if row.folder
 }
-"""How the text of an object in a folder begins."""
+"""By folder, the first bytes of the objects in it."""
 
 
 @asynccontextmanager
 async def opened_snapshot(path: Path, *, replaces: bool = True) -> AsyncIterator[Archive]:
-    """All of it has been looked at: `BadArchive` if any of it is not as it was written.
+    """Open and check a snapshot; raise `BadArchive` if it is damaged.
 
-    Where it replaces something, each value is the object that its key names, too. A new store may begin with values
-    that cannot be read: each is an error for itself alone.
+    If it `replaces` objects, each value must be an object of its key's kind too. A new store may contain values that
+    cannot be read: only requests for such an object fail.
     """
     with path.open("rb") as file:
         yield await asyncio.to_thread(check_snapshot if replaces else check, file, str(path))

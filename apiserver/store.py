@@ -1,4 +1,4 @@
-"""Open the store of the command line: in memory, on a disk, or an etcd."""
+"""Open the store that the flags select: in memory, on disk, or an etcd."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ from mockube.etcd.kv import KV, Revision
 LOG = logging.getLogger(__name__)
 
 STORE_FOLDER = "etcd"
-"""Below --data-dir, beside the folder of certificates."""
+"""The folder of the store below --data-dir."""
 
 
 @asynccontextmanager
@@ -47,7 +47,7 @@ async def _open(settings: Store, clock: Clock) -> KV:
         kv = await _open_embedded(settings, clock, restored=archive.opening.revision)
         try:
             await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
-        except NotEmpty as error:  # as after a restart, with a store on disk
+        except NotEmpty as error:  # for example after a restart with a store on disk
             LOG.warning("%s is ignored, because the store is not new: %s", settings.snapshot, error)
         except BaseException:
             await kv.close()
@@ -81,7 +81,7 @@ def _refuse_unsafe(data_dir: Path) -> None:
 
 async def connect(settings: Store, clock: Clock) -> KV:
     """Connect to the etcd that the flags name."""
-    # A sixth of the whole start is the import of etcd's client, so it is imported only if there is an etcd.
+    # The import of the etcd client takes a sixth of the start-up time, so it is imported only if there is an etcd.
     from mockube.etcd.remote.gateway import TLS  # noqa: PLC0415 - see above
     from mockube.etcd.remote.store import RemoteStore  # noqa: PLC0415 - see above
 

@@ -1,8 +1,8 @@
-"""The background tasks of a server: none of them ends unnoticed.
+"""Supervise the background tasks of a server.
 
-A task that raises is logged with its traceback and counted. It then starts again from a clean state after a delay, or,
-if nothing may go on without it, it ends the server: `/readyz` and `/livez` fail under its name, the block of `running`
-is cancelled, and `TaskFailed` is raised out of it. Which task does what stands in `TASKS`.
+An error of a task is logged with its traceback and counted. The task is then restarted from a clean state after a delay.
+If the server cannot continue without it, the server ends instead: the check of the task fails in `/readyz` and `/livez`,
+the block of `running` is cancelled, and `TaskFailed` is raised from it. `TASKS` has the policy of each task.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from mockube.apimachinery.clock import Clock
 LOG = logging.getLogger(__name__)
 
 Work = Callable[[], Coroutine[None, None, None]]
-"""Called at each start: what it returns begins from a clean state."""
+"""Called at each start; the coroutine that it returns begins from a clean state."""
 
 FIRST_DELAY: Final = 0.1
 """Seconds before the first restart; each further delay is twice as long."""
 MAX_DELAY: Final = 30.0
 HEALTHY_AFTER: Final = 60.0
-"""Seconds that a task must run for before its delays begin anew."""
+"""Seconds that a task must run before its restart delay is reset."""
 
 
 class OnFailure(Enum):
@@ -62,32 +62,32 @@ def is_restarted(name: str) -> bool:
 
 
 def check_name(name: str) -> str:
-    """How `/readyz` names a task."""
+    """Return the name of a task's check in `/readyz`."""
     return f"task-{name}"
 
 
 class TaskFailed(Exception):
-    """A task without which the server cannot go on raised an error, which is the cause of this one."""
+    """A task without which the server cannot continue raised an error, which is the cause of this one."""
 
     def __init__(self, name: str, error: BaseException) -> None:
         super().__init__(f"the task {name!r} failed, so the server ends: {type(error).__name__}: {error}")
 
 
 class Supervisor(Collector):
-    """Runs the tasks of `TASKS`, each as long as the block of `running` lasts."""
+    """Runs the tasks of `TASKS` within the block of `running`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._problems: dict[str, str] = {}
-        """Why a task does not run now, by its name."""
+        """By name, why a task does not run now."""
         self._restarts: Counter[str] = Counter({name: 0 for name in TASKS if is_restarted(name)})
         self._failure: TaskFailed | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Cancel all tasks at the end, and wait for them. Raises `TaskFailed`, or what the block raised."""
+        """Run tasks within the block, then cancel them and wait for them. Raise `TaskFailed`, or the error of the block."""
         raised: BaseException | None = None
         try:
             async with asyncio.TaskGroup() as self._group:
@@ -115,7 +115,7 @@ class Supervisor(Collector):
         self._tasks.append(self._group.create_task(run(name, work), name=name))
 
     def problem(self, name: str) -> str:
-        """Why a task does not run, or "" if it does."""
+        """Return why a task does not run; "" if it runs."""
         return self._problems.get(name, "")
 
     def collect(self) -> Iterable[Metric]:
@@ -142,7 +142,7 @@ class Supervisor(Collector):
             try:
                 await _run(work)
             except Exception as error:
-                if _is_cancelled():  # a group of tasks raises the errors of its tasks instead
+                if _is_cancelled():  # a task group raises its tasks' errors instead of the cancellation
                     raise asyncio.CancelledError from error
                 if self._clock.monotonic() - started >= HEALTHY_AFTER:
                     delay = FIRST_DELAY
@@ -155,7 +155,7 @@ class Supervisor(Collector):
 
 
 async def _run(work: Work) -> None:
-    """Raise in every case: no task of a server comes to an end by itself."""
+    """Run a task; raise an error if it returns, because no task of a server ends by itself."""
     try:
         await work()
     except asyncio.CancelledError as error:
@@ -166,6 +166,6 @@ async def _run(work: Work) -> None:
 
 
 def _is_cancelled() -> bool:
-    """Return whether the running task was cancelled, and not what it awaits."""
+    """Return whether the current task was cancelled, as opposed to a task that it awaits."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0

@@ -41,14 +41,14 @@ NODES: Final = "system:nodes"
 
 
 def node_name(user: User) -> str | None:
-    """Return the name of the node that a user is; None if the user is no node, "" if the node's name is missing."""
+    """Return the node name of a node's user; None if the user is not a node, "" if the name is missing."""
     if not user.name.startswith(NODE) or NODES not in user.groups:
         return None
     return user.name.removeprefix(NODE)
 
 
 class Impersonated(Struct, frozen=True, kw_only=True):
-    """The user that a request is made as for another one. `constraint` is the verb that allowed it; "" for the legacy mode."""
+    """An impersonated user. `constraint` is the verb that allowed the impersonation; "" for the legacy mode."""
 
     user: User
     constraint: str = ""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class KVError(Exception):
-    """The base class of every error that a store raises on purpose."""
+    """The base class of the errors of a store."""
 
     outcome_unknown: ClassVar[bool] = False
 
@@ -72,7 +72,7 @@ class Interrupted(KVError):
 
 
 class Unsupported(KVError):
-    """The backend cannot do that, and does nothing instead."""
+    """The backend does not support the operation; nothing was changed."""
 
 
 class WatcherTooSlow(KVError):

@@ -1,7 +1,7 @@
 """The KV contract: etcd v3's model, bytes in and revisions out.
 
-The store has one revision, an integer that rises by one with every transaction that changes something. Every backend
-behind `KV` promises, and `tests/contract` proves of each:
+The store has one revision, an integer that increases by one with every transaction that changes something. Every
+implementation of `KV` guarantees, and `tests/contract` tests for each:
 
 * KV operations are strictly serializable, and revisions are their order: what returned before a call began is seen
   by it. Nothing that could still be lost is ever returned.
@@ -9,7 +9,7 @@ behind `KV` promises, and `tests/contract` proves of each:
   batches; it can be resumed from any revision seen. `WatchBatch.revision` R means every event ≤ R was delivered.
 * A call that fails changed nothing, unless its error has `outcome_unknown`.
 
-What a backend cannot do it refuses with `mockube.etcd.errors.Unsupported`.
+A backend raises `mockube.etcd.errors.Unsupported` for an operation that it does not support.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -23,14 +23,14 @@ LeaseId: TypeAlias = int
 
 NO_LEASE: LeaseId = 0
 HEAD: Revision = 0
-"""As a revision to read at: the newest."""
+"""The revision of a read at the newest revision."""
 
 FROM_KEY = b"\x00"
-"""As a `range_end`: every key from `key` on."""
+"""The `range_end` for every key from `key` on."""
 
 
 def prefix_end(prefix: bytes) -> bytes:
-    """The `range_end` that makes [prefix, end) all keys with this prefix."""
+    """Return the `range_end` of all keys with this prefix."""
     end = prefix.rstrip(b"\xff")
     if not end:
         return FROM_KEY
@@ -54,7 +54,7 @@ class EventKind(Enum):
 
 
 class Event(Struct, frozen=True, kw_only=True, gc=False):
-    """One change. A DELETE's `kv` has key and mod_revision only; `previous` is what the key held before, if requested."""
+    """One change. The `kv` of a DELETE has key and mod_revision only; `previous` is the old key and value, if requested."""
 
     kind: EventKind
     kv: KeyValue
@@ -205,8 +205,8 @@ class Status(Struct, frozen=True, kw_only=True, gc=False):
 class Watch(Protocol):
     """A running watch: an async iterator of batches that must be closed, best by `async with`.
 
-    Iteration ends with `Compacted` if the start is older than history, `WatcherTooSlow` if the reader fell too far
-    behind, `Closed` if the store is closed, and plainly once `close` was called.
+    Iteration raises `Compacted` if the start is older than history, `WatcherTooSlow` if the reader is too far behind, and
+    `Closed` if the store is closed; it ends after `close`.
     """
 
     def __aiter__(self) -> AsyncIterator[WatchBatch]: ...

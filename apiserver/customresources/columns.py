@@ -1,4 +1,4 @@
-"""Tables of custom resources: the columns that a definition names, or the age alone."""
+"""The table columns of custom resources: those of the definition, or the age alone."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from mockube.apiserver.wire.table import NAME, Column, Printer
 LOG = logging.getLogger(__name__)
 
 Cell: TypeAlias = Callable[[Any, datetime], Any]
-"""Shows a value that is not null, or that is text."""
+"""Formats a value for a table; only strings accept null."""
 
 DEFAULT: Final = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
 
@@ -61,7 +61,7 @@ _CELLS: Final[Mapping[str, Cell]] = {
 
 
 def printer(columns: Iterable[Mapping[str, Any]], owner: str = "") -> Printer:
-    """Return the printer of the columns before the first whose path is not understood, as upstream."""
+    """Return a printer of the columns; as upstream, without the first one whose path is invalid and all after it."""
     headers, rows = [], []
     for column in tuple(columns) or DEFAULT:
         try:
@@ -80,7 +80,7 @@ def printer(columns: Iterable[Mapping[str, Any]], owner: str = "") -> Printer:
 
 
 def _cell(values: Sequence[Any], show: Cell, now: datetime) -> Any:
-    """Of several values upstream shows the first."""
+    """Return the text of the first value, as upstream."""
     return show(values[0], now) if values and (values[0] is not None or show is _string) else None
 
 

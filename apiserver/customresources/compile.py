@@ -1,4 +1,4 @@
-"""Compile a CustomResourceDefinition into a resource for each version, and what belongs to it.
+"""Compile a CustomResourceDefinition into a `Custom` for each version.
 
 The definition is valid. Versions are ordered by name: `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then all others
 alphabetically.
@@ -39,7 +39,7 @@ def _rank(version: str) -> tuple[int, int, int, str]:
 
 
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-"""In the order in which upstream names those of custom resources."""
+"""The verbs in the order of upstream's discovery of custom resources."""
 
 
 def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Type]) -> Sequence[Custom]:
@@ -84,7 +84,7 @@ def _printer(spec: Mapping[str, Any], version: Mapping[str, Any]) -> Printer:
 def _row(spec: Mapping[str, Any], version: Mapping[str, Any], subresources: Mapping[str, Any]) -> Resource:
     names, group = spec["names"], spec["group"]
     stored = next((entry["name"] for entry in spec["versions"] if entry["storage"]), "")
-    if not stored:  # a foreign definition: StopIteration may not leave a thread
+    if not stored:  # another program stored it; StopIteration cannot be raised from a thread
         raise ValueError("no version of it is stored")
     return Resource(
         group=group,
@@ -142,7 +142,7 @@ def _spec_paths(spec: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _deprecation_warning(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
-    """What every client of a version is warned of that should not be used any more."""
+    """Return the warning for requests of a deprecated version; "" if the version is not deprecated."""
     if not version.get("deprecated"):
         return ""
     usual = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"

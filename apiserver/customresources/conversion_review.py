@@ -34,7 +34,7 @@ INVALID: Final = "conversion_webhook_invalid_converted_object_failure"
 
 
 class ConversionFailed(Exception):
-    """A webhook did not convert objects; `failure_type` is what metrics call the reason."""
+    """A webhook did not convert objects; `failure_type` is the reason in metrics."""
 
     def __init__(self, problem: str, failure_type: str = CALL) -> None:
         super().__init__(problem)
@@ -42,7 +42,7 @@ class ConversionFailed(Exception):
 
 
 def review_version(versions: Sequence[str]) -> str:
-    """The first version of the review that both sides support."""
+    """Return the first review version that both the webhook and this server support."""
     return next((version for version in versions if version in VERSIONS), VERSIONS[0])
 
 
@@ -58,7 +58,7 @@ def shown_kind(tree: Tree) -> str:
 
 
 def read(data: bytes, trees: Sequence[Tree], api_version: str, uid: str, version: str) -> Sequence[Tree]:
-    """The converted objects with the metadata that they had, or `ConversionFailed`."""
+    """Return the converted objects with their original metadata, or raise `ConversionFailed`."""
     about = f"conversion webhook for {shown_kind(trees[0])}"
     response = _response(data, version, uid, about)
     converted = response.converted_objects or ()
@@ -163,7 +163,7 @@ def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tre
 
 
 def _text(metadata: Any, field: str) -> str:
-    """A field of metadata; "" for what is none."""
+    """Return a field of metadata; "" if it is not a string."""
     value = metadata.get(field) if isinstance(metadata, dict) else None
     return value if isinstance(value, str) else ""
 
@@ -228,6 +228,6 @@ def _check_texts(field: str, value: Any) -> None:
 
 
 def _aggregate(wrong: Sequence[FieldError]) -> str:
-    """Several errors as Go's aggregate shows them."""
+    """Format several errors like Go's aggregate."""
     texts = list(dict.fromkeys(map(str, wrong)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

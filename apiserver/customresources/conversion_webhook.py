@@ -1,4 +1,4 @@
-"""Versions of a custom resource that a webhook converts.
+"""Convert custom resources between versions by a webhook.
 
 A definition has one `ConversionWebhook`, and each of its versions a `WebhookConversion`. A converted object is cached for
 all reads at its revision, and concurrent reads wait for the same call.
@@ -27,7 +27,7 @@ from mockube.apiserver.storage.stored import Stored, canonical_custom
 
 MOST_OBJECTS: Final = 100
 MOST_BYTES: Final = 1 << 20
-"""Of the objects of one review, beside the first."""
+"""The maximum size of the objects of one review, unless it has only one."""
 MAX_CACHE_BYTES: Final = 64 << 20
 """Bytes of converted objects that are cached for one version."""
 MAX_ANSWERS: Final = 64
@@ -97,7 +97,7 @@ class ConversionWebhook:
 
 
 def _text_size(tree: Tree) -> int:
-    """Estimate the size of an object; free of cost for a small one."""
+    """Return an estimate of the size of an object."""
     return len(str(tree)) if len(tree) > 2 else 0
 
 

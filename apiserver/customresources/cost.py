@@ -1,7 +1,7 @@
-"""Estimate the duration of a schema's checks from the schema alone: for each byte of an object, and for their preparation.
+"""Estimate the cost of a schema's checks from the schema alone: for each byte of an object, and for their preparation.
 
-Estimates, never too low by much: what may take long is done in a thread. The unit is what the check of one byte takes
-by a schema without patterns.
+The estimates are seldom too low: work that may take long runs in a thread. The unit is the time that a schema without
+patterns takes to check one byte.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from mockube.apimachinery.regexp.matcher import check as pattern_cost
 from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
 
 INSTRUCTIONS: Final = 300
-"""The instructions of a pattern, all of which are tried at each byte at worst: 2 ns each."""
+"""Instructions of a pattern for one unit of cost. In the worst case all are tried at each byte, for 2 ns each."""
 FIELDS: Final = 4
-"""That are demanded or have a default, of an object that is written in two bytes."""
+"""Required or defaulted fields for one unit of cost; an empty object of two bytes may have many."""
 DEFAULT_BYTES: Final = 400
 NODE: Final = 100
 """The cost of building the check of one schema that is part of another."""
@@ -59,7 +59,7 @@ def _instructions(schema: Schema) -> int:
     try:
         return pattern_cost(pattern)
     except RegexpError:
-        return len(pattern)  # it is parsed for each text
+        return len(pattern)  # it is parsed for each value
 
 
 def _fields(schema: Schema) -> int:
@@ -70,7 +70,7 @@ def _fields(schema: Schema) -> int:
 
 
 def _length(value: Any) -> int:
-    """About how many bytes a value is written in."""
+    """Return the approximate length of a value as JSON."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A custom resource in one version, with all that the server does with its objects by its definition alone."""
+"""One version of a custom resource, with the functions on its objects that its definition determines."""
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ _NOT_CHECKED: Final = (
 
 
 _MOST_TEXT: Final = 1 << 20
-"""Characters of the details of all errors of an object: each may name every value of a long `enum`."""
+"""Characters in the details of all errors of an object; each error may list every value of a long `enum`."""
 
 
 def _limit_errors(field_errors: Iterable[FieldError]) -> list[FieldError]:
@@ -81,7 +81,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     strategy: Strategy
     printer: Printer
     metadata: Callable[[], Type]
-    """Finds the type of every object's metadata."""
+    """Returns the type of ObjectMeta."""
     served: bool = True
     """A version that is not served may still be the one that is stored."""
     scale: ScalePaths | None = None
@@ -176,7 +176,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     ) -> Sequence[FieldError]:
         of_lists = [*self._check_lists(tree, ROOT)]
         if of_lists and old is not None and any(self._check_lists(old, ROOT)):
-            of_lists = []  # an object in which something came twice before may keep it
+            of_lists = []  # ratcheting: an object that had duplicates may keep them
         bounded = _limit_errors([*field_errors, *of_lists])
         if not self._has_rules:
             return bounded
@@ -189,7 +189,7 @@ class Custom(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return self._rule_findings(tree, old)[1] if self._has_rules else ()
 
     def last_rule_warnings(self, tree: Mapping[str, Any], old: Mapping[str, Any]) -> Sequence[str]:
-        """Return these warnings if the rules were evaluated when the update was checked, else none."""
+        """Return the `rule_warnings` of an update if its rules have just been evaluated; else none."""
         findings = self._cached_findings(tree, old)
         return findings[1] if findings is not None else ()
 

@@ -108,7 +108,7 @@ def _object(schema: Schema) -> Fill | None:
 
 
 def _member_filler(schema: Schema) -> Callable[[Any, Iterable[Any]], None] | None:
-    """Fills in some members of an object, or some elements of a list."""
+    """Return the function that sets defaults in given members of an object or elements of a list; None if there are none."""
     default, inner = _null_default(schema), filler(schema)
     if default is None and inner is None:
         return None

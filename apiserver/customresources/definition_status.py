@@ -179,7 +179,7 @@ def is_unstructured(tree: ReadOnlyTree) -> bool:
 
 
 def with_established(old: ReadOnlyTree, now: datetime) -> Tree | None:
-    """Return a definition with the condition Established, or None if nothing changes. What is established stays so."""
+    """Return a definition with the condition Established, or None if nothing changes. An established one stays so."""
     if conditions.is_true(old, "Established") or not conditions.is_true(old, "NamesAccepted"):
         return None
     return with_condition(old, _INVALID_AUTHORITIES if authorities_problem(old) else _ESTABLISHED, now)
@@ -207,7 +207,7 @@ def approval(tree: ReadOnlyTree) -> Condition | None:
 
 
 def structure_problem(tree: ReadOnlyTree) -> str:
-    """Return what is not structural in the schemas of a definition that an old server accepted; "" if nothing is."""
+    """Return why the schemas of a definition that an old server accepted are not structural; "" if they are."""
     field_errors, spec = [], tree["spec"]
     if spec.get("preserveUnknownFields"):
         at = ROOT.child("spec", "preserveUnknownFields")

@@ -1,8 +1,8 @@
-"""Follow CustomResourceDefinitions: accept names, serve what they define, and finalize what is deleted.
+"""The controller of CustomResourceDefinitions: accepts names, serves the resources, and finalizes deleted definitions.
 
-A pass works on the definitions that have changed, and on those that wait for names which have become free. Several
-servers may do so over one store: each serves for itself, and all write the same conditions. A definition gets the names
-that no earlier definition of its group has.
+A pass processes the definitions that have changed, and those that wait for names which have become free. Several servers
+may share a store: each serves the resources itself, and all write the same conditions. A definition gets the names that
+no earlier definition of its group has.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ class _ParsedDefinition(Struct, frozen=True, kw_only=True):
 
     @property
     def served_as(self) -> tuple[str, int, bytes]:
-        """Return the key of what is served, which changes with the generation and the accepted names."""
+        """Return the key of the served version of the definition: its uid, generation and accepted names."""
         names = orjson.dumps(definition_status.accepted_names(self.tree))
         return meta.uid(self.tree), meta.generation(self.tree), names
 

@@ -1,4 +1,4 @@
-"""The deletion of a definition: it waits until its objects are deleted, and no more of them can be created."""
+"""Finalize a deleted definition: forbid the creation of its objects, delete them, and remove the finalizer."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Lists that a schema declares as sets or maps have no duplicate items."""
+"""Check that lists of the types set and map have no duplicate items."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -60,7 +60,7 @@ def _keys(names: tuple[str, ...], item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _UNSPECIFIED: Final = object()
-"""The value of a key that is not there."""
+"""The value of an absent key."""
 
 
 def _duplicate_errors(values: Sequence[Any], reported_values: Sequence[Any], path: Path) -> list[FieldError]:
@@ -76,7 +76,7 @@ def _duplicate_errors(values: Sequence[Any], reported_values: Sequence[Any], pat
 
 
 def _identity(value: Any) -> object:
-    """Upstream compares scalars with their types in Go, and the JSON of all others, in which 1 and 1.0 are the same."""
+    """Return a hashable key for comparison. Upstream compares scalars by Go type and value, and other values as JSON."""
     if value.__class__ in (dict, list):
         return orjson.dumps(rewritten(value), option=orjson.OPT_SORT_KEYS)
     number = as_read(value) if value.__class__ in (int, float) else value

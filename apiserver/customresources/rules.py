@@ -1,4 +1,4 @@
-"""The CEL rules of a schema: each is evaluated at its value, within a budget for all of them."""
+"""Evaluate the CEL rules of a schema, within one cost budget for all rules."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.jsonschema.rules import Rule, compile_rules, rules_
 from mockube.apiserver.kinds.jsonschema.schema import Schema, properties
 
 BUDGET: Final = 10_000_000
-"""What all rules together may cost for one object."""
+"""The cost limit of all rules together for one object."""
 _MAX_MESSAGE_BYTES: Final = 5 * 1024
 _NO_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -45,7 +45,7 @@ class _Run(Struct):
 
 
 class _Location(Struct, frozen=True):
-    """A value, its old one if there is one that can be compared with it, and what it is in."""
+    """A value, its old value if the two are correlated, and the location that contains it."""
 
     path: Path
     value: Any
@@ -54,14 +54,14 @@ class _Location(Struct, frozen=True):
     parent: "_Location | None" = None
 
     def is_unchanged(self) -> bool:
-        """Whether it is what it was, or else the nearest around it that can be compared."""
+        """Return whether the value is unchanged; without an old value, whether the nearest correlated parent is."""
         if self.old is None:
             return self.parent is not None and self.parent.is_unchanged()
         return is_unchanged(self.schema, self.value, self.old)
 
 
 class RuleNode(Struct, frozen=True):
-    """The rules of a schema and of those within it; a schema without any is None."""
+    """The rules of a schema and its subschemas; None stands for a schema without rules."""
 
     kind: str
     rules: Sequence[Rule]
@@ -171,7 +171,7 @@ class _Variables:
         self._old = convert(location.old) if convert and location.old is not None else location.old
 
     def of(self, rule: Rule) -> Mapping[str, Any]:
-        """Return them by name; raise an error if the value itself cannot be read, and the rule reads it."""
+        """Return the variables of a rule by name; raise an error if the rule reads a value that has the wrong type."""
         if type(self._self) is Fault and _SELF.search(rule.source["rule"]):
             self._self.refuse()
         if not rule.optional_old:
@@ -232,11 +232,11 @@ def _message(rule: Rule, variables: Mapping[str, Any], run: _Run) -> tuple[str, 
 
 
 RulesCheck = Callable[[Mapping[str, Any], Mapping[str, Any] | None], tuple[list[FieldError], list[str]]]
-"""What is wrong with an object, and what would be if it had not been so before."""
+"""Returns the errors of an object, and the warnings of rules that it violates in unchanged parts."""
 
 
 def rules_checker(schema: Schema) -> RulesCheck | None:
-    """Return what evaluates the rules of a schema, or None if it has none."""
+    """Return the function that evaluates the rules of a schema; None if it has none."""
     declared = declare(schema, root=True)
     node = _node(schema, schema, declared, root=True)
     if node is None:
@@ -252,7 +252,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
 
 
 def _node(rules: Schema, schema: Schema, declared: DeclaredType | None, *, root: bool) -> RuleNode | None:
-    """Make the node of a schema. Rules may stand in its `allOf`, about values that the schema itself declares."""
+    """Return the node of a schema. Its `allOf` may contain rules for values that the schema itself declares."""
     if declared is None:
         return None
     compiled = compile_rules(rules, declared)
@@ -292,7 +292,7 @@ def _element_node(rules: Schema, schema: Schema, declared: DeclaredType) -> Rule
 
 
 def has_parts(schema: Schema) -> bool:
-    """Whether there may be rules in it."""
+    """Return whether a schema may contain rules."""
     return bool(schema) and (
         bool(rules_of(schema)) or any(isinstance(v, (dict, list)) for v in schema.values())
     )

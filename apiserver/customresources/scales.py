@@ -1,4 +1,4 @@
-"""The fields of custom objects that the subresource `scale` reads are numbers and strings in every write."""
+"""Check at every write that the fields of the subresource `scale` are numbers and strings."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""The strategy of custom resources: the status is a subresource if the definition has it, and generations count."""
+"""The strategy of custom resources: the status subresource if the definition has it, and the generation."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ _NEVER_COUNTS = frozenset({"kind", "apiVersion", "metadata"})
 
 
 def _count(new: Tree, old: Tree, _request: Request, *, aside: frozenset[str]) -> None:
-    """Whatever a definition's objects consist of: a change of it makes a new generation."""
+    """Increment the generation if any field has changed, except those in `aside`."""
     if _without_fields(new, aside) != _without_fields(old, aside):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 

@@ -1,4 +1,4 @@
-"""A custom resource's schema in the model that patches and server-side apply walk."""
+"""Convert the schema of a custom resource to the types that patches and server-side apply use."""
 
 from functools import partial
 from types import MappingProxyType
@@ -31,13 +31,13 @@ _TEXT: Final = Type(shape=Shape.STRING, go="string")
 
 
 def kind_type(name: str, schema: Schema, metadata: Type) -> Type:
-    """The type of a kind's objects; `metadata` is that of every object's metadata."""
+    """Return the type of a kind's objects; `metadata` is the type of ObjectMeta."""
     head = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": metadata}
     return _struct(schema, head, name)
 
 
 def load_all(of: Type) -> Type:
-    """Make the fields of a kind's type now, and of all types in it, without the lock of the property."""
+    """Load the fields of a type and of all types in it, without the lock of the cached property."""
     pending = [of]
     while pending:
         current = pending.pop()

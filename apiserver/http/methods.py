@@ -1,28 +1,28 @@
-"""Methods of requests that the parser does not accept, or reads in another way than Go: it is given GET in their place.
+"""Replace request methods that the parser does not accept, or parses differently from Go, by GET.
 
-Go's net/http accepts every token, and reads all methods alike; what is served is decided later. The parser knows a list,
-and ends HTTP behind CONNECT.
+Go's net/http accepts every token as a method and parses all requests alike; handlers refuse methods later. The parser
+accepts a list of methods, and stops parsing HTTP after CONNECT.
 """
 
 import re
 from typing import Final
 
 USUAL: Final = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"HEAD ", b"OPTIONS ", b"TRACE ")
-"""How a head begins that the parser reads as Go does."""
+"""The first bytes of a head that the parser parses as Go does."""
 _TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _LINE: Final = re.compile(rb"(%b) ([^ \r\n]+) HTTP/1\.[01]\r\n" % _TOKEN)
 _BEGINNING: Final = re.compile(rb"%b(?: |\Z)" % _TOKEN)
 _BEGINNING_LENGTH: Final = 16
-"""Bytes that are checked of a line that is not complete."""
+"""The number of bytes that are checked of an incomplete line."""
 
 
 def may_be_unusual(head: bytes | bytearray) -> bool:
-    """Whether a head without the end of its first line begins with such a method, as far as it is there."""
+    """Return whether a head with an incomplete first line may begin with such a method."""
     return not head.startswith(USUAL) and bool(_BEGINNING.match(head, 0, _BEGINNING_LENGTH))
 
 
 def replace_unusual(head: bytes) -> tuple[bytes, str]:
-    """Return a head for the parser, and the method that it does not have any more; "" if it is the same."""
+    """Return a head for the parser, and the replaced method; "" if none was replaced."""
     line = None if head.startswith(USUAL) else _LINE.match(head)
     if line is None or (line[1] == b"CONNECT" and not line[2].startswith(b"/")):
         return head, ""

@@ -129,7 +129,7 @@ def with_authorization(handle: Handle, config: Config) -> Handle:
         except AuthorizerFailed as error:
             durations[ERROR].observe(monotonic() - began)
             request.decision = error.decision, error.reason
-            LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - no fault of ours
+            LOG.error('"Unable to authorize the request" err=%s', quote(str(error)))  # noqa: TRY400 - not a bug
             return internal_error(request, str(error))
         seconds = monotonic() - began
         if decision is not Decision.ALLOW:

@@ -22,7 +22,7 @@ _LAST: Final = 0xFFFFFFFFFFFF
 
 
 class AuditIds:
-    """Generates a unique id for each request: UUIDs that continue from a random one."""
+    """Generates a unique id for each request: UUIDs that count up from a random one."""
 
     def __init__(self, random: Random) -> None:
         self._beginning, _, end = randomness.uid(random).rpartition("-")

@@ -27,16 +27,16 @@ CONNECT_METHODS: Final[Mapping[str, frozenset[str]]] = {
     "portforward": _UPGRADED,
     "proxy": frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}),
 }
-"""By subresource."""
+"""The allowed methods, by subresource."""
 _STREAMS: Final = ("stdin", "stdout", "stderr", "tty")
 _QUERIES: Final = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
-"""The kubelet's names of them."""
+"""By stream, the name of its query parameter at the kubelet."""
 _PATH: Final = "/:@!$&'()*+,;=~-._"
-"""Characters besides letters and digits that a path has unescaped."""
+"""Characters besides letters and digits that are not escaped in a path."""
 
 
 class Proxy(Protocol):
-    """Passes requests on; of the HTTP layer."""
+    """Proxies requests; implemented by the HTTP layer."""
 
     async def stream(self, request: Request, location: Location, name: str, /) -> Response: ...
 
@@ -128,7 +128,7 @@ def _streams(call: Call, subresource: str) -> Tree:
 
 
 def _stream_query(options: Tree) -> list[tuple[str, str]]:
-    """As a kubelet reads them."""
+    """Return the query of a kubelet for the streams."""
     chosen = [(_QUERIES[name], "1") for name in _STREAMS if options.get(name)]
     commands = options.get("command") or ()
     return sorted([*chosen, *(("command", command) for command in commands)], key=lambda pair: pair[0])

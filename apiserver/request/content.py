@@ -1,4 +1,4 @@
-"""A document as Go's file server writes it: whether it changed since the client had it, and parts of it."""
+"""Serve a document as Go's http.ServeContent does: with conditional and range requests."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ class Content(Struct, frozen=True, kw_only=True):
     content_type: str
     modified: datetime
     etag: str = ""
-    """Within its quotation marks."""
+    """The entity tag, with its quotation marks."""
 
 
 def serve_content(request: Request, content: Content, headers: Mapping[str, str] = NOT_CACHED) -> Response:
-    """Return the whole document, one part of it, or that it has not changed."""
+    """Return the document, one range of it, or the response to a condition that is not met."""
     headers = {**headers, "Last-Modified": shown_time(content.modified)}
     if content.etag:
         headers["Etag"] = content.etag
@@ -46,7 +46,7 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
         if ranges == _NO_PART:
             error_headers["Content-Range"] = f"bytes */{size}"
         return Response(416, [f"{ranges}\n".encode()], "text/plain; charset=utf-8", headers=error_headers)
-    if len(ranges) != 1:  # no multipart ranges: RFC 9110 allows to send the whole
+    if len(ranges) != 1:  # RFC 9110 allows a server to ignore multiple ranges
         return Response(200, [content.body], content.content_type, headers=headers)
     start, end = ranges[0]
     headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
@@ -58,7 +58,7 @@ def shown_time(time: datetime) -> str:
 
 
 def _condition(request: Request, content: Content) -> int:
-    """Return the status by which a condition of the client is not met; 0 if there is none."""
+    """Return the status for the first condition of the request that is not met; 0 if all are met."""
     if_match, unmodified = request.header("If-Match"), request.header("If-Unmodified-Since")
     if if_match:
         if not any(tag == "*" or (tag == content.etag and tag) for tag in _tags(if_match)):
@@ -81,7 +81,7 @@ def _tags(header: str) -> Sequence[str]:
 
 
 def _is_unmodified(since: str, content: Content) -> bool | None:
-    """None: a time that cannot be read is no condition."""
+    """Return whether the document is unmodified since a time; None if the time is invalid, so that it is ignored."""
     try:
         time = parsedate_to_datetime(since)
     except ValueError:
@@ -101,7 +101,7 @@ def _takes_range(request: Request, content: Content) -> bool:
 
 
 def _ranges(header: str, size: int) -> Sequence[tuple[int, int]] | str:
-    """Return where each part begins and ends, or what is wrong."""
+    """Return the start and end of each range, or an error message."""
     unit, _, rest = header.partition("=")
     parts = [part for part in rest.split(",") if part.strip()]
     if unit != "bytes" or len(parts) > MAX_RANGES:

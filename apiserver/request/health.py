@@ -1,4 +1,4 @@
-"""Is the server alive, and is it ready: /healthz, /livez and /readyz, each check by name."""
+"""The health endpoints /healthz, /livez and /readyz, and a page for each of their checks."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeAlias
@@ -14,13 +14,13 @@ from mockube.apiserver.supervision import TASKS, check_name, is_restarted
 from mockube.etcd.errors import KVError
 
 Check: TypeAlias = Callable[[], Awaitable[str]]
-"""Returns what is wrong, or "" if nothing is."""
+"""Returns why the server is unhealthy; "" if it is healthy."""
 Page: TypeAlias = Callable[[Request], Awaitable[Response]]
 Pages: TypeAlias = Mapping[str, Page]
-"""By exact path, without a slash at its end."""
+"""Pages by exact path, without a trailing slash."""
 
 MAX_LAG_SECONDS: Final = 10.0
-"""How far behind the store the watch cache may be before the server is not ready."""
+"""The lag of the watch cache behind the store from which on the server is not ready."""
 ENDPOINTS = ("healthz", "livez", "readyz")
 ONLY_FOR_READINESS = frozenset(
     {
@@ -69,7 +69,7 @@ HOOKS: Final = (
 
 
 async def ping() -> str:
-    """Always healthy: the server is answering."""
+    """Report that the server is healthy: it serves this request."""
     return ""
 
 
@@ -94,7 +94,7 @@ class HealthResults:
         result.errors += not healthy
 
     def collect(self) -> Iterable[Metric]:
-        """Return them as metrics, as upstream's /metrics/slis has them."""
+        """Return the results as the metrics of upstream's /metrics/slis."""
         last = Metric("kubernetes_healthcheck", _LAST, "gauge")
         total = Metric("kubernetes_healthchecks_total", _TOTAL, "counter")
         for (name, endpoint), result in sorted(self._results.items()):
@@ -112,7 +112,7 @@ _TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
 
 
 class Health:
-    """The checks of a server: a page for each, and what came of them."""
+    """The health checks of a server: their pages, and the metrics of their results."""
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
         results = HealthResults()
@@ -128,7 +128,7 @@ def server_checks(
     roles_problem: Check | None,
     task_problem: Callable[[str], str],
 ) -> Mapping[str, Check]:
-    """Return every check of a server, in upstream's order; without RBAC no roles are waited for."""
+    """Return every check of a server, in upstream's order. Without RBAC there is no check of the bootstrap roles."""
 
     def task(name: str) -> Check:
         async def check() -> str:
@@ -221,7 +221,7 @@ def store_check(backend: Backend) -> Check:
 
 
 def watch_cache_check(backend: Backend) -> Check:
-    """Whether the watch cache shows what is stored, or did so a little while ago."""
+    """Return a check that the watch cache is not more than `MAX_LAG_SECONDS` behind the store."""
 
     async def watch_cache() -> str:
         if not backend.watch_cache.revision:

@@ -1,13 +1,12 @@
-"""The allowed host names of a server, so that no web page can reach it under the page's own name.
+"""Check the Host and Origin of requests against the allowed host names, to prevent DNS rebinding and CSRF.
 
-With DNS rebinding a page of http://evil.example has its name resolve to 127.0.0.1 after it was loaded: its requests
-then reach this server, and for the browser they are of the page's own site. They still carry the page's name as their
-Host, which is none of the server's. An address as Host is safe, since no name had to be resolved. A name without a
-dot, of a machine or a service in the local network, is no site's; with a bearer token, which no page has, it is
-allowed too.
+With DNS rebinding, the name of a page of http://evil.example resolves to 127.0.0.1 after the page was loaded. Its
+requests then reach this server, and the browser treats them as same-origin. Their Host is still the name of the page,
+which is not a name of this server. An address as Host is safe, since no name is resolved. A name without a dot is that of
+a machine or a service in the local network; with a bearer token, which a web page does not have, it is allowed too.
 
-A page that is not of this server can also send what changes something without being able to read the answer; the
-browser names the page's site as the Origin.
+A page of another site can also send a write without reading the response (CSRF); the browser sends the site of the page
+as the Origin.
 """
 
 from collections.abc import Awaitable, Iterable
@@ -58,7 +57,7 @@ class Hosts:
         names = {name.lower().rstrip(".") for name in own}
         self._names = frozenset({LOCAL, *names})
         self._checks = ANY not in names
-        # A few texts come again and again; what is refused is not worth remembering.
+        # Requests repeat a few hosts.
         self._check_cached = lru_cache(maxsize=256)(self._check)
 
     def check(self, request: Request) -> None:

@@ -199,7 +199,8 @@ class _Check:
         self._mode = mode
         self._request = request
         user = request.user
-        if mode is _OWN_NODE:  # the permission is for whatever node, so it must not depend on the pod
+        # The permission is for any node, so the authorizer gets only the keys of the extra.
+        if mode is _OWN_NODE:
             keys = {"authentication.kubernetes.io/associated-node-keys": sorted(user.extra)}
             user = replace(user, extra=keys)
         self._user = user
@@ -223,7 +224,7 @@ class _Check:
         return Impersonated(user=user, constraint="" if mode.is_legacy else mode.verb)
 
     def _name(self, impersonation: Impersonation) -> Sequence[str]:
-        """Return the groups that come with the name, if none are named."""
+        """Check the permission for the user name; return the groups, which follow from the name if none are requested."""
         node, account = _node_name(impersonation.user), split_username(impersonation.user)
         if node and not self._mode.is_legacy:
             name = "*" if self._mode is _OWN_NODE else node
@@ -281,7 +282,7 @@ _CORE: Final = frozenset({"users", "groups", "serviceaccounts"})
 
 
 def _node_name(username: str) -> str:
-    """Return the name of the node that a user is; "" if it is another user."""
+    """Return the node name of a node's user name; "" for other users."""
     name = username.removeprefix(_NODE) if username.startswith(_NODE) else ""
     return "" if names.check_dns1123_subdomain(name) else name
 
@@ -295,7 +296,7 @@ def _complete_groups(impersonation: Impersonation, groups: Sequence[str]) -> tup
 
 
 def _extra_problem(extra: Mapping[str, Sequence[str]]) -> str:
-    """Return why a constrained mode refuses extra; "" if it does not."""
+    """Return why a constrained mode refuses the extra; "" if it is valid."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
@@ -308,7 +309,7 @@ def _extra_problem(extra: Mapping[str, Sequence[str]]) -> str:
 
 
 def _key_problem(key: str) -> str:
-    """Return why a key is no domain with a path behind it, such as example.com/scope; "" if it is one."""
+    """Return why a key is not a domain-prefixed path such as example.com/scope; "" if it is valid."""
     at = Path().child("extra", "key")
     domain, slash, path = key.partition("/")
     if not (slash and domain and path):

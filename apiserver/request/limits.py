@@ -1,7 +1,7 @@
 """Limits of requests: their number in flight, their time, and the flow schema that upstream would queue them by.
 
 Long-running requests such as watches have neither limit; a snapshot counts as in flight, but has no deadline. Flow
-schemas and priority levels limit nothing here: they are named in the headers of each response, as upstream does.
+schemas and priority levels do not limit requests here: as upstream, the headers of each response have their uids.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""/metrics and /metrics/slis: samples as Prometheus reads them, in text or in Protocol Buffers."""
+"""Serve metrics at /metrics and /metrics/slis in the text or the protobuf format of Prometheus."""
 
 import asyncio
 import struct
@@ -35,7 +35,7 @@ def metrics_page(
     clock: Clock,
     measure: Callable[[], Awaitable[Iterable[Metric]]] = _no_metrics,
 ) -> Page:
-    """Samples are collected in one go, and become text in a thread. `measure` returns those that have to be awaited."""
+    """Return a page of metrics, which are encoded in a thread. `measure` returns metrics that need to be awaited."""
     started = {"Process-Start-Time-Unix": str(int(clock.now().timestamp()))}
 
     async def page(request: Request) -> Response:
@@ -50,7 +50,7 @@ def metrics_page(
 
 
 def negotiate(accept: str) -> str:
-    """Return the Content-Type of what is written."""
+    """Return the Content-Type of the response to an Accept header."""
     escaping = "underscores"
     for clause in parse_accept(accept):
         parameters = clause.parameters
@@ -66,7 +66,7 @@ def negotiate(accept: str) -> str:
 
 
 def _messages(metrics: Sequence[Metric]) -> bytes:
-    """Return messages of the type MetricFamily, each after its length."""
+    """Return length-delimited MetricFamily messages."""
     return b"".join(with_length(_family(metric)) for metric in metrics if metric.samples)
 
 

@@ -1,4 +1,4 @@
-"""custom.metrics.k8s.io and external.metrics.k8s.io, whose resources are named after metrics: pages below a group."""
+"""Serve custom.metrics.k8s.io and external.metrics.k8s.io, whose resources are named after metrics."""
 
 from collections.abc import Callable, Container
 
@@ -36,7 +36,7 @@ class MetricsPages:
         }
 
     def groups(self, replaced: Callable[[], Container[str]]) -> Pages:
-        """By group, the handler of its resources' paths, unless another server replaces it."""
+        """Return the handler of the resource paths of each group; it returns 404 if another server replaces the group."""
 
         def unless_replaced(group: str, page: Page) -> Page:
             async def answer(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""OpenAPI documents over HTTP, and OpenID Connect discovery of service account tokens: cached by hash."""
+"""Serve OpenAPI documents, which clients cache by hash, and OpenID Connect discovery of service account tokens."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -27,8 +27,10 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def openapi_pages(documents: Documents, worker: Worker, clock: Clock) -> Pages:
-    """Documents are built in the worker's thread only: many definitions make them large, and their properties
-    have locks that an event loop must not wait for.
+    """Return the pages of OpenAPI documents.
+
+    Documents are built only in the worker's thread: with many definitions they are large, and their cached properties
+    have locks, which must not block the event loop.
     """
     modified = clock.now()
     pages = {
@@ -77,8 +79,8 @@ def _v2(documents: Documents, worker: Worker, modified: datetime) -> Page:
 def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
     async def page(request: Request) -> Response:
         body, _ = await worker.run(LARGE, documents.index)
-        # As upstream: its index is JSON with a content type of text, modified at each moment. So a client that
-        # requests it again within a second, the precision of the header, does not get 304.
+        # As upstream, the index is JSON with a content type of text, and is modified at the time of each request. So a
+        # client that requests it again within a second, the precision of the header, does not get 304.
         now = clock.now()
         content = Content(body=body, content_type="text/plain; charset=utf-8", modified=now + _SECOND)
         response = serve_content(request, content)

@@ -1,4 +1,4 @@
-"""Discovery, the version, and an index of what is served besides objects."""
+"""The pages of discovery and of the version, and the index of all paths."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -61,7 +61,7 @@ def api_pages(
     minor: str = minors.NEWEST,
     git_version: str = "",
 ) -> Pages:
-    """`address` is where clients find the server, `others` the groups that other servers have a part in."""
+    """Return the discovery pages for a server at an address; `others` are the groups that other servers serve too."""
     groups, endpoint = list(groups), aggregated.endpoint(minor)
     core = [group for group in groups if not group.name]
     named = others.merge([group for group in groups if group.name])
@@ -95,7 +95,7 @@ _OF_THE_AGGREGATOR: Final = "apiregistration.k8s.io"
 
 
 def with_index(pages: Pages) -> Pages:
-    """The same, and one that names them."""
+    """Return the pages with an index of their paths."""
     paths = {_index_path(path) for path in pages} | {"/apis/"}
     index = raw_document({"paths": sorted(paths)})
     return {**pages, "/": index, "/index.html": index}
@@ -107,7 +107,7 @@ def _index_path(path: str) -> str:
 
 
 def raw_document(tree: Any) -> Page:
-    """Return a page with constant content, in indented JSON whatever the Accept header."""
+    """Return a page with constant content, in indented JSON regardless of the Accept header."""
     body = json_body([orjson.dumps(tree)], pretty=True)
 
     async def page(_request: Request) -> Response:
@@ -130,7 +130,7 @@ def document(tree: Any) -> Page:
 
 
 class _Bodies:
-    """One tree in each format that was requested."""
+    """Encodes a tree, and caches the bytes of each format."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
@@ -148,7 +148,7 @@ class _Bodies:
 
 
 def _negotiated_page(alone: Page, items: Sequence[Any], endpoint: Endpoint) -> Page:
-    """Return discovery in the form of the Accept header: of this level, or aggregated."""
+    """Return a page with aggregated discovery if the Accept header requests it, otherwise the given page."""
     trees = {name: aggregated.discovery(items, name) for name in DISCOVERY_VERSIONS[endpoint]}
     all_bodies = {name: _Bodies(tree) for name, tree in trees.items()}
     etag = aggregated.etag(items)

@@ -114,7 +114,7 @@ class Renderer:
         def try_make(stored: Stored) -> _T | None:
             try:
                 return make(stored)
-            except Exception as error:  # noqa: BLE001 - whatever an object of wrong types causes
+            except Exception as error:  # noqa: BLE001 - wrong types may cause any error
                 self._report(stored, error)
                 left_out.append(stored)
                 return None
@@ -170,7 +170,7 @@ def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
 
 def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:
     custom = call.resource.custom
-    if call.resource.custom and not call.is_unstructured:  # whose Go package is named after the version
+    if call.resource.custom and not call.is_unstructured:  # its Go package is named after the version
         api_version, custom = f"{api_version.rpartition('/')[2]}/", False
     partial.check_view(api_version, kind, is_list=is_list, wants_list=output.is_list, custom=custom)
 
@@ -223,7 +223,7 @@ _TYPE_META = frozenset({"kind", "apiVersion"})
 
 
 async def _parts(answer: ListAnswer) -> Sequence[bytes | memoryview]:
-    """Return the parts of a list in JSON. All requests share them, so that many or slow readers need no memory."""
+    """Return the parts of a list in JSON. All requests share them, so that many or slow clients need no more memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]
     if answer.named:

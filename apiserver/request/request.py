@@ -54,7 +54,7 @@ class Client(Protocol):
     """The client of a request: its address and certificate, the body, and where the response is written."""
 
     head: str
-    """Header lines of the response besides `Response.headers`, each with its line end."""
+    """Header lines of the response in addition to `Response.headers`, each with its line end."""
 
     @property
     def uri(self) -> str:
@@ -132,12 +132,12 @@ class Request:
     ) -> None:
         self.method = method
         self.path = path
-        """Decoded."""
+        """The decoded path."""
         self.query_string = query_string
         self.headers = headers
         self.client = client
         self.version = version
-        """Of HTTP."""
+        """The version of HTTP."""
         self.audit_id = ""
         """The id of the request in the audit log and in the response."""
         self.info = NO_INFO
@@ -150,7 +150,7 @@ class Request:
         """The user of the request: authenticated, or impersonated."""
         self.impersonated: Impersonated | None = None
         self.decision: DecisionAndReason | None = None
-        """Of the authorizer; None before it has decided."""
+        """The decision of the authorizer; None before authorization."""
         self.annotations: dict[str, str] = {}
         """Annotations of its audit event."""
         self.is_in_flight = False

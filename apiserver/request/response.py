@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 JSON: Final = "application/json"
 PIECE: Final = 256 * 1024
-"""Bytes, or a little more, that are written at a time."""
+"""The approximate number of bytes in one write."""
 MIN_COMPRESSED_SIZE: Final = 128 * 1024
 """Bytes; a smaller response is not compressed."""
 ALL_WARNINGS_SIZE: Final = 4096

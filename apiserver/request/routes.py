@@ -24,7 +24,7 @@ from mockube.apiserver.wire.negotiation import FORMATS, Format, matches_route, p
 
 NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 NOT_ACCEPTABLE: Final = f"only the following media types are accepted: {', '.join(FORMATS)}"
-"""The message of handlers; that of the router differs."""
+"""The message of handlers, which differs from the router's."""
 STREAMED: Final = (f"{Format.JSON};stream=watch", f"{Format.PROTOBUF};stream=watch")
 NOT_STREAMED: Final = f"only the following media types are accepted: {', '.join(STREAMED)}"
 
@@ -89,7 +89,7 @@ def _check_is_built_in(resource: Resource, request: Request) -> None:
         verbs = here = subresource.verbs
     elif resource.namespaced and not info.namespace:
         here = () if info.name else _OF_ALL_NAMESPACES
-    is_head = request.method == "HEAD"  # authorized as a get, and served on pages alone
+    is_head = request.method == "HEAD"  # its verb is get, but only pages serve it
     if info.verb in verbs and info.verb in here and not is_head:
         return
     if not any(verb in verbs for verb in here):
@@ -98,9 +98,9 @@ def _check_is_built_in(resource: Resource, request: Request) -> None:
 
 
 def _check_is_custom(resource: Resource, request: Request) -> None:
-    """Raise, unless a custom resource has the verb or subresource: by its verb alone, whatever the path names.
+    """Raise an ApiError unless a custom resource has the verb or subresource; as upstream, only the verb is checked.
 
-    NoSuchPath if the path is not of its scope.
+    Raise NoSuchPath if the scope of the path is not that of the resource.
     """
     info = request.info
     if resource.namespaced is not bool(info.namespace) and info.verb not in (
@@ -124,7 +124,7 @@ def _check_is_custom(resource: Resource, request: Request) -> None:
 
 
 def _check_is_watched(resource: Resource, request: Request) -> None:
-    """Raise an ApiError unless a path that names its verb is a watch."""
+    """Raise an ApiError unless a path with a verb, such as /watch/, is a valid watch."""
     info = request.info
     verbs = resource.verbs if info.prefix == "watch" and not info.subresource else ()
     namespace = "" if info.resource == "namespaces" else info.namespace
@@ -142,7 +142,7 @@ def warnings_of_refused(resource: Resource, error: ApiError) -> Sequence[str]:
 
 
 def check_route(resource: Resource, request: Request) -> None:
-    """Raise what upstream's router refuses; requests of custom resources do not pass it."""
+    """Raise the errors of upstream's router, which requests for custom resources do not pass."""
     info = request.info
     if resource.custom or (info.subresource in CONNECT_METHODS and info.subresource != "log"):
         return
@@ -152,7 +152,7 @@ def check_route(resource: Resource, request: Request) -> None:
 
 
 def _method_not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
-    """Return the error of a verb. Upstream serves watches of resources with list by code that names the verb."""
+    """Return the error of an unsupported verb; as upstream, that of a watch of a resource with list names the verb."""
     if info.verb == "watch" and "list" in resource.verbs:
         return _not_supported(resource, info)
     return MethodNotSupported(NOT_ALLOWED, Details())

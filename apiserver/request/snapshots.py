@@ -1,6 +1,6 @@
-"""`/mockube/snapshot`: GET hands out all that is stored, at one revision; PUT puts all of a snapshot in its place.
+"""Serve `/mockube/snapshot`: GET returns the content of the store at one revision, PUT replaces it with a snapshot.
 
-Clients see what is put as a change like any other, all of it at one revision.
+Watches receive the restored objects as changes at one revision.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ LOG = logging.getLogger(__name__)
 
 PATH: Final = "/mockube/snapshot"
 LARGEST: Final = 1 << 30
-"""Bytes of a snapshot that is put: compressed, so that some ten million objects fit."""
+"""The maximum of bytes of a compressed snapshot in a PUT, enough for about ten million objects."""
 BODY_SECONDS: Final = 300.0
-"""How long a client may take to send one; it counts as a write in flight."""
+"""How long a client may take to send a snapshot, which counts as a write in flight."""
 _NOT_HERE: Final = (
     "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
     "with `mockube snapshot restore FILE --etcd-servers URL`"
@@ -40,7 +40,7 @@ _NOT_HERE: Final = (
 
 
 def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]]) -> Page:
-    """`on_restored` create the objects that a snapshot may lack or have of another server."""
+    """Return the page. `on_restored` are called after a PUT, to restore the system objects of this server."""
     deadlines = Deadlines(backend.clock)
 
     async def serve(request: Request) -> Response:
@@ -63,7 +63,7 @@ async def _hand_out(request: Request, backend: Backend) -> Response:
     sink = request.client.stream(response)
     pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
     async with aclosing(pieces):
-        first = await anext(pieces)  # refuse before the response begins
+        first = await anext(pieces)  # raises errors before the response begins
         await sink.begin()
         await sink.write([first])
         await _write_rest(request, sink, pieces)

@@ -1,4 +1,4 @@
-"""A watch: a stream of frames, each encoded once for all watches of the same format."""
+"""Serve watches as streams of frames; each frame is encoded once for all watches of the same format."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
-"""Before the end of a watch, so that the client can go on from there."""
+"""How long before the end of a watch the last bookmark is sent, from which the client can resume."""
 LENGTH_BYTES = 4
 """The length prefix of a protobuf frame in a stream; a WebSocket message has its own length."""
 
@@ -44,8 +44,8 @@ class Watching:
         *,
         seconds: int,
     ) -> None:
-        """`on_terminated` is called for each watch that was cut off because its client did not read. A watch without
-        timeoutSeconds lasts for `seconds`, or at random up to twice as long.
+        """`on_terminated` is called for each watch that ended because its client did not read. A watch without
+        timeoutSeconds lasts for `seconds` to twice as long, chosen at random.
         """
         self._least_seconds = seconds
         self._registry = registry
@@ -55,7 +55,7 @@ class Watching:
         self._streams: set[Stream] = set()
 
     def end_all(self) -> None:
-        """Let every client have what is due to it, and then the end of its watch."""
+        """End all watches after their pending events."""
         for stream in self._streams:
             stream.end(None)
 
@@ -180,7 +180,7 @@ class Watching:
 def _open(
     request: Request, output: OutputFormat, warnings: Sequence[str], on_closed: Callable[[], None]
 ) -> tuple[Response, Sink]:
-    """Return what the client is answered, and where its events are written: in a long body, or as messages."""
+    """Return the response, and the sink of the events: a streamed body, or the messages of a WebSocket."""
     if request.is_websocket:
         return Response(101), request.client.messages(
             _subprotocols(request), _framing(output.format), on_closed
@@ -192,7 +192,7 @@ def _open(
 
 
 def _framing(written: Format) -> Frame:
-    """How an event becomes a message: one of protobuf does not begin with its length, the others are text."""
+    """Return the function that converts a frame to a WebSocket message: protobuf without its length prefix, or text."""
     return _without_length if written is Format.PROTOBUF else bytes.decode
 
 
@@ -201,7 +201,7 @@ def _without_length(part: bytes) -> bytes:
 
 
 def _subprotocols(request: Request) -> Sequence[str]:
-    """Return the subprotocol of a watch: as upstream, the only one that is offered beside a token, whatever it is."""
+    """Return the subprotocol of a watch: as upstream, the only one besides a bearer token's, whatever it is."""
     _, others = token_of_subprotocols(request.subprotocols)
     if len(others) > 1:
         raise BadRequest("a watch takes one subprotocol beside that of a bearer token")
@@ -213,7 +213,7 @@ def _stored_bytes(event: Event) -> int:
 
 
 class _Reminder:
-    """Bookmarks now and then, and one shortly before the end."""
+    """Sends bookmarks at an interval, and one shortly before the end of the watch."""
 
     def __init__(self, registry: Registry, stream: Stream, seconds: float) -> None:
         self._registry = registry

@@ -1,4 +1,4 @@
-"""/statusz and /flagz: since when the server runs, and with which flags, as text or, on request, as JSON."""
+"""Serve /statusz (uptime and versions) and /flagz (flags) as text, or as JSON or YAML on request."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ _UNIX_DATE: Final = "%a %b %e %H:%M:%S UTC %Y"
 def zpages(
     clock: Clock, flags: Callable[[], Mapping[str, str]], paths: Callable[[], Collection[str]]
 ) -> Pages:
-    """`paths` are those of all pages; only their first segments are listed."""
+    """Return the zpages. `paths` returns the paths of all pages, of which /statusz lists the first segments."""
     started = clock.now()
     return {
         "/flagz": _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text),
@@ -60,7 +60,7 @@ def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) ->
 
 
 def _negotiate(accept: str, kind: str) -> tuple[str, str, bool]:
-    """Return a media type, the version of the kind, and whether JSON is to be indented."""
+    """Return the media type, the version of the kind, and whether to indent JSON."""
     for clause in parse_accept(accept):
         for media_type in _MEDIA_TYPES:
             if clause.covers(media_type) and (version := _version(clause, media_type, kind)) is not None:

@@ -1,9 +1,9 @@
 """Compact the store's history, and expire objects such as Events by leases.
 
-Everything older than one to two intervals is compacted. Of several servers over one store one does it each time, as in
-kube-apiserver: the version of the key `compact_rev_key` counts the compactions, and the server that increases the
-count compacts. So servers of both kinds can share a store. One lease is shared by many objects, because a lease for
-each object would cost the store more than the object.
+History older than one to two intervals is compacted. If several servers share a store, one of them compacts each time, as
+in kube-apiserver: the version of the key `compact_rev_key` counts the compactions, and the server that increments the
+count compacts. So kube-apiservers and mockube can share a store. Many objects share one lease, because a lease for each
+object would cost the store more than the object.
 """
 
 import logging
@@ -14,7 +14,7 @@ from mockube.etcd.errors import KVError
 from mockube.etcd.kv import KV, NO_LEASE, Compare, Put, Range, RangeResult, Target, Txn
 
 SHARED_SECONDS = 60
-"""How long new objects share a lease, which lasts as much longer so that the last of them has its full time."""
+"""How long new objects share a lease; its TTL is longer by this time, so that the last object has its full TTL."""
 SHARED_OBJECTS = 1_000
 """Upstream's bound: a lease that ends deletes all of its objects in one revision."""
 
@@ -31,7 +31,7 @@ class Expiry:
         self._until = 0.0
 
     async def lease(self) -> int:
-        """The lease for an object that is written now."""
+        """Return the lease for an object that is written now."""
         if (
             self._lease == NO_LEASE
             or self._leased_objects >= SHARED_OBJECTS
@@ -50,7 +50,7 @@ KEY = b"compact_rev_key"
 
 
 class Compactor:
-    """Compacts at each turn to the newest revision of the turn before."""
+    """Compacts at each turn to the revision of the store at the previous turn."""
 
     def __init__(self, kv: KV, *, clock: Clock, interval: float) -> None:
         self._kv = kv
@@ -59,7 +59,7 @@ class Compactor:
         self._turns = 0
         """The number of compactions, of any server, that this server has observed."""
         self._revision = 0
-        """The store's newest at the last turn."""
+        """The revision of the store at the last turn."""
 
     async def run(self) -> None:
         """Take a turn every interval until cancelled; never, for an interval of 0."""

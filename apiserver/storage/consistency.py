@@ -18,15 +18,15 @@ LOG = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 300.0
 PAUSE_SECONDS = 0.01
-"""Between two slices."""
+"""The pause between two slices."""
 SLICE = 1000
-"""Keys compared at a time: less than a millisecond's work."""
+"""Keys compared at a time, in less than a millisecond."""
 NAMED = 20
-"""Keys that an error names at most."""
+"""The maximum of keys in an error."""
 
 
 class SelfCheck:
-    """`count` is called for every resource cache, by its prefix, with success, failure or error."""
+    """Compares the watch cache with the store. `count` is called with a prefix and success, failure or error."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class SelfCheck:
             await self._watch_cache.rebuild()
 
     async def _compare(self, resource_cache: ResourceCache) -> Sequence[bytes]:
-        """The keys of a resource cache that are not as they are in the store."""
+        """Return the keys of a resource cache that differ from the store."""
         wrong_keys: list[bytes] = []
         low, end = resource_cache.prefix, prefix_end(resource_cache.prefix)
         while True:

@@ -1,4 +1,4 @@
-"""Continue tokens: where the next page of a list begins, and at which revision. In upstream's own encoding."""
+"""Continue tokens in upstream's encoding: the first key of the next page of a list, and the revision."""
 
 import base64
 import posixpath
@@ -16,7 +16,7 @@ LATEST = -1
 
 
 class BadToken(ValueError):
-    """The token is not one that this server made."""
+    """The token is invalid."""
 
 
 class Continuation(Struct, frozen=True):
@@ -44,7 +44,7 @@ def decode(text: str) -> Continuation:
         )
     if not start:
         raise BadToken(f"continue key is not valid: encoded start key empty (version {VERSION})")
-    # A token is the client's to forge: it must not lead out of the list's own folder.
+    # A client can forge a token: its key must be below the prefix of the list.
     rooted = start if start.startswith("/") else f"/{start}"
     if posixpath.normpath(rooted) != rooted:
         raise BadToken(f"continue key is not valid: {start}")

@@ -1,6 +1,6 @@
 """The keys of objects: Kubernetes' own layout, `/registry/pods/NAMESPACE/NAME`.
 
-Segments of a path never reach a key unchecked: a name or namespace that could climb out of its folder is refused.
+Names and namespaces are checked, so that a key is always in the folder of its resource.
 """
 
 from functools import lru_cache
@@ -13,7 +13,7 @@ MASTER_LEASES: Final = b"masterleases/"
 
 
 class Resource(Protocol):
-    """What a key is made of."""
+    """The part of a resource that its keys need."""
 
     @property
     def folder(self) -> bytes:
@@ -30,7 +30,7 @@ class Layout:
         return self.root + resource.folder
 
     def scope(self, resource: Resource, namespace: str) -> bytes:
-        """The prefix of all objects in a namespace, or of all there are for ""."""
+        """Return the prefix of the objects in a namespace; "" for all namespaces."""
         resource_cache = self.resource_cache(resource)
         return resource_cache + _folder(namespace) if namespace else resource_cache
 

@@ -1,6 +1,6 @@
 """The objects of one resource in memory, and its recent changes.
 
-Changes are applied in the order of revisions, and offered to all followers at once. A follower never waits: it has its
+Changes are applied in the order of revisions, and offered to all watchers at once. A watcher does not block: it has its
 own bounded queue.
 """
 
@@ -27,7 +27,7 @@ Encode: TypeAlias = Callable[[str, Stored], bytes]
 
 
 class Change:
-    """`after` is the object as it became; of a deletion, as it last was, at the deletion's revision."""
+    """A change of an object. `after` is the new object; for a deletion, the last one at the deletion's revision."""
 
     __slots__ = ("_frames", "after", "before", "kind", "observed_at")
 
@@ -62,16 +62,16 @@ HISTORY_SECONDS = 75.0
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
 """Changes, whatever their age; upstream's bounds."""
 LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
-"""Bytes of a large object, and of all replaced large ones, beyond which the older half of the changes is dropped."""
+"""Bytes of a large object; and the limit of all replaced large objects, above which half of the history is dropped."""
 
 FRAMED = 256
-"""The number of changes whose frames are kept for other watches: those that are close behind have sent them by then."""
+"""The number of changes whose encoded frames are cached: most watches are not further behind."""
 SMALL = 32
 """For so few objects, iterating is faster than looking up."""
 INDEXED_LABELS = 16
-"""Of one resource; the one indexed first is dropped for the next."""
+"""The maximum of indexed labels of a resource; the oldest index is dropped first."""
 SELECTIVE = 4
-"""An index is used if fewer than one in so many objects have the value: to sort more keys takes longer than to compare."""
+"""An index is used if fewer than 1 in 4 objects have the value: sorting more keys takes longer than comparing labels."""
 
 LabelIndex: TypeAlias = dict[str, set[bytes]]
 """By a label's value, the keys of the objects that have it."""
@@ -90,7 +90,7 @@ class CacheWatcher(Protocol):
 
 
 class TooOld(Exception):
-    """History does not reach back that far."""
+    """The history begins after the requested revision."""
 
     def __init__(self, revision: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {revision} ({oldest})")
@@ -106,12 +106,12 @@ class ResourceCache:
         self._keys: SortedList[bytes] = SortedList()
         self._history: list[Change] = []
         self._history_bytes = 0
-        """Of the large objects that were replaced: the others are in `objects`."""
+        """The bytes of replaced large objects in the history."""
         self._oldest = 0
         """Changes at this revision and before are not in the history."""
         self._followers: dict[bytes, list[CacheWatcher]] = {}
         self._labels: dict[str, LabelIndex] = {}
-        """By a label's name: for labels that were selected by."""
+        """The indexes of labels that selectors have used, by name."""
         self._unfinished: list[tuple[str, LabelIndex]] = []
         """Names and indexes of labels that are being indexed."""
 
@@ -138,7 +138,7 @@ class ResourceCache:
         return label in self._labels or len(self) <= SMALL
 
     def index_label(self, name: str, step: int) -> Iterator[None]:
-        """Index a label, so many objects at a time. What changes between two steps is part of the index."""
+        """Index a label, `step` objects at a time. The index includes changes between two steps."""
         index: LabelIndex = {}
         self._unfinished.append((name, index))
         try:
@@ -165,7 +165,7 @@ class ResourceCache:
         return self._keys.bisect_left(prefix), self._keys.bisect_left(prefix_end(prefix))
 
     def between(self, low: bytes, high: bytes) -> Sequence[Stored]:
-        """The objects of [low, high) in order of keys."""
+        """Return the objects of [low, high) in order of keys."""
         keys = self._keys
         return [self.objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
 
@@ -202,7 +202,7 @@ class ResourceCache:
         self.objects[stored.key] = stored
 
     def since(self, revision: int, prefix: bytes) -> Sequence[Change]:
-        """Every change below a prefix later than a revision."""
+        """Return the changes below a prefix after a revision; raise `TooOld` if the history does not have them all."""
         if revision < self._oldest:
             raise TooOld(revision, self._oldest)
         start = bisect_right(self._history, revision, key=_revision)
@@ -248,7 +248,7 @@ class ResourceCache:
                 by_value.setdefault(new_value, set()).add(change.after.key)
 
     def _followers_of(self, key: bytes) -> list[CacheWatcher]:
-        """Watchers of the whole resource, of the key's namespace and of the key itself."""
+        """Return the watchers of the resource, of the key's namespace and of the key."""
         if not self._followers:
             return []
         watchers = list(self._followers.get(self.prefix, ()))
@@ -259,7 +259,7 @@ class ResourceCache:
         return watchers
 
     def _trim(self, now: float) -> None:
-        """Drop half of the history once that half is old enough, or there is too much of it."""
+        """Drop the older half of the history if it is old enough, or the history is too large."""
         count = len(self._history)
         is_large = self._history_bytes > HISTORY_BYTES and count > 1
         if count < 2 * HISTORY_LEAST and not is_large:

@@ -1,8 +1,7 @@
-"""Check that every field of a stored built-in object has the type that its kind declares, at the speed of a parser.
+"""Check that every field of a stored built-in object has the type that its kind declares, with msgspec for speed.
 
-Each kind is compiled, when the first object of it is read, into structures that msgspec checks while it parses. What
-msgspec refuses is decided by the decoder that requests use, which also has Go's message: so nothing is refused here
-that a request could have written.
+Each kind is compiled into msgspec structs when its first object is read. A value that msgspec refuses is decoded again
+by the decoder of requests, which decides and has Go's message. So no object that a request can write is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,16 +19,16 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.storage.stored import Unreadable, canonical, read_value
 
 MAX_KINDS: Final = 4096
-"""Kinds that are cached: more are not checked, as there are no more built-in ones."""
+"""The maximum of cached kinds; others are not checked. There are fewer built-in kinds."""
 MAX_HEAD: Final = 512
 """Bytes of a kind and a version together."""
 Upgrades: TypeAlias = Mapping[bytes, Callable[[Tree], Tree]]
-"""Functions that convert objects of versions that are not served, by how the canonical text of such an object begins."""
+"""Functions that convert objects of versions that are not served, by the first bytes of their canonical text."""
 _CHECKED_BEFORE: Final = frozenset({"kind", "apiVersion", "metadata"})
 
 
 class _Quantity:
-    """What msgspec passes to `_read_scalar`."""
+    """The type for which msgspec calls `_read_scalar`."""
 
 
 _READ: Final = _Quantity()
@@ -55,7 +54,7 @@ _read_quantity = scalar_reader(Type(shape=Shape.QUANTITY))
 
 
 def _read_scalar(_: type, value: Any) -> Any:
-    """Called by msgspec for a type that it does not know: a quantity, which is never null here."""
+    """Validate a quantity, which is not null here; msgspec calls it for types that it does not support."""
     try:
         _read_quantity(value)
     except WrongKind as error:
@@ -72,10 +71,10 @@ class Shapes:
         self._decoder = Decoder()
         self._structs: dict[str, Any] = {}
         self._checks: dict[bytes, tuple[Type, msgspec.json.Decoder[Any]] | None] = {}
-        """By how the canonical text of such an object begins."""
+        """By the first bytes of an object's canonical text, which have kind and version."""
 
     def read(self, value: bytes) -> bytes:
-        """Return the canonical text of a stored value, or raise `Unreadable` if it is no object of its kind.
+        """Return the canonical text of a stored value, or raise `Unreadable` if it is not an object of its kind.
 
         Missing fields that Go always writes are added as Go does. Objects of other than built-in kinds are not checked.
         """
@@ -91,7 +90,7 @@ class Shapes:
         return text
 
     def _upgrade(self, text: bytes) -> bytes:
-        """Convert an object that is stored in a version which is served no more."""
+        """Convert an object that is stored in a version which is not served any more."""
         for head, convert in self._upgrades.items():
             if text.startswith(head):
                 try:
@@ -131,7 +130,7 @@ class Shapes:
         return schema, msgspec.json.Decoder(self._define(schema, fields), dec_hook=_read_scalar)
 
     def _type(self, of: Type, *, is_pointer: bool = False) -> Any:
-        """Null fits where Go can hold nothing; elsewhere it becomes a zero value when it is read again."""
+        """Return the msgspec type. Null is valid for Go's nilable types; elsewhere the decoder makes it a zero value."""
         match of.shape:
             case Shape.STRUCT:
                 checked_type = self._struct(of)
@@ -147,14 +146,14 @@ class Shapes:
         return checked_type | None if is_nullable else checked_type
 
     def _struct(self, of: Type) -> Any:
-        """A structure that contains itself, as JSON schemas do, is not checked inside."""
+        """Return the msgspec struct of a type. A recursive type, such as a JSON schema, is not checked inside."""
         if of.name not in self._structs:
             self._structs[of.name] = _UNCHECKED
             self._structs[of.name] = self._define(of, of.fields)
         return self._structs[of.name]
 
     def _define(self, of: Type, fields: Mapping[str, Field]) -> Any:
-        """A field that Go always writes must be there."""
+        """Return a msgspec struct in which the fields that Go always writes are required."""
         types = [
             (f"f{at}", self._type(field.type, is_pointer=field.pointer))
             if absent_value(field) is not OMITTED

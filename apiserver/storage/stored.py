@@ -1,11 +1,11 @@
-"""Objects as they are stored and as they are served, and the values of a store that are read as objects.
+"""Stored objects: their encoding in the store, and their encoding for clients.
 
 This server stores canonical JSON, `kind, apiVersion, metadata, …`, without a resourceVersion: that is the store's
-revision, which is inserted behind the uid without parsing. The item of a list is encoded once and shared; so are the
-labels, which are decoded without the rest of the tree.
+revision, which is inserted after the uid without parsing. The item of a list is encoded once and shared. The labels
+are decoded once, without the rest of the object.
 
 Other programs may have written a value. JSON of a kube-apiserver is canonical, and its protobuf is decoded; JSON in
-another order, which was put there by hand, is put in order.
+another order is reordered.
 """
 
 import logging
@@ -41,7 +41,7 @@ _HEAD = re.compile(
     rb'(?:"namespace":' + _NAME + rb",)?"
     rb'"uid":' + _NAME
 )
-"""Canonical text up to the place of the resourceVersion; the group is where an item of a list begins."""
+"""Canonical text up to the position of the resourceVersion; the group is the start of a list item."""
 
 
 class Unreadable(ValueError):
@@ -49,7 +49,7 @@ class Unreadable(ValueError):
 
 
 class NotCanonical(ValueError):
-    """The text is not as this server writes it."""
+    """The text is not in the canonical encoding."""
 
 
 class _Metadata(msgspec.Struct):
@@ -68,7 +68,7 @@ _read_metadata = msgspec.json.Decoder(_Object).decode
 class Stored(msgspec.Struct, eq=False, gc=False):
     """One object at one revision. `key` and `value` are the store's; everything else is derived from them.
 
-    There are as many as there are objects, and none is part of a cycle: the garbage collector skips them.
+    There is one for each object. They have no reference cycles, so the garbage collector does not track them.
     """
 
     key: bytes
@@ -119,7 +119,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
         if self._selectable is None or self._selectable[0] is not fields:
             try:
                 tree = orjson.loads(self.value)
-            except orjson.JSONDecodeError:  # beyond its metadata, that is, which has been checked
+            except orjson.JSONDecodeError:  # only the metadata has been checked
                 tree = None
             self._selectable = fields, {label: _value(tree, field) for label, field in fields.items()}
         return self._selectable[1]
@@ -187,7 +187,7 @@ _METADATA = (
     "finalizers",
     "managedFields",
 )
-"""Kubernetes' order, on which the place of the resourceVersion depends."""
+"""Kubernetes' order of fields, on which the position of the resourceVersion depends."""
 _IDENTITY = _METADATA[: _METADATA.index("uid") + 1]
 _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
@@ -198,7 +198,7 @@ def canonical(tree: Tree) -> bytes:
     ordered = {field: metadata[field] for field in _METADATA if field in metadata}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
     encoded = orjson.dumps(head | {field: value for field, value in tree.items() if field != "metadata"})
-    # orjson's buffer is several times as large as its content: a value that is kept for long is copied out of it.
+    # orjson's buffer is several times as large as its content, so a value that is kept is copied.
     return bytes(memoryview(encoded))
 
 
@@ -262,7 +262,7 @@ def _tree(value: bytes) -> Tree:
     try:
         tree = envelope.decode(value) if envelope.is_protobuf(value) else orjson.loads(value)
         kind, api_version, metadata = tree["kind"], tree["apiVersion"], tree["metadata"]
-        metadata.setdefault("uid", "")  # what others put into the store may have none
+        metadata.setdefault("uid", "")  # objects of other programs may have none
     except (ProtobufError, orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
         raise Unreadable(f"a stored value is not an object: {error}: {value[:100]!r}") from error
     if not (kind and api_version):
@@ -313,10 +313,10 @@ class TrustedValues:
 
 
 class UnreadableObjects:
-    """Values below one prefix of the store that are not the object of their key.
+    """Values below one prefix of the store that cannot be read as the object of their key.
 
-    Each is counted, and named in the log once for each revision. Lists and watches leave it out; a get of it is an
-    error; it can be deleted by name.
+    Each is counted, and logged once for each revision. Lists and watches omit it; a get returns an error; it can be
+    deleted by name.
     """
 
     def __init__(self) -> None:

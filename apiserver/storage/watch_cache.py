@@ -1,8 +1,8 @@
 """A copy of the store, kept up to date by one watch: lists and watches are served from it.
 
-The watch cache is a little behind the store. A consistent read calls `fresh` first, which waits until the watch cache
-has the revision of the store at that moment. When the watch is lost the watch cache resumes it, and if
-history was compacted meanwhile, lists again: watches of clients are then ended, for they might have missed something.
+The watch cache lags behind the store. A consistent read calls `fresh` first, which waits until the watch cache has the
+revision of the store at that moment. When the watch is lost, the watch cache resumes it. If history was compacted
+meanwhile, it lists again and ends the watches of clients, because they may have missed events.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ RETRY_SECONDS = 0.5
 PAGE = 10_000
 """Keys listed at a time."""
 SLICE, SLICE_BYTES = 500, 512 * 1024
-"""Changes, or keys of a list, and bytes of them, after which others have their turn while there are more."""
+"""The maximum of changes or listed keys, and of their bytes, that are processed without yielding to the event loop."""
 LAG_SECONDS = 5.0
-"""The interval of comparing with the store's revision: that of an embedded store's progress notifications."""
+"""The interval of comparisons with the store's revision, the same as of an embedded store's progress notifications."""
 
 
 class WatchCache:
@@ -54,11 +54,11 @@ class WatchCache:
         self._as_stored: set[bytes] = set()
         """The folders whose objects are returned in the version in which they are stored, which a webhook converts."""
         self._is_outdated = False
-        """Values were found unreadable that may be readable now."""
+        """Whether unreadable values may be readable now."""
         self._to_read_again: dict[bytes, bytes] = {}
         """Keys of objects whose stored version may not exist any more, with their folders."""
         self._in_step = clock.monotonic()
-        """When the store was last seen to be at no later revision."""
+        """The last time at which the cache was known to have the store's revision."""
 
     def expect_kind(
         self, prefix: bytes, kind: str, api_versions: Sequence[str] = (), *, relabels: bool = True
@@ -80,8 +80,8 @@ class WatchCache:
         self._is_outdated = self._is_outdated or bool(self.unreadable.below(prefix))
         if resource_cache is None:
             return
-        # A removed version may be that of an object which is served as one of another version, and what was shown as
-        # another version than it is stored in may be needed as it is stored.
+        # An object in the cache may have been relabelled from a removed version, or from a version that a webhook
+        # converts now: then its stored value is read again.
         if not {*before} <= {*heads} or (relabelled and not relabels):
             self._to_read_again |= {stored.key: prefix for stored in resource_cache if stored.is_outdated}
         for stored in [*resource_cache]:
@@ -105,11 +105,11 @@ class WatchCache:
         while self._to_read_again:
             key, prefix = next(iter(self._to_read_again.items()))
             await self._read_again(prefix, key)
-            self._to_read_again.pop(key, None)  # only now: the store may have failed
-            await yield_to_loop()  # the store in memory never waits
+            self._to_read_again.pop(key, None)  # after success: the store may fail
+            await yield_to_loop()  # a read of the store in memory does not yield
 
     async def _read_again(self, prefix: bytes, key: bytes) -> None:
-        """Replace a cached object by what its stored value shows now, unless it changes at the same time."""
+        """Read the stored value of a cached object again, unless the object changes at the same time."""
         resource_cache = self._resource_caches[prefix]
         cached = resource_cache.get(key)
         result = await self._kv.range(Range(key=key))
@@ -126,16 +126,16 @@ class WatchCache:
         resource_cache.apply(Change(ChangeKind.DELETED, tombstone, cached, self._clock.monotonic()))
 
     def resource_cache(self, prefix: bytes) -> ResourceCache:
-        """The resource cache of a folder, such as /registry/pods/. Folders of one segment must be requested before `run`."""
+        """Return the cache of a folder, such as /registry/pods/. Folders of one segment must be requested before `run`."""
         self._claimed.add(prefix)
         return self._resource_cache(prefix)
 
     def trust(self, key: bytes, text: bytes) -> None:
-        """Take canonical text that is about to be written for readable, until the watch has brought it back."""
+        """Mark canonical text that is about to be written as readable, until the watch receives it."""
         self._trusted.add(key, text)
 
     def at_revision(self, prefix: bytes, key: bytes, revision: int) -> Stored | None:
-        """The object of a key, if it is shown at that revision."""
+        """Return the cached object of a key if it has that revision."""
         resource_cache = self._resource_caches.get(prefix)
         stored = None if resource_cache is None else resource_cache.get(key)
         return stored if stored is not None and stored.revision == revision else None
@@ -152,7 +152,7 @@ class WatchCache:
         return [self._resource_caches[prefix] for prefix in self._claimed]
 
     async def run(self) -> None:
-        """Keep the watch cache true until cancelled."""
+        """Keep the watch cache up to date until cancelled."""
         while True:
             try:
                 await self._list()
@@ -172,7 +172,7 @@ class WatchCache:
         await self._list_done.wait()
 
     async def watch_lag(self) -> None:
-        """Compare the store's revision from time to time until cancelled, so that `behind` has its start."""
+        """Compare the store's revision at an interval until cancelled, for `seconds_behind`."""
         while True:
             await self._clock.sleep(LAG_SECONDS)
             try:
@@ -183,7 +183,7 @@ class WatchCache:
                 LOG.debug("the revision of the store cannot be read: %s", error)
 
     async def seconds_behind(self) -> float:
-        """For how many seconds the store has been ahead of what is shown here; 0 if it is not."""
+        """Return for how many seconds the cache has been behind the store; 0 if it is not."""
         head, now = (await self._kv.status()).revision, self._clock.monotonic()
         if head <= self.revision:
             self._in_step = now
@@ -203,7 +203,7 @@ class WatchCache:
             await yield_to_loop()
 
     async def _take_pending(self) -> bool:
-        """Take what the watch has already, a turn of the event loop before it is woken for that."""
+        """Apply the batch that the watch already has, without waiting for the watching task; return whether there was one."""
         watch = self._watch
         batch = watch.take_pending(SLICE) if watch is not None and self.is_consistent else None
         if batch is None:
@@ -211,17 +211,17 @@ class WatchCache:
         try:
             self._take(batch)
         except BaseException:
-            await self.rebuild()  # what was taken does not come again
+            await self.rebuild()  # the batch is lost
             raise
         return True
 
     @property
     def is_consistent(self) -> bool:
-        """Whether the resource caches show whole revisions; a reader of many objects awaits `wait_consistent` if they do not."""
+        """Whether the caches have whole revisions; if not, a reader of many objects awaits `wait_consistent`."""
         return self._consistent.is_set()
 
     async def wait_consistent(self) -> None:
-        """Wait until the resource caches show whole revisions; they do so until another task runs."""
+        """Wait until the resource caches have whole revisions, which is so until another task runs."""
         while not self._consistent.is_set():
             await self._consistent.wait()
 
@@ -297,9 +297,9 @@ class WatchCache:
         self._advance(batch.revision)
 
     async def _take_in_turns(self, batch: WatchBatch) -> None:
-        """Apply a batch as large as a restored snapshot in slices; `revision` rises after the last one.
+        """Apply a large batch, such as a restored snapshot, in slices; set `revision` after the last one.
 
-        If it fails, readers wait until everything was listed again.
+        If it fails, readers wait until everything is listed again.
         """
         self._consistent.clear()
         for events in batches(batch.events, _event_bytes, count=SLICE, max_bytes=SLICE_BYTES):
@@ -341,11 +341,11 @@ class WatchCache:
         return cached
 
     def _read_stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
-        """The object in a value; None for a value that cannot be read, which must not stop the rest."""
+        """Return the object of a value; record a value that cannot be read, and return None."""
         try:
             stored = self.read(folder, kv)
             self._trusted.discard(kv.key, kv.value)
-        except Exception as error:  # noqa: BLE001 - whatever a decoder makes of a foreign value
+        except Exception as error:  # noqa: BLE001 - a decoder may raise any error
             self.unreadable.add(folder, kv.key, kv.mod_revision, error)
             return None
         if self.unreadable:
@@ -353,7 +353,7 @@ class WatchCache:
         return stored
 
     def read(self, folder: bytes, kv: KeyValue) -> Stored:
-        """The object of a value, in its storage version; raises whatever shows that it cannot be read."""
+        """Return the object of a value, in the storage version; raise any error if it cannot be read."""
         text = kv.value if self._trusted.has(kv.key, kv.value) else self._read(kv.value)
         heads = self._kinds.get(folder)
         if heads is not None and not text.startswith(heads):
@@ -378,7 +378,7 @@ class WatchCache:
         return resource_cache
 
     def _folder(self, key: bytes) -> bytes:
-        """`pods/`, or two segments where one is no folder of ours: `services/specs/`, `example.com/widgets/`."""
+        """Return the folder of a key: `pods/`, or two segments, as in `services/specs/` and `example.com/widgets/`."""
         first = key.find(b"/", len(self._root)) + 1
         if key[:first] in self._claimed:
             return key[:first]

@@ -2,11 +2,11 @@
 
     {"format":"mockube-snapshot","version":1,"prefix":"/registry/","revision":812,"taken":"2030-01-01T00:00:00Z"}
     {"key":"/registry/namespaces/default","value":{"kind":"Namespace",…}}      keys in byte order
-    {"key":"/registry/events/default/a.1","value":{…},"ttl":3600}              ends by itself after so many seconds
-    {"count":2,"sha256":"…"}                                                   of all lines before, as they stand there
+    {"key":"/registry/events/default/a.1","value":{…},"ttl":3600}              expires after so many seconds
+    {"count":2,"sha256":"…"}                                                   number of keys; hash of all lines before
 
-A value that is not a JSON object on one line, such as protobuf, stands as "value_base64"; so does a key that is not
-UTF-8, as "key_base64". A value is given back byte for byte. Pure: it uses no store and no file.
+A value that is not a JSON object on one line, such as protobuf, is encoded as "value_base64", and a key that is not UTF-8
+as "key_base64". Values are restored byte for byte. The functions on lines use no store and no file.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Read a store's file. All of it is checked before any of it is used."""
+"""Read an archive of a store. The whole file is checked before it is used."""
 
 import gzip
 import hashlib
@@ -21,7 +21,7 @@ MAX_BYTES: Final = 1 << 34
 """The limit of all lines in bytes: a small compressed file cannot fill the memory."""
 MAX_ENTRY: Final = Limits().request_bytes
 MAX_REVISION: Final = 1 << 62
-"""Far below the largest revision of etcd."""
+"""The largest revision that is accepted, far below the largest of etcd."""
 
 
 class BadArchive(Exception):

@@ -1,10 +1,10 @@
-"""Restore a store from a file.
+"""Restore a store from an archive.
 
-An embedded store is restored in one revision, so a half is never visible. An etcd needs many transactions: a marker
-exists while they are in progress, and a marker found later means that they were interrupted.
+An embedded store is restored in one revision, so that a part is never visible. An etcd needs many transactions: a marker
+key exists while they are in progress, and a marker that is found later means that they were interrupted.
 
-A restored key is changed like any other: it gets a new revision, higher than any earlier one, and a watch that resumes
-from an old revision receives all changes. In an embedded store a key that has its value already is not put again.
+A restored key gets a new revision, higher than any earlier one, and a watch that resumes from an old revision receives
+all changes. In an embedded store, a key whose value is unchanged is not put again.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from mockube.etcd.embedded.store import EmbeddedStore, yield_to_loop
 from mockube.etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
 
 KEYS_OF_A_LEASE: Final = 1_000
-"""As upstream shares leases: the end of a lease deletes all of its keys in one revision."""
+"""The maximum of keys of a lease, as upstream: the end of a lease deletes all of its keys in one revision."""
 OPERATIONS: Final = 100
 """The size of one transaction; etcd accepts 128 operations at most."""
 BYTES: Final = 1 << 20
@@ -36,12 +36,12 @@ class NotEmpty(Exception):
 
 
 class RestoreTarget(Struct, frozen=True, kw_only=True):
-    """The place in a store that is restored."""
+    """The keys of a store that are restored."""
 
     root: bytes
-    """The prefix of the keys there, which may differ from the prefix in the file."""
+    """The prefix of the keys, which may differ from the prefix in the archive."""
     excluded_prefixes: Sequence[bytes] = ()
-    """Prefixes below it that are left as they are: nothing is put there and nothing deleted."""
+    """Prefixes below `root` that are not changed: no key is put or deleted there."""
 
     def of(self, archive: Archive, entry: Entry) -> bytes:
         return self.root + entry.key.removeprefix(archive.root)
@@ -119,12 +119,12 @@ async def _batches(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
 
 
 class _Leases:
-    """The leases of keys that expire: one for many keys with the same TTL. Their time begins with the restoration."""
+    """The leases of keys that expire, each for many keys with the same TTL. Their time begins at the restore."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
         self._open: dict[int, tuple[LeaseId, int]] = {}
-        """Return the lease for the next key with this TTL, and how many more keys it may have."""
+        """By TTL, the lease for the next key, and how many more keys it may have."""
 
     async def of(self, ttl: int) -> LeaseId:
         if not ttl:

@@ -1,6 +1,4 @@
-"""Write the content of a store at one revision while the store runs: page by page, so that it is not copied as a
-whole.
-"""
+"""Archive the content of a store at one revision while the store runs, page by page to limit the memory."""
 
 import asyncio
 import hashlib
@@ -15,11 +13,11 @@ from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, RangeResult,
 PAGE: Final = 2_000
 """The number of keys read at a time."""
 LEVEL: Final = 3
-"""The level of compression: four fifths of the effect of the highest, in a fifth of its time."""
+"""The level of compression: it saves four fifths of what the highest level saves, in a fifth of its time."""
 ENDED: Final = 1
 """The TTL in seconds of a key whose lease has ended meanwhile."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
-"""Makes zlib write gzip's header, without a time, and its checksum."""
+"""The `wbits` of zlib for the gzip format, without a time in its header."""
 
 
 async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes, None]:
@@ -42,7 +40,7 @@ async def _page_after(kv: KV, key: bytes, root: bytes, revision: int) -> RangeRe
 
 
 class _Ttls:
-    """Return the TTLs of leases as they were granted: restored keys get the full time, as after a restart."""
+    """Looks up the granted TTLs of leases: restored keys get the full TTL, as after a restart."""
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
@@ -74,7 +72,7 @@ class _Press:
         self._ready += self._compress.compress(lines)
 
     def add(self, kvs: Sequence[KeyValue], ttls: Mapping[LeaseId, int]) -> bytes:
-        """Called in a thread: zlib compresses without Python's lock."""
+        """Add keys and return the compressed bytes; called in a thread, because zlib releases Python's lock."""
         self.write(b"".join(entry_line(kv, ttls[kv.lease]) for kv in kvs))
         self._count += len(kvs)
         return self._pop_ready()

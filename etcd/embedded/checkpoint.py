@@ -34,9 +34,7 @@ class Checkpoints:
         self._thread = DiskThread("snapshot")
 
     async def take(self, core: Mvcc, commits: GroupCommit) -> None:
-        """Take a snapshot at the compact revision if it frees enough of the log. Until it is written nothing may be
-        swept.
-        """
+        """Take a snapshot at the compact revision if it frees enough of the log; no sweep may run meanwhile."""
         revision = core.compact_revision
         segment = await commits.thread.call(self._log.first_needed, revision)
         if not await commits.thread.call(self._is_worthwhile, segment):

@@ -1,8 +1,8 @@
 """A data directory: its lock, and its files when it is opened.
 
-LOCK                         held by the process that has opened the directory
+LOCK                         locked by the process that has opened the directory
 00000001.log …               the log's segments
-0000000000000042.snapshot    everything that existed at a revision
+0000000000000042.snapshot    all keys at a revision
 *.tmp                        unfinished files of a crashed process; removed
 """
 

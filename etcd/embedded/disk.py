@@ -1,7 +1,7 @@
-"""Files as the log and the snapshots use them; errors of the system become errors of the store.
+"""File access for the log and the snapshots; errors of the system are raised as errors of the store.
 
-Every change of a file is made by a `Disk`: it decides whether fsync is called, and a test replaces it to break the
-disk. It is independent of file formats.
+Every change of a file is made by a `Disk`: it decides whether fsync is called, and tests replace it to inject errors. It
+is independent of file formats.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def store_error(error: OSError, path: Path) -> KVError:
 
 @contextmanager
 def _syncing(path: Path) -> Iterator[None]:
-    """After a failed fsync the content of the disk is unknown, and a second fsync would not report it."""
+    """Raise `Interrupted` after a failed fsync: the content of the disk is unknown, and a second fsync would not fail."""
     try:
         yield
     except OSError as error:

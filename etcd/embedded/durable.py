@@ -1,9 +1,9 @@
 """The embedded store on a disk: a write is acknowledged when it is durable, and a restart recovers all acknowledged
 writes.
 
-The state machine is ahead of the disk. A change is applied at once, so that the next one can build on it; its response
-waits for an fsync, which it shares with all changes recorded meanwhile. Reads and watches see the newest durable
-revision, which includes everything that was acknowledged, so they do not wait. If the log cannot be written, the
+The state machine is ahead of the disk. A change is applied at once, so that the next one can depend on it; its response
+waits for an fsync, which it shares with all changes recorded meanwhile. Reads and watches return the newest durable
+revision, which includes every acknowledged write, so they do not wait. If the log cannot be written, the
 changes that are not durable are undone and their callers get an error; reads continue, and later writes are tried. If
 fsync fails, the content of the disk is unknown, and the store refuses writes until it is restarted.
 """
@@ -80,7 +80,7 @@ class DurableStore(EmbeddedStore):
         await self._commits.close()
         self._lock.release()
 
-    # --- when a write is acknowledged
+    # --- acknowledgement of writes
 
     async def _settle(self) -> None:
         revision = self._core.revision
@@ -130,7 +130,7 @@ class DurableStore(EmbeddedStore):
         (events,) = self._core.events(revision, revision)
         return codec.encode(codec.commit(revision, events))
 
-    # --- what compaction frees: first on the disk, then in memory
+    # --- compaction: free the disk first, then the memory
 
     def _start_sweep(self) -> None:
         if not self._in_checkpoint:

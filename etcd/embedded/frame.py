@@ -1,5 +1,4 @@
-"""The form of a record in a file, `mark | length | checksum | payload`, and how complete records are distinguished
-from damaged ones.
+"""The format of a record in a file, `mark | length | checksum | payload`, and the detection of damaged records.
 
 Pure functions from bytes to bytes. The callers interpret payloads and handle damage.
 

@@ -41,11 +41,11 @@ class _Batch:
     def fail(self, kind: type[KVError], reason: str) -> None:
         for waiter in self.waiters:
             if not waiter.done():
-                waiter.set_exception(kind(reason))  # one error each: a raised error has its own traceback
+                waiter.set_exception(kind(reason))  # one error for each waiter: raising it sets its traceback
 
 
 class GroupCommit:
-    """The one task and the one thread that use a log."""
+    """The task and the thread that write a log; nothing else uses it."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class GroupCommit:
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         """`publish` is called with each newest durable revision, before its waiters resume. `on_failure` is called
-        with the error that ended the task, unless it is a DiskError.
+        with the error that ended the task, unless it is a KVError.
         """
         self.head = head
         """The newest recorded revision."""
@@ -93,7 +93,7 @@ class GroupCommit:
             await waiter
 
     async def close(self) -> None:
-        """Make durable what was recorded, and close the log."""
+        """Make all recorded entries durable, and close the log."""
         self._closing = True
         self._wakeup.set()
         await asyncio.wait([self._task])

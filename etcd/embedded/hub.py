@@ -1,4 +1,4 @@
-"""Which watch receives which revision, and when.
+"""Deliver the changes of each revision to the watches.
 
 The hub receives every revision when it is published (in memory at once, on disk after the fsync). Watches of the same
 interval share a *channel*: each revision is matched and filtered once for all of them, and each watch has only a
@@ -63,7 +63,7 @@ class Interest(Generic[T]):
             _take_out(self._others, (key, range_end), thing)
 
     def at(self, key: bytes, range_end: bytes | None) -> Sequence[T]:
-        """Return what was added for exactly this interval."""
+        """Return the members of exactly this interval."""
         if range_end is None:
             return self._singles.get(key, ())
         if range_end == prefix_end(key):
@@ -84,9 +84,8 @@ class Interest(Generic[T]):
 
     def _count(self, length: int, change: int) -> None:
         self._count_of_length[length] += change
-        if (
-            self._count_of_length[length] <= 1
-        ):  # a key was added or removed: other changes do not affect the lengths
+        # Lengths change only when the first prefix of a length is added or the last one is removed.
+        if self._count_of_length[length] <= 1:
             self._lengths = sorted(+self._count_of_length)
 
 
@@ -98,11 +97,11 @@ def _take_out(table: dict[K, list[T]], key: K, thing: T) -> None:
 
 
 class Member(Protocol):
-    """What the hub uses of a watch."""
+    """The interface of a watch that the hub uses."""
 
     request: WatchRequest
     position: int
-    """The channel of the watch and its position there: everything before it was read."""
+    """The position of the watch in its channel: the entries before it were read."""
 
     def wake(self) -> None: ...
 
@@ -120,9 +119,8 @@ class Channel:
     def __init__(self, *, previous: bool) -> None:
         self.previous = previous
         self.watches: dict[Member, None] = {}  # in the order in which they were added
-        self.start = (
-            0  # the position of log[0]: positions count from the creation of the channel and are never reused
-        )
+        # The position of log[0]: positions count from the creation of the channel and are never reused.
+        self.start = 0
         self.log: list[Sequence[Event]] = []
         self.revisions: list[Revision] = []  # the revision of each entry of log
         self._batch_span = (-1, -1)
@@ -156,13 +154,11 @@ class Channel:
         return self.start + bisect_left(self.revisions, revision)
 
     def is_long(self) -> bool:
-        """Return whether trimming is worth its cost: it visits every watch, so it waits for as many entries as there
-        are watches.
-        """
+        """Return whether to trim: trimming visits every watch, so it is done once for at least as many entries."""
         return len(self.log) > self._long
 
     def trim(self, limit: int) -> None:
-        """Drop what every watch has read, after ending those that are more than `limit` revisions behind."""
+        """End the watches that are more than `limit` revisions behind, and drop the entries that all others have read."""
         for watch in list(self.watches):
             pending = self.end - watch.position
             if pending > limit:

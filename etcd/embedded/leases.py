@@ -1,4 +1,4 @@
-"""Leases: which exist, their deadlines and their keys.
+"""The existing leases, with their deadlines and keys.
 
 The table has no clock: deadlines are numbers. A restart drops deadlines, so every lease then starts again with its
 full TTL, as in etcd after a change of the leader.
@@ -11,7 +11,7 @@ from mockube.etcd.errors import InvalidRequest, LeaseExists, LeaseNotFound
 from mockube.etcd.kv import NO_LEASE, Lease, LeaseId
 
 MAX_TTL = 9_000_000_000
-"""Seconds, as in etcd."""
+"""The maximum TTL in seconds, as in etcd."""
 
 
 class _Lease:
@@ -75,7 +75,7 @@ class Leases:
         )
 
     def ttls(self) -> dict[LeaseId, int]:
-        """Each lease with the TTL that was granted."""
+        """Return the granted TTL of each lease."""
         return {lease: granted.ttl for lease, granted in self._granted.items()}
 
     def expired_leases(self, now: float) -> list[LeaseId]:

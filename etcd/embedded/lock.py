@@ -1,7 +1,6 @@
 """A lock that lets one process at a time use a data directory.
 
-The kernel releases the lock when the process ends, however it ends. The text in the file is only for users who look at
-it.
+The kernel releases the lock when the process ends, however it ends. The text in the file is for users only.
 """
 
 import fcntl
@@ -74,7 +73,7 @@ def problem_of(directory: Path, status: os.stat_result, *, uid: int, gid: int) -
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file, which is created with mode 0600 if it does not exist; raise OSError if it is no regular file."""
+    """Open a lock file, which is created with mode 0600 if it does not exist; raise OSError if it is not regular."""
     descriptor = os.open(path, LOCK_FLAGS, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -42,12 +42,12 @@ FIRST_REVISION: Revision = 1
 """The revision of an empty store, as in etcd: the first change makes revision 2."""
 
 STEP = 512
-"""The number of keys that one step of a rewrite processes: a few milliseconds' work."""
+"""The number of keys that one step of a rewrite processes in a few milliseconds."""
 
 UNPACKED = 4096
-"""Revisions that wait for compression at most; those before them keep their values as they are."""
+"""The maximum of revisions that wait for compression; older ones stay uncompressed."""
 PACKED_EVENTS = 16
-"""Events of a revision at most, if its values are compressed: a restored snapshot is one revision of many."""
+"""The maximum of events of a revision whose values are compressed; a restored snapshot has many more."""
 
 Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """The change of a key: its new value and lease, or None for its deletion."""
@@ -69,7 +69,7 @@ _STANDS: dict[Relation, Callable[..., bool]] = {
 
 
 class Mvcc:
-    """One store's whole state."""
+    """The state of one store."""
 
     __slots__ = (
         "_is_rewriting",
@@ -89,15 +89,15 @@ class Mvcc:
         self.leases = Leases()
         self._versions = Versions()
         self._log: list[Sequence[Event]] = []
-        """The events of revision _swept + 1, then of the next, to the newest; a list if some values are compressed."""
+        """By revision, from _swept + 1 to the newest, the events: a list if some values are compressed, else a tuple."""
         self._unpacked: deque[Revision] = deque(maxlen=UNPACKED)
         """The revisions that replaced large values."""
         self._swept: Revision = FIRST_REVISION
         self._is_rewriting = False
-        """Some keys are already at the next revision, so the present is read like a past revision."""
+        """Whether some keys are already at the next revision, so that the present is read like a past revision."""
 
     def load(self, revision: Revision, kvs: Sequence[KeyValue], events: Sequence[Event]) -> None:
-        """Begin with everything that existed at a revision, in byte order of keys, and the events of that revision."""
+        """Load all keys that existed at a revision, in byte order, and the events of that revision."""
         self.revision = self.compact_revision = revision
         self._versions = Versions(kvs)
         self._log = [tuple(events)]
@@ -156,7 +156,7 @@ class Mvcc:
         return self._versions.walk(revision)
 
     def events(self, first: Revision, last: Revision) -> Sequence[Sequence[Event]]:
-        """What each of the revisions first..last changed, with previous values; `first` is at least `first_watchable`."""
+        """Return the events of the revisions first..last, with previous values; `first` is at least `first_watchable`."""
         revisions = self._log[first - self._swept - 1 : last - self._swept]
         return [[*map(unpack_event, events)] if type(events) is list else events for events in revisions]
 
@@ -210,8 +210,8 @@ class Mvcc:
     ) -> Generator[Sequence[Event], None, None]:
         """Replace the keys with a prefix by those of `puts`; keys that `is_excluded` accepts stay.
 
-        Each step yields its events; the last step makes one revision of them all. Until then reads see nothing of it,
-        and nothing else may change a key. If the generator is closed early, nothing has changed.
+        Each step yields its events; the last step makes one revision of them all. Until then reads return the old keys,
+        and no other change is allowed. If the generator is closed early, the change is reverted.
         """
         events: list[Event] = []
         self._is_rewriting = True
@@ -261,7 +261,7 @@ class Mvcc:
         return _STANDS[compare.relation](have, compare.operand)
 
     def _check(self, operation: Operation) -> None:
-        """Refuse what is invalid in the present state, before anything is changed."""
+        """Raise an error if an operation is invalid in the present state; called before any change."""
         if type(operation) is Put and operation.lease != NO_LEASE and operation.lease not in self.leases:
             raise LeaseNotFound(f"lease {operation.lease} not found")
         if type(operation) is Range:
@@ -291,7 +291,7 @@ class Mvcc:
         return bool(self._unpacked)
 
     def pack(self, budget: int) -> None:
-        """Compress replaced values of so many bytes, or slightly more; they are kept for reads of the past only."""
+        """Compress at least `budget` bytes of replaced values, which only reads of past revisions use."""
         while self._unpacked and budget > 0:
             budget -= self._pack(self._unpacked.popleft())
 

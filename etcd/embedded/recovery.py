@@ -30,9 +30,7 @@ class Recovery:
         self._ignored = ignored
         self.core = Mvcc()
         self.leases: dict[LeaseId, int] = {}
-        """The leases with their TTLs. They are given to the state machine at the end, when no later record can revoke
-        them.
-        """
+        """The leases with their TTLs. The state machine gets them after the whole log, which may revoke them."""
         self.snapshot: SnapshotInfo | None = None
         self.openings: list[Opening] = []
         """The openings of the replayed segments; empty for a new directory."""

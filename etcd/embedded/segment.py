@@ -1,4 +1,4 @@
-"""A segment of the log as a file: `magic | opening frame | frames`; how it is created and read.
+"""Create and read the segments of the log; a segment is a file of `magic | opening frame | frames`.
 
 A frame contains everything that one fsync makes durable, and the next frame is written only after that fsync. So a
 crash can leave at most one unfinished frame at the end of the last segment, a *torn tail*. Anything else that is not
@@ -91,7 +91,7 @@ def missing_segment(directory: Path, number: int) -> Corrupt:
 
 
 def read_segments(directory: Path, first: int) -> Iterator[Segment]:
-    """Yield each segment from `first` on, checked to follow the one before. Corrupt is raised after what is complete."""
+    """Yield the segments from `first` on, and check that each follows the one before; then raise Corrupt for damage."""
     before: Segment | None = None
     numbers = [number for number in segment_numbers(directory) if number >= first]
     for expected, number in enumerate(numbers, first):

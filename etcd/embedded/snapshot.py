@@ -1,9 +1,9 @@
-"""Snapshots: everything that existed at one revision, in a file, so that the log before it is no longer needed.
+"""Write and read snapshots: files with all keys at one revision, which replace the log before it.
 
 A snapshot is `magic | opening frame | frames of keys | closing frame`. It gets its name only when it is complete and
 durable, so an incomplete one was damaged later. It is taken at the compact revision, because the history after that
-must stay readable and is replayed from the log. Two snapshots are kept, and the log from the older one on: if the
-newest is damaged, nothing is lost yet.
+must stay readable and is replayed from the log. Two snapshots are kept, and the log from the older one on, so that no
+data is lost if the newest is damaged.
 """
 
 import re
@@ -23,7 +23,7 @@ from mockube.etcd.kv import Event, EventKind, KeyValue, LeaseId, Revision
 MAGIC = b"mockube snapshot 1\n"
 
 SYNC_BYTES = 4 * 1024 * 1024
-"""A snapshot is synced each time after so many bytes: one long sync at its end would delay those of the log."""
+"""The interval of syncs in bytes: one long sync at the end would delay the syncs of the log."""
 
 SUFFIX = ".snapshot"
 
@@ -39,7 +39,7 @@ class Opening(Struct, frozen=True, array_like=True, tag=1):
 
 
 class Keys(Struct, frozen=True, array_like=True, tag=2):
-    """Some of the keys; all these records together are in byte order."""
+    """A part of the keys; the keys of all such records together are in byte order."""
 
     saved: Sequence[_Saved]
 
@@ -122,7 +122,7 @@ class SnapshotWriter:
         self._record(Keys([_save(kv) for kv in kvs]))
 
     def finish(self, events: Sequence[Event], leases: Mapping[LeaseId, int]) -> SnapshotInfo:
-        """Close the snapshot and give it its name: it is complete now."""
+        """Complete the snapshot and give the file its name."""
         changed = [(e.kv.key, None if e.previous is None else _save(e.previous)) for e in events]
         self._record(Closing(self._count, changed, leases))
         assert self._file is not None, "begin first"

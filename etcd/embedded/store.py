@@ -43,12 +43,12 @@ BURST = 256
 block readers.
 """
 PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
-"""Bytes of replaced values that are compressed at a time, and the interval: some milliseconds in each."""
+"""Bytes of replaced values that are compressed at each interval, in some milliseconds."""
 
 
 @coroutine
 def yield_to_loop() -> Generator[None, None, None]:
-    """Let every other task that is ready run once."""
+    """Let the event loop run all other ready callbacks once."""
     yield
 
 
@@ -57,7 +57,7 @@ class Timer(Protocol):
 
 
 class Clock(Protocol):
-    """What the store uses of a clock."""
+    """The interface of a clock that the store uses."""
 
     def monotonic(self) -> float: ...
 
@@ -127,8 +127,8 @@ class EmbeddedStore:
     ) -> Revision:
         """Replace the keys with a prefix by those of `puts`, in one revision of any size; keys that `is_excluded` accepts stay.
 
-        A key that has its value already does not change. It is done in steps: until the last one reads see nothing of
-        it, and other writes wait. Cancelling the caller does not stop it.
+        A key whose value is the same does not change. The rewrite has several steps: until the last one, reads return the
+        old keys, and other writes wait. Cancelling the caller does not stop it.
         """
         await self._rewritten()
         self._check_open()
@@ -233,7 +233,7 @@ class EmbeddedStore:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # --- what a subclass implements
+    # --- for subclasses to implement
 
     async def _settle(self) -> None:
         """Return when the state machine's results may be returned to callers, and notify the watches."""
@@ -250,7 +250,7 @@ class EmbeddedStore:
         raise NotImplementedError
 
     def _record_revocation(self, lease: Lease) -> None:
-        """The newest revision deletes the keys of the lease, unless it had none."""
+        """Record the end of a lease. The newest revision deletes its keys, unless it had none."""
         raise NotImplementedError
 
     async def _record_compaction(self, revision: Revision) -> None:
@@ -258,7 +258,7 @@ class EmbeddedStore:
         raise NotImplementedError
 
     def _start_sweep(self) -> None:
-        """Begin to free what compaction made unreadable, unless that has begun."""
+        """Start to free the compacted history, unless that has started."""
         if self._sweeping is None:
             self._sweep()
 
@@ -319,7 +319,7 @@ class EmbeddedStore:
         self._spawn(self._revoke_expired(), "expire leases")
 
     async def _revoke_expired(self) -> None:
-        # Looked up again after each: other leases may have been renewed or revoked while the end of one was recorded.
+        # Look up the leases again after each one: others may be renewed or revoked while its end is recorded.
         while True:
             await self._rewritten()
             if not (expired := self._core.leases.expired_leases(self._clock.monotonic())):

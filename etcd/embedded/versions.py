@@ -1,4 +1,4 @@
-"""Every version of every key, present and past.
+"""The present and past versions of all keys.
 
 The versions of a key that was put at 2, put at 5, deleted at 7 and put at 9:
 
@@ -23,14 +23,14 @@ from mockube.etcd.kv import FROM_KEY, Event, KeyValue, LeaseId, Revision
 FIRST_KEY = b"\x00"
 """The smallest key."""
 MIN_PACKED_BYTES, MAX_PACKED_BYTES = 16 * 1024, 256 * 1024
-"""The size of a past value that is compressed: a smaller one saves little, a larger one takes too long."""
+"""The sizes of past values that are compressed: smaller ones save little, larger ones take too long."""
 
 
 class PackedKeyValue(KeyValue, frozen=True, kw_only=True, gc=False):
     """A past version whose value is compressed."""
 
     size: int
-    """Bytes of the value itself."""
+    """Bytes of the uncompressed value."""
 
 
 class Versions:
@@ -139,7 +139,7 @@ class Versions:
         self._keys.undo_remove(key)
 
     def pack(self, kv: KeyValue) -> PackedKeyValue:
-        """Compress the value of a past version, and return the version in that form."""
+        """Compress the value of a past version; return the compressed version."""
         packed = pack(kv)
         versions = self._past.get(kv.key, ())
         index = bisect_left(versions, kv.mod_revision, key=_mod_revision)
@@ -190,8 +190,8 @@ def _weight(kv: KeyValue) -> int:
 class Keys:
     """The sorted keys of one store, in two lists: those that exist now, and the ghosts.
 
-    A ghost is a key that is deleted at the newest revision and whose history can still be read. Reads of the present never
-    step over ghosts, so deletions do not slow them down.
+    A ghost is a key that is deleted at the newest revision and whose history can still be read. Reads of the present do
+    not iterate over ghosts, so deletions do not slow them down.
     """
 
     __slots__ = ("_ghosts", "_live")

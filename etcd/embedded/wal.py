@@ -1,5 +1,4 @@
-"""The open end of the write-ahead log: frames are appended to the last segment, and a full one is followed by a new
-one.
+"""Append frames to the last segment of the write-ahead log; begin a new segment when it is full.
 
 The module handles payloads and revisions, not keys. Every call may block on the disk; only one thread at a time may
 call it.
@@ -18,7 +17,7 @@ from mockube.etcd.kv import Revision
 _logger = logging.getLogger(__name__)
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-"""A segment of this size is followed by a new one; as in etcd."""
+"""The size from which on a segment is full; as in etcd."""
 
 
 class Log:
@@ -41,7 +40,7 @@ class Log:
         self._cut_tail()
 
     def append(self, payload: bytes, first_revision: Revision) -> None:
-        """Write one frame, which contains `first_revision` and maybe later ones; after an error the log is as before."""
+        """Write one frame, which contains `first_revision` and possibly later ones; after an error the log is unchanged."""
         if self._end >= self._segment_bytes:
             self._begin_segment(first_revision)
         try:
@@ -83,7 +82,7 @@ class Log:
         self._openings.append(opening)
 
     def _take_back(self) -> None:
-        """Remove the rest of a frame that could not be written: its commits have changed nothing."""
+        """Remove a partly written frame; raise Interrupted if that fails."""
         try:
             self._file.cut(self._end)
         except KVError as error:

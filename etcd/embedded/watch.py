@@ -127,7 +127,7 @@ class StoreWatch:
         return WatchBatch(revision=matching_events[-1].kv.mod_revision, events=matching_events)
 
     def _lost_history(self) -> bool:
-        """Return whether compaction removed the next revision to read; if so the watch has ended."""
+        """Return whether compaction removed the next revision to read; if so, end the watch."""
         oldest = self._core.first_watchable
         if self._next < oldest:
             self.cut_off(Compacted(self._next, oldest))
@@ -143,7 +143,7 @@ class StoreWatch:
         self.wake()
 
     async def _wait(self) -> None:
-        """Wait for something to do: not at all while catching up, but other tasks run first."""
+        """Wait until the hub wakes the watch; while catching up, only let other tasks run."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
         if self._channel is None:

@@ -1,8 +1,8 @@
-"""The responses of etcd's gateway as the contract's results.
+"""Decode the responses of etcd's gateway to the results of `KV`.
 
-In the gateway's JSON bytes are base64, 64-bit integers are strings, and zero, empty and false values are omitted.
-msgspec converts all of that while it parses, from the types: three to four times as fast as a general parser with
-conversions after it. Pure, and independent of requests and of HTTP.
+In the gateway's JSON, bytes are base64, 64-bit integers are strings, and zero, empty and false values are omitted.
+msgspec converts them by type while it parses, three to four times as fast as a general parser with later conversions.
+The functions are pure, and independent of requests and of HTTP.
 """
 
 import msgspec
@@ -108,7 +108,7 @@ class _Delete(Struct):
 
 
 class _Operation(Struct):
-    """One of the three."""
+    """The result of an operation: one of the three fields."""
 
     response_range: _Range | None = None
     response_put: _Put | None = None
@@ -217,7 +217,7 @@ def decode_txn(body: bytes) -> TxnResult:
 
 
 def decode_watch(message: bytes) -> WatchAnswer:
-    """Raise the error of the stream or of the watch; the caller handles compaction."""
+    """Return a watch response, or raise the error of the stream or of the watch; the caller handles compaction."""
     watch = _watch(_result(message))
     if watch.canceled and not watch.compact_revision:
         raise error_of(watch.cancel_reason)
@@ -253,7 +253,7 @@ def decode_status(body: bytes) -> MemberStatus:
 
 
 def decode_done(body: bytes) -> None:
-    """The response has no content."""
+    """Decode a response without content; raise an error if it is not JSON."""
     _streamed(body)
 
 

@@ -1,7 +1,7 @@
-"""etcd's errors, by their messages and gRPC codes, as the errors of `mockube.etcd.errors`.
+"""Map etcd's errors to `mockube.etcd.errors` by their messages and gRPC codes.
 
-Two properties matter: callers distinguish failures by class, and `outcome_unknown` is false only where etcd certainly
-did not execute the request. Revisions in an error are filled in by the store, which has the request.
+Callers distinguish failures by class. `outcome_unknown` is false only if etcd certainly did not execute the request.
+The store, which has the request, adds the revisions to an error.
 """
 
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ class RevisionInFuture(KVError):
 
 
 class TokenRejected(PermissionDenied):
-    """etcd does not accept this token, or no longer: authenticate and retry."""
+    """etcd does not accept this token, or not any more: authenticate and retry."""
 
 
 class NotTrusted(Unavailable):
-    """One side did not accept the other's certificate. A retry would fail, too."""
+    """The client or the server refused the other's certificate. A retry would fail, too."""
 
 
 _BY_TEXT: Mapping[str, type[KVError]] = {

@@ -1,4 +1,4 @@
-"""One member's JSON gateway, over the session of etcd3-py's client.
+"""The client of one member's JSON gateway, over the session of etcd3-py's client.
 
 The calls do not use etcd3-py's models, which cost several times the request itself, nor its streams, which do not work
 with current aiohttp, nor its TLS, which does not check host names. The transport chooses the member and decides
@@ -26,7 +26,7 @@ from mockube.etcd.remote.stream import LineStream, SocketStream, Stream, connect
 T = TypeVar("T")
 
 NEEDS_LEADER = {"Grpc-Metadata-hasleader": "true"}
-"""Without a leader a member would let a request wait; with this option it refuses it before anything is done."""
+"""The option by which a member without a leader refuses a request at once, before it is executed, instead of waiting."""
 
 LARGE = 2**20
 """The size from which aiohttp expects a body as a file, which it sends in pieces."""
@@ -36,7 +36,7 @@ KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 class TLS(Struct, frozen=True, kw_only=True):
-    """Paths of PEM files: the authority that signed the servers' certificates, and the client certificate if they require one."""
+    """Paths of PEM files: the CA of the serving certificates, and the client certificate if one is required."""
 
     ca: str
     cert: str | None = None

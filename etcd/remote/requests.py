@@ -1,6 +1,7 @@
-"""The contract's requests as the JSON of etcd's gateway.
+"""Encode the requests of `KV` as the JSON of etcd's gateway.
 
-Bytes become base64; zero, empty and false values may be omitted. Pure, and independent of responses and of HTTP.
+Bytes are encoded as base64; zero, empty and false values may be omitted. The functions are pure, and independent of
+responses and of HTTP.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +35,7 @@ Fields: TypeAlias = dict[str, Any]
 
 EMPTY_REQUEST = b"{}"
 PROGRESS = b'{"progress_request":{}}'
-"""On a stream of watches: request a progress notification."""
+"""The message that requests a progress notification on a watch stream."""
 
 _encode: Callable[[Fields], bytes] = msgspec.json.Encoder().encode
 
@@ -62,7 +63,7 @@ def encode_txn(request: Txn) -> bytes:
 
 
 def encode_watch(request: WatchRequest, start: Revision) -> bytes:
-    """Always with progress notifications, so that a quiet watch does not fall behind compaction."""
+    """Encode a watch. It always has progress notifications, so that an idle watch does not fall behind compaction."""
     create = {
         "key": request.key,
         "range_end": request.range_end or b"",
@@ -161,10 +162,9 @@ class Method(Struct, Generic[T], frozen=True):
     path: str
     decode: Callable[[bytes], T]
     repeatable: bool
-    """Return whether the request may be repeated when it is unknown if it was executed.
+    """Whether the request may be repeated when it is unknown if it was executed.
 
-    A transaction that compares and sets may not: the second one would find the change of the first, and fail its
-    comparison.
+    A compare-and-set transaction may not: the comparison of the second one would fail because of the first one's change.
     """
 
 
@@ -185,4 +185,4 @@ STATUS: Final[Method[MemberStatus]] = Method("/maintenance/status", answers.deco
 LOGIN: Final[Method[str]] = Method("/auth/authenticate", answers.decode_token, repeatable=True)
 
 WATCH: Final = "/watch"
-"""Not a call but a stream, which may be opened again."""
+"""The path of watch streams; a stream may be opened again."""

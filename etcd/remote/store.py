@@ -1,4 +1,4 @@
-"""A real etcd, one member or a cluster of them, as a KV."""
+"""A `KV` over etcd, either a single member or a cluster."""
 
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
@@ -48,14 +48,14 @@ class RemoteStore:
         credentials: Credentials | None = None,
         deadline: float = 5.0,
     ) -> Self:
-        """Connect to at least one member, or raise what a first request would raise.
+        """Connect to at least one member, or raise the error of a first request.
 
         `deadline` is the limit of any call in seconds, including its retries.
         """
         if not endpoints or not all(map(is_endpoint, endpoints)):
             raise InvalidRequest(f"endpoints must be http or https URLs, at least one, not {endpoints!r}")
         context = tls.context() if tls is not None else None
-        # An unreachable member leaves time for all others.
+        # Attempts to connect to an unreachable member leave time for all others.
         connect_timeout = deadline / (len(endpoints) + 1)
         gateways = [Gateway(endpoint, tls=context, connect_timeout=connect_timeout) for endpoint in endpoints]
         transport = Transport(gateways, credentials=credentials, deadline=deadline, clock=clock)
@@ -127,7 +127,7 @@ class RemoteStore:
         return await self._transport.call(requests.LEASES, requests.EMPTY_REQUEST)
 
     async def status(self) -> Status:
-        """The status of the member that responds: its revision may be behind the cluster's."""
+        """Return the status of the member that responds; its revision may be behind the cluster's."""
         member = await self._transport.call(requests.STATUS, requests.EMPTY_REQUEST)
         return Status(
             backend="etcd",
@@ -142,10 +142,10 @@ class RemoteStore:
             await watch.cut_off(Closed("the store is closed"))
         await self._transport.close()
 
-    # --- what etcd's errors leave out
+    # --- the revisions that etcd's errors omit
 
     async def _naming_revisions(self, reads: Sequence[Range], call: Awaitable[T]) -> T:
-        """Add the requested and the possible revision to an error."""
+        """Await a call; add the requested revision and the current or the oldest one to its error."""
         revisions = [read.revision for read in reads if read.revision > HEAD]
         try:
             return await call

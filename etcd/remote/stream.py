@@ -1,7 +1,7 @@
-"""The two ways in which a gateway streams responses: over a WebSocket, and as lines of a response that does not end.
+"""The streamed responses of a gateway: over a WebSocket, or as the lines of a long HTTP response.
 
-Both return complete messages as bytes, and neither loses a message when a wait for it is cancelled. Nothing is read
-ahead of the caller of `receive` except into aiohttp's own small buffers, so a slow reader slows etcd down. Independent
+Both return complete messages as bytes, and do not lose a message when `receive` is cancelled. Only aiohttp's small
+buffers are filled before a call of `receive`, so a slow reader causes backpressure on etcd. The module is independent
 of the content of messages. `connection_to` translates the errors of any connection to a member.
 """
 

@@ -1,6 +1,6 @@
-"""Requests to a cluster: to which member, with which deadline and token, and when to retry.
+"""Send requests to a cluster: choose the member, set the deadline and the token, and retry.
 
-A request is repeated only if it certainly was not executed, or may be executed twice; always within its deadline. The
+A request is retried within its deadline, if it certainly was not executed or may be executed twice. The
 transport handles methods and bytes, not their meaning.
 """
 
@@ -45,7 +45,7 @@ class Transport:
         self._closed = False
 
     async def call(self, method: Method[T], body: bytes) -> T:
-        """The response, or the error of etcd or of the connection."""
+        """Return the response, or raise the error of etcd or of the connection."""
 
         async def ask(gateway: Gateway) -> T:
             return await gateway.call(method, body)
@@ -53,7 +53,7 @@ class Transport:
         return await self._with_token(ask, repeatable=method.repeatable)
 
     async def open_watch(self, create: bytes) -> WatchStream:
-        """A stream whose watch etcd has confirmed."""
+        """Return a stream with a watch that etcd has confirmed."""
 
         async def open_on(gateway: Gateway) -> WatchStream:
             return await self._open_watch(gateway, create)
@@ -127,7 +127,7 @@ class Transport:
     async def _in_turn(
         self, request: Callable[[Gateway], Awaitable[T]], *, repeatable: bool, until: float
     ) -> T:
-        """Send the request to one member after the other, for as long as it may be repeated."""
+        """Send the request to one member after the other, as long as it may be repeated, until the deadline."""
         tries = 0
         while True:
             if self._closed:

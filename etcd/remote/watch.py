@@ -1,15 +1,15 @@
-"""A watch on a real etcd that outlives its connections.
+"""A watch on etcd that survives the loss of its connections.
 
-One task, the follower, reads a stream and goes on from its position on another one when that breaks, for as long as it
-takes. It stops reading when the reader is `BACKLOG` batches behind, which makes etcd wait, too.
+A task, the follower, reads a stream. When the stream fails, it resumes from the last position on another one, with
+retries without end. It stops reading when the reader is `BACKLOG` batches behind, which causes backpressure on etcd.
 
-Progress on request comes in three ways:
+A progress request depends on the release of etcd and on the connection:
 
-* From a release that answers in order (`WatchStream.answers_progress_in_order`) it is the answer. There is none while
-  the watch is not synchronised, so the request is repeated.
-* From earlier releases the response has the revision of the member, not of the stream. Then everything that has happened since
-  the watch's position, to any key, is read on a second stream: every revision has an event, so the event of the
-  revision aimed at proves that all before it were seen. If some of that is compacted the watch ends as `Compacted`.
+* A release that responds in order (`WatchStream.answers_progress_in_order`) sends the progress notification. It sends
+  none while the watch is not synchronised, so the request is repeated.
+* The response of an earlier release has the revision of the member, not of the stream. Then all events since the
+  position of the watch, of all keys, are read on a second stream: every revision has an event, so the event of the
+  requested revision proves that all earlier ones were read. If some are compacted, the watch ends with `Compacted`.
 * Over an authenticated connection progress cannot be requested: `Unsupported`.
 """
 
@@ -33,7 +33,7 @@ ASK_AGAIN = 0.1
 """Seconds after which a request for progress is repeated: the interval at which etcd synchronises watches."""
 
 RESUME_AGAIN = 1.0
-"""Seconds between two tries to find a member to watch on. Each tries all of them until its deadline."""
+"""Seconds between two attempts to resume a watch. Each attempt tries all members until its deadline."""
 
 FIRST_KEY = b"\x00"
 
@@ -62,7 +62,7 @@ class RemoteWatch:
         self._clock = clock
         self._order = Order(request, start)
         self._inbox: asyncio.Queue[WatchBatch | None] = asyncio.Queue()
-        """None is the end of the watch."""
+        """None marks the end of the watch."""
         self._drained = asyncio.Event()
         self._error: BaseException | None = None
         self._closed = False
@@ -94,7 +94,7 @@ class RemoteWatch:
             self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
             self._asker.add_done_callback(self._end_asking)
 
-    def take_pending(self, most: int) -> WatchBatch | None:  # noqa: ARG002 - what is there is delivered soon enough
+    def take_pending(self, most: int) -> WatchBatch | None:  # noqa: ARG002 - batches are not taken early
         return None
 
     async def close(self) -> None:
@@ -194,7 +194,7 @@ class RemoteWatch:
         await self._stream.close()
 
     def _end_asking(self, asker: asyncio.Task[None]) -> None:
-        """An unexpected error ends the watch: its reader would wait for progress that is no longer requested."""
+        """End the watch after an unexpected error; otherwise its reader would wait for progress without end."""
         if not asker.cancelled() and (error := asker.exception()) is not None:
             self._error = self._error or error
             self._follower.cancel()
@@ -208,12 +208,11 @@ class RemoteWatch:
 
 
 class Order:
-    """The order of a watch's events: each matching event is delivered once, in order, with the revision that the watch has
-    reached.
+    """Orders the events of a watch: each matching event is delivered once, in order, with the revision of the watch.
 
-    Pure: events and revisions in, batches out. The streams of a watch are not assumed to be one sequence. A new stream
-    begins at the last revision that was read, two streams may overlap, and etcd repeats events after a member was
-    restored from a snapshot, and may send old events to a watch that starts in the future.
+    It converts events and revisions to batches, without I/O. The streams of a watch may not be one sequence: a new
+    stream begins at the last revision that was read, two streams may overlap, etcd repeats events after a member was
+    restored from a snapshot, and it may send old events to a watch that starts in the future.
     """
 
     def __init__(self, request: WatchRequest, start: Revision) -> None:
@@ -237,7 +236,7 @@ class Order:
         return batches + self._notify()
 
     def request_progress(self, revision: Revision) -> list[WatchBatch]:
-        """Notify the watch once it has reached this revision; at once if it has."""
+        """Notify the watch when it has reached this revision; now if it has."""
         self.progress_revision = max(self.progress_revision, revision)
         return self._notify()
 

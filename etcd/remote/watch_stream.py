@@ -1,8 +1,8 @@
-"""A stream with one watch: its complete responses, and the state of the member behind it.
+"""A stream with one watch: complete responses, and liveness checks of its member.
 
-A quiet stream does not prove that its member works: a member that is paused, or separated from its leader, receives no
-change but keeps its connections. etcd ends the streams of such a member for clients that require a leader, but its
-WebSockets cannot carry that option. So a status request is sent to the member of a stream that was silent for a time.
+An idle stream does not prove that its member works: a member that is paused, or separated from its leader, receives no
+changes but keeps its connections. etcd ends the streams of such a member for clients that require a leader, but its
+WebSockets cannot carry that option. So an idle stream sends a request to its member after a timeout.
 """
 
 import re
@@ -22,7 +22,7 @@ from mockube.etcd.remote.stream import Stream
 T = TypeVar("T")
 
 PROGRESS_IN_ORDER = {(3, 4): 31, (3, 5): 13}
-"""The first release of a minor version that does; all releases of later minor versions do."""
+"""By minor version, the first release that sends progress in order; all later minor versions do."""
 
 
 class WatchStream:

@@ -1,4 +1,4 @@
-"""Resources that are never stored: a client creates a review, and the response has its status filled in.
+"""Resources that are not stored: a client creates a review, and the response has its status.
 
 A module belongs here if it serves such a review of authentication, authorization or a token request.
 """

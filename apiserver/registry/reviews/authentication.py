@@ -139,7 +139,7 @@ class TokenRequests:
             return {}
         api_version, kind, name = (reference.get(field, "") for field in ("apiVersion", "kind", "name"))
         group, _, version = api_version.rpartition("/")
-        # As upstream, whatever the version is.
+        # As upstream, the version is ignored.
         resource = _BINDABLE.get((group, kind))
         if resource is None:
             raise status.BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")

@@ -167,5 +167,5 @@ def _check_local(tree: Tree, spec: Mapping[str, Any]) -> Iterable[FieldError]:
 
 
 def _go(path: Mapping[str, Any]) -> Mapping[str, str]:
-    """A NonResourceAttributes as upstream's errors show it: by the names of its fields in Go."""
+    """Return NonResourceAttributes with the Go names of their fields, as in upstream's errors."""
     return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}

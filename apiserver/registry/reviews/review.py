@@ -1,4 +1,4 @@
-"""What all reviews share: a review is read and admitted like an object that will be stored, and returned with its status."""
+"""The common part of all reviews: read and admit them like stored objects, and return them with a status."""
 
 from collections.abc import Callable
 from typing import TypeAlias

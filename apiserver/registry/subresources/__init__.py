@@ -1,4 +1,4 @@
-"""What can be done with a part of an object, or through it.
+"""The subresources that have verbs of their own.
 
-A module belongs here if it carries out the verbs of one subresource that is not simply another way in to the object.
+A module belongs here if it implements the verbs of one subresource, other than a plain view of the object.
 """

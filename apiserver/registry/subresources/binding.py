@@ -1,4 +1,4 @@
-"""/binding: a pod is given its node, once and for all. `bindings` is the same door under its old name."""
+"""The subresource /binding, which sets the node of a pod once, and the legacy resource `bindings`."""
 
 from datetime import datetime
 
@@ -54,7 +54,7 @@ def _check(binding: Tree) -> list[FieldError]:
 
 
 async def _bind(registry: Registry, namespace: str, name: str, binding: Tree, *, dry_run: bool) -> bool:
-    """Store the binding; False if another write came between."""
+    """Store the binding; return False if a concurrent write changed the pod."""
     stored = await registry.get(registry.rows[PODS], namespace, name)
     pod = stored.tree()
     _check_preconditions(pod, binding, stored.key.decode())
@@ -79,7 +79,7 @@ def _check_preconditions(pod: Tree, binding: Tree, key: str) -> None:
 
 
 def _problem(pod: Tree) -> str:
-    """Return why a pod cannot be bound, or ""."""
+    """Return why a pod cannot be bound; "" if it can."""
     spec = pod["spec"]
     if meta.is_deleting(pod):
         return "is being deleted, cannot be assigned to a host"

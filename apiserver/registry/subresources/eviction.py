@@ -1,4 +1,4 @@
-"""/eviction: a pod is deleted unless a PodDisruptionBudget does not allow it."""
+"""The subresource /eviction, which deletes a pod if its PodDisruptionBudget allows it."""
 
 from typing import Any
 
@@ -29,12 +29,12 @@ from mockube.apiserver.registry.update import change
 BUDGETS = GroupResource("policy", "poddisruptionbudgets")
 BUDGET = GroupResource("policy", "poddisruptionbudget")
 POD = GroupResource("", "Pod")
-"""As errors name them."""
+"""The names in errors."""
 
 SERVER = "kube-apiserver"
 RETRIES = 20
 MOST_DISRUPTED = 2000
-"""Pods that may be on their way out of one budget, before its controller has taken note."""
+"""The maximum of disrupted pods of a budget that its controller has not yet observed."""
 VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
@@ -95,7 +95,7 @@ def _may_become_ready(pod: Tree) -> bool:
 
 
 def _of_this_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
-    """Delete the pod at the version that was checked."""
+    """Return options that delete the pod only at the version that was checked."""
     return replace(options, version=options.version or meta.resource_version(pod))
 
 
@@ -109,7 +109,7 @@ async def _evict_within_budget(registry: Registry, call: Call, options: DeleteOp
         except status.Conflict as error:
             if options.version is not None:
                 raise
-            # It may have become ready: then its budget counts after all.
+            # The pod may have become ready, so that its budget applies.
             raise _still_processed(meta.name(budget)) from error
     else:
         await _use_disruption(registry, call, budget, dry_run=options.dry_run)
@@ -129,12 +129,12 @@ def _selects(budget: Tree, pod: Tree) -> bool:
     try:
         selector = labels.from_label_selector(budget.get("spec", {}).get("selector"))
     except labels.SelectorError:
-        return False  # it selects nothing that can be determined
+        return False  # an invalid selector selects nothing
     return selector.matches(dict(meta.labels(pod)))
 
 
 def _is_missed(pod: Tree, budget: Tree) -> bool:
-    """Whether the application would miss the pod: one that is not ready counts only while there are too few."""
+    """Return whether the eviction needs a disruption; one of an unready pod does only if there are too few healthy pods."""
     if conditions.is_true(pod, "Ready"):
         return True
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -149,7 +149,7 @@ def _count(budget: Tree, field: str) -> int:
 
 
 async def _use_disruption(registry: Registry, call: Call, budget: Tree, *, dry_run: bool) -> None:
-    """Take one disruption out of a budget, or raise why there is none to take."""
+    """Use one allowed disruption of a budget; raise an error if it has none."""
     write = Call(
         verb="update",
         resource=registry.rows[BUDGETS],
@@ -195,7 +195,7 @@ def _check(budget: Tree) -> None:
 
 
 def _reason_for_none(budget: Tree) -> str:
-    """Return why the budget allows no disruption; its counts are not to be trusted after a failed sync."""
+    """Return why the budget allows no disruption; after a failed sync its counts are not reliable."""
     denied = "does not allow evicting pods currently"
     condition = conditions.get(budget, _EXHAUSTED["type"]) or {}
     message = condition.get("message") if condition.get("status") == "False" else ""

@@ -1,6 +1,6 @@
-"""The locations of proxied subresources: a kubelet, a pod, or a pod behind a service. No connection is made here.
+"""Find the target of a proxied subresource: a kubelet, a pod, or a pod of a service. No connection is made here.
 
-Also the query that a kubelet gets for `pods/log`.
+Also the query of a request for `pods/log` to a kubelet.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from mockube.apiserver.registry.call import Call
 PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 KUBELET_PORT: Final = 10250
 SIMULATED: Final = ("kwok.x-k8s.io/node", "fake")
-"""The annotation of simulated nodes; it is kwok's."""
+"""kwok's annotation of simulated nodes."""
 _BROADCAST: Final = "255.255.255.255"
 _SYSTEM: Final = "kube-system"
 _KUBELETS: Final = "mockube-kubelets"
@@ -34,31 +34,31 @@ _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """The listener of simulated kubelets, by which everything of their nodes is reached."""
+    """The listener of simulated kubelets, which serves their nodes and pods."""
 
     host: str
     port: int
     certificate: str
-    """What it shows."""
+    """The serving certificate."""
     node: str
-    """The requested one of its nodes."""
+    """The name of the requested node."""
 
 
 class Location(Struct, frozen=True, kw_only=True):
     scheme: str
     host: str
     port: str
-    """As it was given; "" for the one of the scheme."""
+    """The port as it was requested; "" for the default of the scheme."""
     path: str = ""
     query: str = ""
     is_kubelet: bool = False
-    """Whether it is shown the server's certificate for kubelets, and whether its own is checked."""
+    """Whether the client certificate for kubelets is used, and the serving certificate is verified as a kubelet's."""
     skips_verification: bool = False
     is_global: bool = False
-    """Whether the host may not be of this machine, or of its link, whatever its name resolves to."""
+    """Whether the host must not resolve to a loopback or link-local address."""
     gateway: Gateway | None = None
     is_process: bool = False
-    """Whether only a process may handle the request, and no simulated container."""
+    """Whether only a real process, not a simulated container, may handle the request."""
 
     @property
     def authority(self) -> str:
@@ -73,7 +73,7 @@ class NodeAddress(Struct, frozen=True, kw_only=True):
 
 
 class Locator:
-    """Finds locations, as upstream does, for the objects as they are now."""
+    """Finds locations by the current objects, as upstream does."""
 
     def __init__(self, backend: Backend, preferred_addresses: Sequence[str] = PREFERRED_ADDRESSES) -> None:
         self._backend = backend
@@ -82,7 +82,7 @@ class Locator:
     async def kubelet(
         self, call: Call, path: str, query: Mapping[str, str] | Sequence[tuple[str, str]]
     ) -> Location | None:
-        """At the kubelet of a pod, for one of its containers; None for a pod without a node."""
+        """Return the location of a container at the kubelet of its pod; None for a pod without a node."""
         pod = await self._read(call, _PODS, call.namespace, call.name)
         kubelet_path = f"/{path}/{meta.namespace(pod)}/{meta.name(pod)}"
         if path != "portForward":
@@ -123,7 +123,7 @@ class Locator:
         return Location(scheme=scheme, host=address, port=port, gateway=await self._gateway_of_pod(pod))
 
     async def service(self, call: Call) -> Location:
-        """One of the ready pods behind a port of a service."""
+        """Return the location of a random ready pod of a service's port."""
         scheme, name, port = _split_name(call, "service")
         if int_or_none(port) is not None:
             port = await self._port_name(call, name, int_or_none(port) or 0)
@@ -160,7 +160,7 @@ class Locator:
         raise _unavailable(f'no service port {number} found for service "{name}"')
 
     async def _pod_behind(self, call: Call, address: ReadOnlyTree) -> ReadOnlyTree | None:
-        """The pod of an address of the same namespace, if it still has it: nothing else is proxied to."""
+        """Return the pod of an endpoint address if it is in the same namespace and still has the address; else None."""
         reference = address.get("targetRef") or {}
         if reference.get("namespace") != call.namespace:
             return None
@@ -197,7 +197,7 @@ class Locator:
         return None if node is None else gateway_of(self._backend, node.tree())
 
     async def _read(self, call: Call, resource: GroupResource, namespace: str, name: str) -> ReadOnlyTree:
-        """An object; as upstream, one that is not there is named as one of the requested resource."""
+        """Return an object; as upstream, the error of a missing one has the requested resource."""
         stored = await self._backend.find(self._backend.rows[resource], namespace, name)
         if stored is None:
             raise status.not_found(call.resource.group_resource, name)
@@ -223,7 +223,7 @@ def gateway_of(backend: Backend, node: ReadOnlyTree) -> Gateway | None:
 
 
 def _split_name(call: Call, kind: str) -> tuple[str, str, str]:
-    """The scheme, the name and the port of `name`, `name:port` or `scheme:name:port`."""
+    """Return the scheme, the name and the port of `name`, `name:port` or `scheme:name:port`."""
     match call.name.split(":"):
         case [name]:
             parts = "", name, ""
