@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 SWITCH_SECONDS = 0.001
 """The longest time that the event loop waits for a thread with CPU-bound work, such as decoding a large body."""
 
-_WRONG_FILES = (
+_FILE_ERRORS = (
     BadArchive,
     BadAuditLog,
     BadFolder,
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
 
     try:
         uvloop.run(serve(config, once_ready=ready))
-    except (OSError, KVError, TaskFailed, *_WRONG_FILES) as error:
+    except (OSError, KVError, TaskFailed, *_FILE_ERRORS) as error:
         LOG.critical("%s", error)
         return 1
     return 0

@@ -55,12 +55,12 @@ class OldObjects:
     def age_often(self, loop: AbstractEventLoop, interval: float = INTERVAL) -> None:
         """Call `age` and return free memory at each interval while the loop runs."""
 
-        def again() -> None:
+        def age_and_repeat() -> None:
             self.age()
             return_free_memory()
-            loop.call_later(interval, again)
+            loop.call_later(interval, age_and_repeat)
 
-        loop.call_later(interval, again)
+        loop.call_later(interval, age_and_repeat)
 
 
 def return_free_memory() -> None:

@@ -24,10 +24,10 @@ _VERBS: Mapping[str, str] = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-_OF_NAMESPACES = frozenset({"status", "finalize"})
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 """Subresources of a namespace itself: /namespaces/NS/status is not a resource `status` in NS."""
 _PREFIXES = frozenset({"watch", "proxy"})
-_ODD = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
+_ABNORMAL_PATH = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
 class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -82,7 +82,7 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         subresource, rest = "", [subresource, *rest]
     return RequestInfo(
         path=path,
-        verb=verb if name or prefix else _of_collection(verb, watch=watch),
+        verb=verb if name or prefix else _collection_verb(verb, watch=watch),
         is_resource=True,
         group=group,
         version=version,
@@ -92,7 +92,7 @@ def _parse(method: str, path: str, watch: bool) -> RequestInfo:  # noqa: FBT001 
         name=name,
         rest=tuple(rest),
         prefix=prefix,
-        is_plain=_ODD.search(path) is None,
+        is_plain=_ABNORMAL_PATH.search(path) is None,
     )
 
 
@@ -104,12 +104,12 @@ _parse_usual = lru_cache(maxsize=4096)(_parse)
 def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
     if parts[0] != "namespaces" or len(parts) == 1:
         return "", parts
-    if len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
+    if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
         return parts[1], parts[2:]
     return parts[1], parts
 
 
-def _of_collection(verb: str, *, watch: bool) -> str:
+def _collection_verb(verb: str, *, watch: bool) -> str:
     if verb == "get":
         return "watch" if watch else "list"
     return "deletecollection" if verb == "delete" else verb

@@ -101,8 +101,8 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
                 ),
                 files=CertificateFiles(
                     pair=() if serving.tls_cert_file is None else (serving_certificate, key),
-                    client_ca=_present(authentication.client_ca_file),
-                    request_headers_ca=_present(proxies),
+                    client_ca=_as_paths(authentication.client_ca_file),
+                    request_headers_ca=_as_paths(proxies),
                 ),
             ),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
@@ -116,7 +116,7 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
         )
 
 
-def _present(path: Path | None) -> Sequence[Path]:
+def _as_paths(path: Path | None) -> Sequence[Path]:
     return () if path is None else (path.absolute(),)
 
 

@@ -111,7 +111,7 @@ class Supervisor(Collector):
 
     def start(self, name: str, work: Work) -> None:
         assert self._group is not None
-        run = self._run_again_and_again if is_restarted(name) else self._run_to_the_end
+        run = self._run_with_restarts if is_restarted(name) else self._run_until_failure
         self._tasks.append(self._group.create_task(run(name, work), name=name))
 
     def problem(self, name: str) -> str:
@@ -126,7 +126,7 @@ class Supervisor(Collector):
             restarts.add_metric([name], count)
         yield restarts
 
-    async def _run_to_the_end(self, name: str, work: Work) -> None:
+    async def _run_until_failure(self, name: str, work: Work) -> None:
         try:
             await _run(work)
         except Exception as error:
@@ -135,7 +135,7 @@ class Supervisor(Collector):
             self._failure = TaskFailed(name, error)
             raise self._failure from error
 
-    async def _run_again_and_again(self, name: str, work: Work) -> None:
+    async def _run_with_restarts(self, name: str, work: Work) -> None:
         delay = FIRST_DELAY
         while True:
             started = self._clock.monotonic()

@@ -48,7 +48,7 @@ _NOT_CHECKED: Final = (
 )
 
 
-_MOST_TEXT: Final = 1 << 20
+_MAX_ERROR_CHARACTERS: Final = 1 << 20
 """Characters in the details of all errors of an object; each error may list every value of a long `enum`."""
 
 
@@ -58,7 +58,7 @@ def _limit_errors(field_errors: Iterable[FieldError]) -> list[FieldError]:
     for error in field_errors:
         first_errors.append(error)
         length += len(error.detail) + len(error.field)
-        if length > _MOST_TEXT:
+        if length > _MAX_ERROR_CHARACTERS:
             break
     return first_errors
 

@@ -45,7 +45,7 @@ class UsedNames:
 
     def __init__(self) -> None:
         self._uses: Counter[tuple[str, Sequence[str], str]] = Counter()
-        self._of: dict[str, Sequence[tuple[str, Sequence[str], str]]] = {}
+        self._keys_by_owner: dict[str, Sequence[tuple[str, Sequence[str], str]]] = {}
 
     def put(self, owner: str, group: str, names: Names) -> bool:
         """Replace the names of a definition; return whether they changed."""
@@ -56,12 +56,12 @@ class UsedNames:
             for name in _texts(names.get(field))
             if isinstance(name, str)  # stored objects are not validated
         ]
-        before = self._of.get(owner, ())
+        before = self._keys_by_owner.get(owner, ())
         if before == keys:
             return False
         self._uses.subtract(before)
         self._uses.update(keys)
-        self._of[owner] = keys
+        self._keys_by_owner[owner] = keys
         for key in before:
             if not self._uses[key]:
                 del self._uses[key]
@@ -69,7 +69,7 @@ class UsedNames:
 
     def remove(self, owner: str) -> bool:
         changed = self.put(owner, "", {})
-        self._of.pop(owner, None)
+        self._keys_by_owner.pop(owner, None)
         return changed
 
     def __contains__(self, key: tuple[str, Sequence[str], str]) -> bool:

@@ -82,12 +82,12 @@ class Cleaning:
         self._catalog = catalog
         self._row = row
         self._status = status
-        self._under_way: set[str] = set()
+        self._running: set[str] = set()
 
     def begins(self, name: str) -> bool:
         """Mark the clean-up of a definition as running; return whether it was not running."""
-        is_new = name not in self._under_way
-        self._under_way.add(name)
+        is_new = name not in self._running
+        self._running.add(name)
         return is_new
 
     async def clean(self, name: str, resource: GroupResource) -> None:
@@ -98,7 +98,7 @@ class Cleaning:
                 await self._registry.clock.sleep(RETRY_SECONDS)
             self._serve(resource, terminating=False)
         finally:
-            self._under_way.discard(name)
+            self._running.discard(name)
 
     def _serve(self, resource: GroupResource, *, terminating: bool) -> None:
         customs = self._catalog.versions_of(resource)

@@ -9,14 +9,14 @@ from mockube.apiserver.kinds.strategy import MAIN, METADATA, SPEC, STATUS, Reque
 _NEVER_COUNTS = frozenset({"kind", "apiVersion", "metadata"})
 
 
-def _count(new: Tree, old: Tree, _request: Request, *, aside: frozenset[str]) -> None:
-    """Increment the generation if any field has changed, except those in `aside`."""
-    if _without_fields(new, aside) != _without_fields(old, aside):
+def _increment_generation(new: Tree, old: Tree, _request: Request, *, ignored: frozenset[str]) -> None:
+    """Increment the generation if any field has changed, except those in `ignored`."""
+    if _without_fields(new, ignored) != _without_fields(old, ignored):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _without_fields(tree: Tree, aside: frozenset[str]) -> Tree:
-    return {name: value for name, value in tree.items() if name not in aside}
+def _without_fields(tree: Tree, ignored: frozenset[str]) -> Tree:
+    return {name: value for name, value in tree.items() if name not in ignored}
 
 
 def _write_numbers(tree: Tree) -> None:
@@ -26,8 +26,8 @@ def _write_numbers(tree: Tree) -> None:
             tree[name] = rewritten(item)
 
 
-_WITH_STATUS = partial(_count, aside=_NEVER_COUNTS | {"status"})
-_WITHOUT_STATUS = partial(_count, aside=_NEVER_COUNTS)
+_WITH_STATUS = partial(_increment_generation, ignored=_NEVER_COUNTS | {"status"})
+_WITHOUT_STATUS = partial(_increment_generation, ignored=_NEVER_COUNTS)
 
 
 def custom_strategy(*, has_status: bool, has_default_status: bool = False) -> Strategy:

@@ -40,7 +40,7 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
         return Response(condition, headers=headers)
     headers["Accept-Ranges"] = "bytes"
     size, range_header = len(content.body), request.header("Range")
-    ranges = _ranges(range_header, size) if range_header and _takes_range(request, content) else ()
+    ranges = _ranges(range_header, size) if range_header and _accepts_range(request, content) else ()
     if isinstance(ranges, str):
         error_headers = {"Accept-Ranges": "bytes", "X-Content-Type-Options": "nosniff"}
         if ranges == _NO_PART:
@@ -72,8 +72,8 @@ def _condition(request: Request, content: Content) -> int:
             read = request.method in _READS
             return HTTPStatus.NOT_MODIFIED if read else HTTPStatus.PRECONDITION_FAILED
         return 0
-    is_asked = bool(modified) and request.method in _READS
-    return HTTPStatus.NOT_MODIFIED if is_asked and _is_unmodified(modified, content) else 0
+    is_conditional = bool(modified) and request.method in _READS
+    return HTTPStatus.NOT_MODIFIED if is_conditional and _is_unmodified(modified, content) else 0
 
 
 def _tags(header: str) -> Sequence[str]:
@@ -91,7 +91,7 @@ def _is_unmodified(since: str, content: Content) -> bool | None:
     return content.modified.replace(microsecond=0) <= time
 
 
-def _takes_range(request: Request, content: Content) -> bool:
+def _accepts_range(request: Request, content: Content) -> bool:
     condition = request.header("If-Range")
     if request.method not in _READS or not condition:
         return request.method in _READS

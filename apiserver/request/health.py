@@ -169,13 +169,13 @@ def health_pages(checks: Mapping[str, Check], results: HealthResults | None = No
             for name, check in checks.items()
             if name not in (NOT_FOR_READINESS if endpoint == "readyz" else ONLY_FOR_READINESS)
         }
-        pages[f"/{endpoint}"] = _all_of(endpoint, chosen, results)
+        pages[f"/{endpoint}"] = _summary_page(endpoint, chosen, results)
         for name, check in chosen.items():
             pages[f"/{endpoint}/{name}"] = _check_page(check)
     return pages
 
 
-def _all_of(endpoint: str, checks: Mapping[str, Check], results: HealthResults) -> Page:
+def _summary_page(endpoint: str, checks: Mapping[str, Check], results: HealthResults) -> Page:
     async def page(request: Request) -> Response:
         query = request.query
         excluded = set(query.get("exclude", ()))

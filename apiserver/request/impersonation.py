@@ -32,7 +32,7 @@ _NODES = "system:nodes"
 _UNAUTHENTICATED = ANONYMOUS.groups[0]
 MAX_USERS: Final = 10_000
 """Users whose last mode is cached."""
-_MANY = 4
+_WILDCARD_CHECK_SIZE = 4
 """From so many groups or extra values on, a constrained mode first checks the permission for all names at once."""
 
 
@@ -247,7 +247,9 @@ class _Check:
             if MASTERS in groups:
                 reason = f"impersonating the {MASTERS} group is not allowed"
                 raise forbidden(self._attributes("groups", MASTERS), reason)
-            if len(groups) >= _MANY and self._authorization.is_allowed(self._attributes("groups", "*")):
+            if len(groups) >= _WILDCARD_CHECK_SIZE and self._authorization.is_allowed(
+                self._attributes("groups", "*")
+            ):
                 return
         for group in groups:
             self._authorization.require(self._attributes("groups", group))
@@ -257,7 +259,7 @@ class _Check:
             problem = _extra_problem(extra)
             if problem:
                 raise forbidden(self._attributes("userextras"), problem)
-            is_large = sum(map(len, extra.values())) >= _MANY
+            is_large = sum(map(len, extra.values())) >= _WILDCARD_CHECK_SIZE
             if is_large and self._authorization.is_allowed(self._attributes("userextras", "*", "*")):
                 return
         for key, values in extra.items():
@@ -315,14 +317,14 @@ def _key_problem(key: str) -> str:
     if not (slash and domain and path):
         return str(errors.invalid(at, key, 'must be a domain-prefixed path (such as "acme.io/foo")'))
     key_errors = [errors.invalid(at, domain, problem) for problem in names.check_dns1123_subdomain(domain)]
-    if not set(path) <= _OF_PATHS:
-        key_errors.append(errors.invalid(at, path, _NO_PATH))
+    if not set(path) <= _PATH_CHARACTERS:
+        key_errors.append(errors.invalid(at, path, _INVALID_PATH))
     texts = list(map(str, key_errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-_OF_PATHS: Final = frozenset(f"{ascii_letters}{digits}/-._~%!$&'()*+,;=:")
-_NO_PATH: Final = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
+_PATH_CHARACTERS: Final = frozenset(f"{ascii_letters}{digits}/-._~%!$&'()*+,;=:")
+_INVALID_PATH: Final = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
 
 
 def _extra_key(encoded: str) -> str:

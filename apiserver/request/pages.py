@@ -79,7 +79,7 @@ def api_pages(
     }
     for merged in named:
         page = document(legacy.group(merged.legacy_form()))
-        is_routed = merged.name == _OF_THE_AGGREGATOR
+        is_routed = merged.name == _AGGREGATOR_GROUP
         pages[f"/apis/{merged.name}"] = get_only(page, consumed=FORMATS) if is_routed else page
     for group in groups:
         folder = f"/apis/{group.name}" if group.name else "/api"
@@ -90,7 +90,7 @@ def api_pages(
     return pages
 
 
-_OF_THE_AGGREGATOR: Final = "apiregistration.k8s.io"
+_AGGREGATOR_GROUP: Final = "apiregistration.k8s.io"
 """The group that upstream's aggregator serves itself."""
 
 

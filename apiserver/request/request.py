@@ -27,10 +27,10 @@ CONTENT_TYPE: Final = "Content-Type"
 TRANSFER_ENCODING: Final = "Transfer-Encoding"
 _ACCEPT_ENCODING: Final = "Accept-Encoding"
 _USER_AGENT: Final = "User-Agent"
-_OF_MANY: Final = frozenset({"list", "watch", "deletecollection"})
+_COLLECTION_VERBS: Final = frozenset({"list", "watch", "deletecollection"})
 _NONE: Final = ("",)
 _APPLY: Final = "application/apply-patch"
-_FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
+_HUMAN_USER_AGENTS: Final = ("curl", "Wget", "Mozilla/5.0")
 
 
 Frame = Callable[[bytes], str | bytes]
@@ -176,7 +176,7 @@ class Request:
         """Return the attributes of the request for authorizers."""
         info = self.info
         name, field_selector, label_selector = info.name, "", ""
-        if self.query and info.verb in _OF_MANY:
+        if self.query and info.verb in _COLLECTION_VERBS:
             field_selector = self.query.get("fieldSelector", _NONE)[0]
             label_selector = self.query.get("labelSelector", _NONE)[0]
             if field_selector and not name and info.verb != "deletecollection":
@@ -211,7 +211,7 @@ class Request:
     def wants_pretty(self) -> bool:
         """Whether JSON is indented: by ?pretty, and otherwise for curl, wget and browsers."""
         value = self.query.get("pretty", ("",))[0]
-        return BOOLEANS.get(value, False) if value else self.user_agent.startswith(_FOR_PEOPLE)
+        return BOOLEANS.get(value, False) if value else self.user_agent.startswith(_HUMAN_USER_AGENTS)
 
     @property
     def takes_gzip(self) -> bool:

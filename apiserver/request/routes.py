@@ -65,46 +65,46 @@ def check_is_served(resource: Resource, request: Request) -> None:
     """Raise an ApiError unless a resource has the verb or subresource at this path; NoSuchPath if no handler has it."""
     info = request.info
     if resource.custom:
-        _check_is_custom(resource, request)
+        _check_custom(resource, request)
     elif info.prefix:
-        _check_is_watched(resource, request)
+        _check_watch_path(resource, request)
     elif info.subresource in CONNECT_METHODS:
-        _check_is_connected(resource, request)
+        _check_connect(resource, request)
     else:
-        _check_is_built_in(resource, request)
+        _check_built_in(resource, request)
 
 
-def _check_is_built_in(resource: Resource, request: Request) -> None:
+def _check_built_in(resource: Resource, request: Request) -> None:
     info = request.info
     if not info.is_plain or info.rest:
         raise no_such_resource()
     if info.namespace and not resource.namespaced and info.namespace != info.name:
         raise no_such_resource()
     verbs = resource.verbs
-    here: Collection[str] = _OF_ONE if info.name else _OF_ALL
+    path_verbs: Collection[str] = _OBJECT_VERBS if info.name else _COLLECTION_VERBS
     if info.subresource:
         subresource = resource.subresource(info.subresource)
         if subresource is None:
             raise no_such_resource()
-        verbs = here = subresource.verbs
+        verbs = path_verbs = subresource.verbs
     elif resource.namespaced and not info.namespace:
-        here = () if info.name else _OF_ALL_NAMESPACES
+        path_verbs = () if info.name else _ALL_NAMESPACES_VERBS
     is_head = request.method == "HEAD"  # its verb is get, but only pages serve it
-    if info.verb in verbs and info.verb in here and not is_head:
+    if info.verb in verbs and info.verb in path_verbs and not is_head:
         return
-    if not any(verb in verbs for verb in here):
+    if not any(verb in verbs for verb in path_verbs):
         raise no_such_resource()
     raise _method_not_supported(resource, info)
 
 
-def _check_is_custom(resource: Resource, request: Request) -> None:
+def _check_custom(resource: Resource, request: Request) -> None:
     """Raise an ApiError unless a custom resource has the verb or subresource; as upstream, only the verb is checked.
 
     Raise NoSuchPath if the scope of the path is not that of the resource.
     """
     info = request.info
     if resource.namespaced is not bool(info.namespace) and info.verb not in (
-        _OF_ALL_NAMESPACES if resource.namespaced else ()
+        _ALL_NAMESPACES_VERBS if resource.namespaced else ()
     ):
         raise NoSuchPath(info.path)
     if not info.is_plain:
@@ -123,13 +123,13 @@ def _check_is_custom(resource: Resource, request: Request) -> None:
         raise BadRequest("name must be provided")
 
 
-def _check_is_watched(resource: Resource, request: Request) -> None:
+def _check_watch_path(resource: Resource, request: Request) -> None:
     """Raise an ApiError unless a path with a verb, such as /watch/, is a valid watch."""
     info = request.info
     verbs = resource.verbs if info.prefix == "watch" and not info.subresource else ()
     namespace = "" if info.resource == "namespaces" else info.namespace
-    is_somewhere = resource.namespaced is bool(namespace) or not (info.name or namespace)
-    if "watch" not in verbs or not info.is_plain or not is_somewhere:
+    has_valid_scope = resource.namespaced is bool(namespace) or not (info.name or namespace)
+    if "watch" not in verbs or not info.is_plain or not has_valid_scope:
         raise no_such_resource()
     if request.method != "GET":
         raise MethodNotSupported(NOT_ALLOWED, Details())
@@ -164,13 +164,13 @@ def _not_supported(resource: Resource, info: RequestInfo) -> MethodNotSupported:
     return MethodNotSupported(problem, Details(group=about.group, kind=about.resource))
 
 
-def _check_is_connected(resource: Resource, request: Request) -> None:
+def _check_connect(resource: Resource, request: Request) -> None:
     """Raise an ApiError unless a resource has a proxied subresource with this method."""
     info = request.info
-    is_there = resource.subresource(info.subresource) is not None and (
+    exists = resource.subresource(info.subresource) is not None and (
         info.subresource == "proxy" or not info.rest
     )
-    if not is_there or bool(info.namespace) is not resource.namespaced:
+    if not exists or bool(info.namespace) is not resource.namespaced:
         raise no_such_resource()
     if request.method not in CONNECT_METHODS[info.subresource]:
         raise MethodNotSupported(NOT_ALLOWED, Details())
@@ -179,7 +179,7 @@ def _check_is_connected(resource: Resource, request: Request) -> None:
 _NAMED: Final = frozenset({"update", "patch"})
 _PRODUCED_LOG: Final = ("text/plain", *FORMATS)
 _PRODUCED: Final = {"list": (*FORMATS, *STREAMED), "watch": (*FORMATS, *STREAMED)}
-_OF_ONE = frozenset({"get", "update", "patch", "delete", "watch"})
+_OBJECT_VERBS = frozenset({"get", "update", "patch", "delete", "watch"})
 """The verbs of paths with a name. A path exists if the resource has at least one of its verbs."""
-_OF_ALL = frozenset({"create", "list", "watch", "deletecollection"})
-_OF_ALL_NAMESPACES = frozenset({"list", "watch"})
+_COLLECTION_VERBS = frozenset({"create", "list", "watch", "deletecollection"})
+_ALL_NAMESPACES_VERBS = frozenset({"list", "watch"})

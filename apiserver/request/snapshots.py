@@ -33,7 +33,7 @@ LARGEST: Final = 1 << 30
 """The maximum of bytes of a compressed snapshot in a PUT, enough for about ten million objects."""
 BODY_SECONDS: Final = 300.0
 """How long a client may take to send a snapshot, which counts as a write in flight."""
-_NOT_HERE: Final = (
+_NEEDS_EMBEDDED_STORE: Final = (
     "the store is an etcd, which others may be using: stop the API servers and the managers, and restore into it "
     "with `mockube snapshot restore FILE --etcd-servers URL`"
 )
@@ -46,11 +46,11 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
     async def serve(request: Request) -> Response:
         match request.method:
             case "GET":
-                return await _hand_out(request, backend)
+                return await _send_snapshot(request, backend)
             case "PUT":
-                answer = await _take(request, backend, deadlines)
-                for follow in on_restored:
-                    await follow()
+                answer = await _restore_snapshot(request, backend, deadlines)
+                for callback in on_restored:
+                    await callback()
                 return answer
             case method:
                 raise MethodNotSupported(f"{PATH} supports GET and PUT, not {method}")
@@ -58,7 +58,7 @@ def page(backend: Backend, on_restored: Sequence[Callable[[], Awaitable[None]]])
     return serve
 
 
-async def _hand_out(request: Request, backend: Backend) -> Response:
+async def _send_snapshot(request: Request, backend: Backend) -> Response:
     response = Response(200, (), "application/gzip", headers={"Cache-Control": "no-store"})
     sink = request.client.stream(response)
     pieces = archive(backend.kv, backend.layout.root, taken_at=format_time(backend.clock.now()))
@@ -81,9 +81,9 @@ async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]
     await sink.end()
 
 
-async def _take(request: Request, backend: Backend, deadlines: Deadlines) -> Response:
+async def _restore_snapshot(request: Request, backend: Backend, deadlines: Deadlines) -> Response:
     if not isinstance(backend.kv, EmbeddedStore):
-        raise BadRequest(_NOT_HERE)
+        raise BadRequest(_NEEDS_EMBEDDED_STORE)
     body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(LARGEST)))
     replace = _first_value(request, "replace") == "true"
     try:

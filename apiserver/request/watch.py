@@ -72,7 +72,7 @@ class Watching:
             raise NotAcceptable(NOT_STREAMED)
         self._streams.add(stream)
         seconds = self._seconds(options)
-        reminder = _Reminder(self._registry, stream, seconds) if options.bookmarks else None
+        bookmark_timer = _BookmarkTimer(self._registry, stream, seconds) if options.bookmarks else None
         deadline = self._registry.clock.call_later(seconds, lambda: stream.end(None))
         client.on_lost(lambda: stream.end(None))
         response, sink = Response(200), None
@@ -92,8 +92,8 @@ class Watching:
             self._streams.discard(stream)
             stream.close()
             deadline.cancel()
-            if reminder is not None:
-                reminder.cancel()
+            if bookmark_timer is not None:
+                bookmark_timer.cancel()
         return response
 
     async def _send(self, sink: Sink, call: Call, output: OutputFormat, stream: Stream) -> None:
@@ -212,25 +212,25 @@ def _stored_bytes(event: Event) -> int:
     return 0 if event.stored is None else len(event.stored.value)
 
 
-class _Reminder:
+class _BookmarkTimer:
     """Sends bookmarks at an interval, and one shortly before the end of the watch."""
 
     def __init__(self, registry: Registry, stream: Stream, seconds: float) -> None:
         self._registry = registry
         self._stream = stream
         clock = registry.clock
-        self._every = clock.call_later(BOOKMARK_SECONDS, self._schedule)
+        self._next_bookmark = clock.call_later(BOOKMARK_SECONDS, self._schedule)
         before_end = seconds - LAST_BOOKMARK_SECONDS
-        self._last = clock.call_later(before_end, self._send_bookmark) if before_end > 0 else None
+        self._last_bookmark = clock.call_later(before_end, self._send_bookmark) if before_end > 0 else None
 
     def cancel(self) -> None:
-        self._every.cancel()
-        if self._last is not None:
-            self._last.cancel()
+        self._next_bookmark.cancel()
+        if self._last_bookmark is not None:
+            self._last_bookmark.cancel()
 
     def _schedule(self) -> None:
         self._send_bookmark()
-        self._every = self._registry.clock.call_later(BOOKMARK_SECONDS, self._schedule)
+        self._next_bookmark = self._registry.clock.call_later(BOOKMARK_SECONDS, self._schedule)
 
     def _send_bookmark(self) -> None:
         self._stream.bookmark(self._registry.watch_cache.revision)

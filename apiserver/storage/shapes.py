@@ -86,7 +86,7 @@ class Shapes:
         try:
             decoder.decode(text)
         except (msgspec.DecodeError, RecursionError):
-            return self._read_again(schema, text)
+            return self._decode_again(schema, text)
         return text
 
     def _upgrade(self, text: bytes) -> bytes:
@@ -99,10 +99,10 @@ class Shapes:
                     raise Unreadable(f"a stored value cannot be converted: {error}") from error
                 schema = self._schemas.kind(tree["apiVersion"], tree["kind"])
                 assert schema is not None, "it is converted to a version that is served"
-                return self._read_again(schema, canonical(tree))
+                return self._decode_again(schema, canonical(tree))
         return text
 
-    def _read_again(self, schema: Type, text: bytes) -> bytes:
+    def _decode_again(self, schema: Type, text: bytes) -> bytes:
         try:
             return canonical(self._decoder.decode(schema, orjson.loads(text), strict=False).tree)
         except (DecodeError, orjson.JSONDecodeError, RecursionError) as error:

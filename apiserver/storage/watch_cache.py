@@ -57,7 +57,7 @@ class WatchCache:
         """Whether unreadable values may be readable now."""
         self._to_read_again: dict[bytes, bytes] = {}
         """Keys of objects whose stored version may not exist any more, with their folders."""
-        self._in_step = clock.monotonic()
+        self._last_in_sync = clock.monotonic()
         """The last time at which the cache was known to have the store's revision."""
 
     def expect_kind(
@@ -186,8 +186,8 @@ class WatchCache:
         """Return for how many seconds the cache has been behind the store; 0 if it is not."""
         head, now = (await self._kv.status()).revision, self._clock.monotonic()
         if head <= self.revision:
-            self._in_step = now
-        return now - self._in_step
+            self._last_in_sync = now
+        return now - self._last_in_sync
 
     async def fresh(self) -> int:
         """Wait until the watch cache has all writes before this call; return its revision."""
@@ -288,7 +288,7 @@ class WatchCache:
                     if len(batch.events) <= SLICE:
                         self._take(batch)
                     else:
-                        await self._take_in_turns(batch)
+                        await self._take_in_slices(batch)
             finally:
                 self._watch = None
 
@@ -296,7 +296,7 @@ class WatchCache:
         self._apply(batch.events)
         self._advance(batch.revision)
 
-    async def _take_in_turns(self, batch: WatchBatch) -> None:
+    async def _take_in_slices(self, batch: WatchBatch) -> None:
         """Apply a large batch, such as a restored snapshot, in slices; set `revision` after the last one.
 
         If it fails, readers wait until everything is listed again.

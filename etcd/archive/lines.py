@@ -77,8 +77,8 @@ def opening_line(prefix: bytes, revision: int, taken_at: str) -> bytes:
 
 
 def entry_line(kv: KeyValue, ttl: int) -> bytes:
-    lasting = {"ttl": ttl} if ttl else {}
-    return _encode({**_key(kv.key), **_value(kv.value), **lasting}) + b"\n"
+    expiry = {"ttl": ttl} if ttl else {}
+    return _encode({**_key(kv.key), **_value(kv.value), **expiry}) + b"\n"
 
 
 def closing_line(count: int, sha256: str) -> bytes:

@@ -63,8 +63,8 @@ async def restore(kv: KV, archive: Archive, target: RestoreTarget, *, replace: b
     if not replace and (count := await _count(kv, target)):
         raise NotEmpty(count)
     if isinstance(kv, EmbeddedStore):
-        return await _at_once(kv, archive, target)
-    return await _bit_by_bit(kv, archive, target)
+        return await _restore_atomically(kv, archive, target)
+    return await _restore_in_transactions(kv, archive, target)
 
 
 async def _count(kv: KV, target: RestoreTarget) -> int:
@@ -72,13 +72,13 @@ async def _count(kv: KV, target: RestoreTarget) -> int:
     return sum([(await kv.range(interval)).count for interval in counted])
 
 
-async def _at_once(store: EmbeddedStore, archive: Archive, target: RestoreTarget) -> Revision:
+async def _restore_atomically(store: EmbeddedStore, archive: Archive, target: RestoreTarget) -> Revision:
     entries = await asyncio.to_thread(list, archive.entries())
     puts = [put async for put in _puts(store, entries, archive, target)]
     return await store.rewrite(target.root, puts, is_excluded=target.excludes)
 
 
-async def _bit_by_bit(kv: KV, archive: Archive, target: RestoreTarget) -> Revision:
+async def _restore_in_transactions(kv: KV, archive: Archive, target: RestoreTarget) -> Revision:
     mark = mark_of(target.root)
     await kv.put(Put(key=mark, value=archive.name.encode()))
     for key, range_end in target.intervals():

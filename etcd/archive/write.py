@@ -24,15 +24,15 @@ async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes
     """Yield the archive of all keys below `root` in pieces; `Compacted` if history is compacted before it is read."""
     await refuse_half_restored(kv, root)
     page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE))
-    revision, ttls, press = page.revision, _Ttls(kv), _Press()
-    press.write(opening_line(root, revision, taken_at))
+    revision, ttls, compressor = page.revision, _Ttls(kv), _Compressor()
+    compressor.write(opening_line(root, revision, taken_at))
     while True:
         granted = await ttls.of(page.kvs)
-        yield await asyncio.to_thread(press.add, page.kvs, granted)
+        yield await asyncio.to_thread(compressor.add, page.kvs, granted)
         if not page.more:
             break
         page = await _page_after(kv, page.kvs[-1].key, root, revision)
-    yield press.finish()
+    yield compressor.finish()
 
 
 async def _page_after(kv: KV, key: bytes, root: bytes, revision: int) -> RangeResult:
@@ -58,7 +58,7 @@ class _Ttls:
             return ENDED
 
 
-class _Press:
+class _Compressor:
     """Compresses lines and counts them."""
 
     def __init__(self) -> None:

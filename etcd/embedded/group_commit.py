@@ -113,7 +113,7 @@ class GroupCommit:
         try:
             await self.thread.call(self._write, codec.join(batch.entries), self._durable + 1)
         except KVError as error:
-            self._take_back(type(error), str(error))
+            self._undo_pending(type(error), str(error))
             return
         self._durable = batch.head
         self._publish(batch.head)
@@ -124,7 +124,7 @@ class GroupCommit:
         self._log.append(payload, first_revision)
         self._log.sync()
 
-    def _take_back(self, kind: type[KVError], reason: str) -> None:
+    def _undo_pending(self, kind: type[KVError], reason: str) -> None:
         """Undo everything that is not durable, and fail its waiters with the error."""
         if kind.outcome_unknown:
             self._failure = f"read-only until it is restarted: {reason}"
@@ -139,8 +139,8 @@ class GroupCommit:
     def _on_end(self, task: asyncio.Task[None]) -> None:
         """Fail the waiters that the task did not complete."""
         if task.cancelled():
-            self._take_back(Interrupted, "the event loop ended before the store was closed")
+            self._undo_pending(Interrupted, "the event loop ended before the store was closed")
         elif (error := task.exception()) is not None:
             _logger.error("the log's writer failed", exc_info=error)
-            self._take_back(Interrupted, f"the log's writer failed: {error!r}")
+            self._undo_pending(Interrupted, f"the log's writer failed: {error!r}")
             self._on_failure(error)

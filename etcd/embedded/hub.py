@@ -55,12 +55,12 @@ class Interest(Generic[T]):
 
     def remove(self, key: bytes, range_end: bytes | None, thing: T) -> None:
         if range_end is None:
-            _take_out(self._singles, key, thing)
+            _remove_from(self._singles, key, thing)
         elif range_end == prefix_end(key):
-            _take_out(self._prefixes, key, thing)
+            _remove_from(self._prefixes, key, thing)
             self._count(len(key), -1)
         else:
-            _take_out(self._others, (key, range_end), thing)
+            _remove_from(self._others, (key, range_end), thing)
 
     def at(self, key: bytes, range_end: bytes | None) -> Sequence[T]:
         """Return the members of exactly this interval."""
@@ -89,7 +89,7 @@ class Interest(Generic[T]):
             self._lengths = sorted(+self._count_of_length)
 
 
-def _take_out(table: dict[K, list[T]], key: K, thing: T) -> None:
+def _remove_from(table: dict[K, list[T]], key: K, thing: T) -> None:
     things = table[key]
     things.remove(thing)
     if not things:

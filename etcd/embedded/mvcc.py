@@ -53,14 +53,14 @@ Change: TypeAlias = tuple[bytes, bytes | None, LeaseId]
 """The change of a key: its new value and lease, or None for its deletion."""
 
 _VALUE = Target.VALUE
-_LOOK: dict[Target, Callable[[KeyValue], int | bytes]] = {
+_TARGET_VALUES: dict[Target, Callable[[KeyValue], int | bytes]] = {
     Target.VERSION: lambda kv: kv.version,
     Target.CREATE: lambda kv: kv.create_revision,
     Target.MOD: lambda kv: kv.mod_revision,
     Target.VALUE: lambda kv: kv.value,
     Target.LEASE: lambda kv: kv.lease,
 }
-_STANDS: dict[Relation, Callable[..., bool]] = {
+_RELATIONS: dict[Relation, Callable[..., bool]] = {
     Relation.EQUAL: lambda have, operand: have == operand,
     Relation.NOT_EQUAL: lambda have, operand: have != operand,
     Relation.GREATER: lambda have, operand: have > operand,
@@ -166,7 +166,7 @@ class Mvcc:
         nothing_lost = self._swept == FIRST_REVISION and self.compact_revision <= FIRST_REVISION
         return HEAD if nothing_lost else max(self.compact_revision, self._swept + 1)
 
-    def _is_so(self, put: Put) -> bool:
+    def _is_unchanged(self, put: Put) -> bool:
         kv = self._versions.get(put.key)
         return kv is not None and kv.value == put.value and kv.lease == put.lease
 
@@ -188,7 +188,7 @@ class Mvcc:
         for operation in operations:
             self._check(operation)
         events: list[Event] = []
-        results = [self._do(operation, events) for operation in operations]
+        results = [self._execute(operation, events) for operation in operations]
         self._log_events(events)
         return TxnResult(revision=self.revision, succeeded=succeeded, results=results)
 
@@ -220,7 +220,7 @@ class Mvcc:
                 done = len(events)
                 for operation in operations:
                     self._check(operation)
-                    self._do(operation, events)
+                    self._execute(operation, events)
                 yield events[done:]
         except BaseException:
             self._revert(events)
@@ -238,7 +238,7 @@ class Mvcc:
             some = present[start : start + STEP]
             yield [Delete(key=key) for key in some if key not in staying and not is_excluded(key)]
         for start in range(0, len(puts), STEP):
-            yield [put for put in puts[start : start + STEP] if not self._is_so(put)]
+            yield [put for put in puts[start : start + STEP] if not self._is_unchanged(put)]
 
     def _revert(self, events: Sequence[Event]) -> None:
         """Undo the newest changes."""
@@ -253,12 +253,12 @@ class Mvcc:
     def _holds(self, compare: Compare) -> bool:
         kv = self._versions.get(compare.key)
         if kv is not None:
-            have = _LOOK[compare.target](kv)
+            have = _TARGET_VALUES[compare.target](kv)
         elif compare.target is _VALUE:
             return False
         else:
             have = 0
-        return _STANDS[compare.relation](have, compare.operand)
+        return _RELATIONS[compare.relation](have, compare.operand)
 
     def _check(self, operation: Operation) -> None:
         """Raise an error if an operation is invalid in the present state; called before any change."""
@@ -275,7 +275,7 @@ class Mvcc:
         if len(events) <= PACKED_EVENTS and any(map(replaces_large, events)):
             self._unpacked.append(self.revision)
 
-    def _do(self, operation: Operation, events: list[Event]) -> OperationResult:
+    def _execute(self, operation: Operation, events: list[Event]) -> OperationResult:
         match operation:
             case Put():
                 return self._put(operation, events)

@@ -108,10 +108,10 @@ class _Repair:
         # is gone.
         resumes = lost + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
         self._unused = segment_paths(self._directory) + snapshot_paths(self._directory)
-        self._begin_anew(recovery, resumes)
+        self._write_kept_state(recovery, resumes)
         return self._finish(recovery, lost=lost, resumes=resumes)
 
-    def _begin_anew(self, recovery: Recovery, revision: Revision) -> None:
+    def _write_kept_state(self, recovery: Recovery, revision: Revision) -> None:
         """Save the kept state as a snapshot of a later revision, followed by an empty segment."""
         number = max(segment_numbers(self._directory), default=recovery.first_segment) + 1
         head = segment.Opening(number=number, first_revision=revision + 1, previous_size=0)

@@ -113,7 +113,7 @@ class EmbeddedStore:
 
     async def txn(self, request: Txn) -> TxnResult:
         if self._rewriting is not None:
-            await self._rewritten()
+            await self._wait_rewritten()
         self._check_open()
         check_txn(request, self._limits)
         try:
@@ -130,7 +130,7 @@ class EmbeddedStore:
         A key whose value is the same does not change. The rewrite has several steps: until the last one, reads return the
         old keys, and other writes wait. Cancelling the caller does not stop it.
         """
-        await self._rewritten()
+        await self._wait_rewritten()
         self._check_open()
         self._rewriting = asyncio.get_running_loop().create_future()
         task = asyncio.get_running_loop().create_task(
@@ -180,7 +180,7 @@ class EmbeddedStore:
             await self._settle()
 
     async def revoke(self, lease: LeaseId) -> None:
-        await self._rewritten()
+        await self._wait_rewritten()
         self._check_open()
         try:
             ended = self._core.leases.describe(lease, self._clock.monotonic())
@@ -191,7 +191,7 @@ class EmbeddedStore:
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
         if keys:
-            await self._rewritten()
+            await self._wait_rewritten()
         self._check_open()
         try:
             return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
@@ -268,7 +268,7 @@ class EmbeddedStore:
         if self._closed:
             raise Closed("the store is closed")
 
-    async def _rewritten(self) -> None:
+    async def _wait_rewritten(self) -> None:
         """Wait until keys may be changed."""
         while self._rewriting is not None:
             await asyncio.shield(self._rewriting)
@@ -321,7 +321,7 @@ class EmbeddedStore:
     async def _revoke_expired(self) -> None:
         # Look up the leases again after each one: others may be renewed or revoked while its end is recorded.
         while True:
-            await self._rewritten()
+            await self._wait_rewritten()
             if not (expired := self._core.leases.expired_leases(self._clock.monotonic())):
                 break
             try:

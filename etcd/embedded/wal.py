@@ -46,7 +46,7 @@ class Log:
         try:
             self._file.write(frame.encode(payload, self._end), self._end)
         except KVError:
-            self._take_back()
+            self._cut_partial_frame()
             raise
         self._end += frame.size(payload)
 
@@ -81,7 +81,7 @@ class Log:
         self._file, self._end = file, end
         self._openings.append(opening)
 
-    def _take_back(self) -> None:
+    def _cut_partial_frame(self) -> None:
         """Remove a partly written frame; raise Interrupted if that fails."""
         try:
             self._file.cut(self._end)

@@ -35,7 +35,7 @@ class Transport:
         self, gateways: Sequence[Gateway], *, credentials: Credentials | None, deadline: float, clock: Clock
     ) -> None:
         self._gateways = gateways
-        self._turn = 0
+        self._preferred = 0
         """The preferred member: the last that responded."""
         self._credentials = credentials
         self._token: str | None = None
@@ -47,10 +47,10 @@ class Transport:
     async def call(self, method: Method[T], body: bytes) -> T:
         """Return the response, or raise the error of etcd or of the connection."""
 
-        async def ask(gateway: Gateway) -> T:
+        async def send(gateway: Gateway) -> T:
             return await gateway.call(method, body)
 
-        return await self._with_token(ask, repeatable=method.repeatable)
+        return await self._with_token(send, repeatable=method.repeatable)
 
     async def open_watch(self, create: bytes) -> WatchStream:
         """Return a stream with a watch that etcd has confirmed."""
@@ -63,19 +63,19 @@ class Transport:
     async def history_start(self, create: bytes) -> Revision:
         """Return the oldest readable revision, from the response to a watch that would start before it."""
 
-        async def ask(gateway: Gateway) -> Revision:
+        async def send(gateway: Gateway) -> Revision:
             watch = await self._open_watch(gateway, create)
             try:
                 return (await watch.receive()).compact_revision
             finally:
                 await watch.close()
 
-        return await self._with_token(ask, repeatable=True)
+        return await self._with_token(send, repeatable=True)
 
     def pass_over(self, gateway: Gateway) -> None:
         """Try another member first from now on."""
-        if self._gateways[self._turn] is gateway:
-            self._turn = (self._turn + 1) % len(self._gateways)
+        if self._gateways[self._preferred] is gateway:
+            self._preferred = (self._preferred + 1) % len(self._gateways)
 
     async def close(self) -> None:
         self._closed = True
@@ -99,15 +99,15 @@ class Transport:
     async def _with_token(self, request: Callable[[Gateway], Awaitable[T]], *, repeatable: bool) -> T:
         until = self._clock.monotonic() + self._deadline
         if self._credentials is None:
-            return await self._in_turn(request, repeatable=repeatable, until=until)
+            return await self._try_members(request, repeatable=repeatable, until=until)
         if self._token is None:
             await self._renew_token(None, until)
         token = self._token
         try:
-            return await self._in_turn(request, repeatable=repeatable, until=until)
+            return await self._try_members(request, repeatable=repeatable, until=until)
         except TokenRejected:
             await self._renew_token(token, until)
-            return await self._in_turn(request, repeatable=repeatable, until=until)
+            return await self._try_members(request, repeatable=repeatable, until=until)
 
     async def _renew_token(self, stale: str | None, until: float) -> None:
         """Log in again because `stale` was refused; concurrent requests wait for the same token."""
@@ -120,11 +120,11 @@ class Transport:
             async def log_in(gateway: Gateway) -> str:
                 return await gateway.call(LOGIN, body)
 
-            self._token = await self._in_turn(log_in, repeatable=LOGIN.repeatable, until=until)
+            self._token = await self._try_members(log_in, repeatable=LOGIN.repeatable, until=until)
             for gateway in self._gateways:
                 gateway.token = self._token
 
-    async def _in_turn(
+    async def _try_members(
         self, request: Callable[[Gateway], Awaitable[T]], *, repeatable: bool, until: float
     ) -> T:
         """Send the request to one member after the other, as long as it may be repeated, until the deadline."""
@@ -132,7 +132,7 @@ class Transport:
         while True:
             if self._closed:
                 raise Closed("the store is closed")
-            gateway = self._gateways[self._turn]
+            gateway = self._gateways[self._preferred]
             remaining = until - self._clock.monotonic()
             share = remaining / max(len(self._gateways) - tries, 1) if repeatable else remaining
             try:

@@ -67,7 +67,7 @@ class RemoteWatch:
         self._error: BaseException | None = None
         self._closed = False
         loop = asyncio.get_running_loop()
-        self._asker: asyncio.Task[None] | None = None
+        self._progress_task: asyncio.Task[None] | None = None
         self._follower = loop.create_task(self._follow(), name=f"watch {request.key!r}")
         self._follower.add_done_callback(self._on_end)
 
@@ -90,9 +90,9 @@ class RemoteWatch:
         head = await self._head()
         await self._ask_progress()
         self._put(self._order.request_progress(head))
-        if self._asker is None or self._asker.done():
-            self._asker = asyncio.get_running_loop().create_task(self._keep_asking())
-            self._asker.add_done_callback(self._end_asking)
+        if self._progress_task is None or self._progress_task.done():
+            self._progress_task = asyncio.get_running_loop().create_task(self._repeat_progress_requests())
+            self._progress_task.add_done_callback(self._on_progress_task_end)
 
     def take_pending(self, most: int) -> WatchBatch | None:  # noqa: ARG002 - batches are not taken early
         return None
@@ -179,7 +179,7 @@ class RemoteWatch:
         with suppress(*_BROKEN):
             await self._stream.ask_progress()
 
-    async def _keep_asking(self) -> None:
+    async def _repeat_progress_requests(self) -> None:
         while self._order.progress_revision:
             await self._clock.sleep(ASK_AGAIN)
             await self._ask_progress()
@@ -187,23 +187,23 @@ class RemoteWatch:
     # --- the end of the watch
 
     async def _stop(self) -> None:
-        for task in (self._follower, self._asker):
+        for task in (self._follower, self._progress_task):
             if task is not None and not task.done():
                 task.cancel()
                 await asyncio.wait([task])
         await self._stream.close()
 
-    def _end_asking(self, asker: asyncio.Task[None]) -> None:
+    def _on_progress_task_end(self, task: asyncio.Task[None]) -> None:
         """End the watch after an unexpected error; otherwise its reader would wait for progress without end."""
-        if not asker.cancelled() and (error := asker.exception()) is not None:
+        if not task.cancelled() and (error := task.exception()) is not None:
             self._error = self._error or error
             self._follower.cancel()
 
     def _on_end(self, follower: asyncio.Task[None]) -> None:
         if not follower.cancelled():
             self._error = follower.exception()
-        if self._asker is not None:
-            self._asker.cancel()
+        if self._progress_task is not None:
+            self._progress_task.cancel()
         self._inbox.put_nowait(None)
 
 

@@ -71,12 +71,12 @@ async def _evict(registry: Registry, call: Call, options: DeleteOptions) -> None
     """Evict; retry if the pod changes meanwhile and the client set no resourceVersion."""
     for attempt in range(1, RETRIES + 1):
         pod = (await registry.get(call.resource, call.namespace, call.name)).tree()
-        if not _is_spare(pod):
+        if not _needs_no_budget(pod):
             await _evict_within_budget(registry, call, options, pod)
             return
         try:
             await _delete(
-                registry, call, _of_this_version(options, pod) if _may_become_ready(pod) else options
+                registry, call, _at_checked_version(options, pod) if _may_become_ready(pod) else options
             )
         except status.Conflict:
             if options.version is not None or attempt == RETRIES:
@@ -85,7 +85,7 @@ async def _evict(registry: Registry, call: Call, options: DeleteOptions) -> None
             return
 
 
-def _is_spare(pod: Tree) -> bool:
+def _needs_no_budget(pod: Tree) -> bool:
     """Return whether a pod is evicted without a budget: it is pending, terminal or being deleted."""
     return pod["status"].get("phase") in ("Pending", "Succeeded", "Failed") or meta.is_deleting(pod)
 
@@ -94,7 +94,7 @@ def _may_become_ready(pod: Tree) -> bool:
     return pod["status"].get("phase") == "Pending" and not meta.is_deleting(pod)
 
 
-def _of_this_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
+def _at_checked_version(options: DeleteOptions, pod: Tree) -> DeleteOptions:
     """Return options that delete the pod only at the version that was checked."""
     return replace(options, version=options.version or meta.resource_version(pod))
 
@@ -103,9 +103,9 @@ async def _evict_within_budget(registry: Registry, call: Call, options: DeleteOp
     budget = await _budget_of(registry, pod)
     if budget is None:
         await _delete(registry, call, options)
-    elif not _is_missed(pod, budget):
+    elif not _needs_disruption(pod, budget):
         try:
-            await _delete(registry, call, _of_this_version(options, pod))
+            await _delete(registry, call, _at_checked_version(options, pod))
         except status.Conflict as error:
             if options.version is not None:
                 raise
@@ -133,7 +133,7 @@ def _selects(budget: Tree, pod: Tree) -> bool:
     return selector.matches(dict(meta.labels(pod)))
 
 
-def _is_missed(pod: Tree, budget: Tree) -> bool:
+def _needs_disruption(pod: Tree, budget: Tree) -> bool:
     """Return whether the eviction needs a disruption; one of an unready pod does only if there are too few healthy pods."""
     if conditions.is_true(pod, "Ready"):
         return True
@@ -163,12 +163,14 @@ async def _use_disruption(registry: Registry, call: Call, budget: Tree, *, dry_r
     options = WriteOptions(dry_run=dry_run)
 
     async def transform(old: Tree) -> Tree:
-        return metadata.manage_change(registry, write, _with_one_less(registry, old, call.name), old, options)
+        return metadata.manage_change(
+            registry, write, _with_used_disruption(registry, old, call.name), old, options
+        )
 
     await change(registry, write, options, transform)
 
 
-def _with_one_less(registry: Registry, budget: Tree, pod_name: str) -> Tree:
+def _with_used_disruption(registry: Registry, budget: Tree, pod_name: str) -> Tree:
     _check(budget)
     now, before = registry.clock.now(), budget["status"]
     disruptions_left = _count(budget, "disruptionsAllowed") - 1
