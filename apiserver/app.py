@@ -79,7 +79,7 @@ from mockube.etcd.kv import KV
 
 
 def catalog() -> Mapping[Name, Resource]:
-    """Every resource by group, version and name."""
+    """Return every built-in resource by group, version and name."""
     return {(row.group, row.version, row.name): row for group in GROUPS for row in group.resources}
 
 

@@ -1,4 +1,4 @@
-"""Requests of the server itself to other servers, such as token issuers and webhooks, and their responses."""
+"""Requests of the API server to other servers, such as token issuers and webhooks, and their responses."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
@@ -59,7 +59,7 @@ class Send(Protocol):
 RETRY_SECONDS: Final = 0.5
 RETRY_FACTOR: Final = 1.5
 ATTEMPTS: Final = 5
-"""Attempts of a review whose response has a transient code."""
+"""The maximum of attempts of a review whose responses have a transient code."""
 _TRANSIENT: Final = frozenset({429, 500, 504})
 
 

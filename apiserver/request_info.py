@@ -31,7 +31,7 @@ _ABNORMAL_PATH = re.compile(r"%2[fF]|//|/\.{1,2}(?:/|$)")
 
 
 class RequestInfo(Struct, frozen=True, kw_only=True, cache_hash=True):
-    """`verb` is the resource's for resources and the method in lower case for all else."""
+    """The attributes of a request. `verb` is the API verb for a resource, otherwise the method in lower case."""
 
     path: str
     verb: str

@@ -65,7 +65,7 @@ async def _open_embedded(settings: Store, clock: Clock, *, restored: Revision = 
 
 
 async def open_durable(data_dir: Path, clock: Clock, *, disk: Disk, restored: Revision = 0) -> DurableStore:
-    """Open the store below a --data-dir. A new one begins at an unused revision, also with `restored`."""
+    """Open the store below a --data-dir. A new one begins at `initial_revision`, after a `restored` snapshot."""
     folder = data_dir / STORE_FOLDER
     _refuse_unsafe(data_dir)
     if is_new(folder):

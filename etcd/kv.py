@@ -61,7 +61,7 @@ class Event(Struct, frozen=True, kw_only=True, gc=False):
     previous: KeyValue | None = None
 
 
-# --- requests: operations that may stand alone or in a transaction
+# --- requests: operations that may be used alone or in a transaction
 
 
 class Range(Struct, frozen=True, kw_only=True, gc=False):
@@ -110,9 +110,7 @@ class Relation(Enum):
 
 
 class Compare(Struct, frozen=True, kw_only=True, gc=False):
-    """True if the relation holds between `key`'s target and the operand. A VALUE comparison with an absent key is
-    false.
-    """
+    """True if the relation holds between `key`'s target and the operand. The VALUE of an absent key never matches."""
 
     key: bytes
     target: Target
@@ -144,9 +142,7 @@ class WatchRequest(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class RangeResult(Struct, frozen=True, kw_only=True, gc=False):
-    """`count` is of all keys in the range, whatever the limit; `revision` is the store's newest at the time of the
-    read.
-    """
+    """`count` is the number of all keys in the range, regardless of the limit; `revision` is the store's at the read."""
 
     revision: Revision
     kvs: Sequence[KeyValue]
@@ -217,7 +213,7 @@ class Watch(Protocol):
         """Request a progress notification of at least the store's current revision."""
 
     def take_pending(self, most: int) -> WatchBatch | None:
-        """Return the next batch if it is available and has at most so many events; None otherwise."""
+        """Return the next batch if it is available and has at most `most` events; None otherwise."""
 
     async def close(self) -> None: ...
 

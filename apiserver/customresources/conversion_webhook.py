@@ -137,7 +137,9 @@ class WebhookConversion:
             return [self._cache[item.key, item.revision] for item in items]
         own_items = [item for item in missing if (item.key, item.revision) not in self._in_flight]
         pending_calls = {
-            self._in_flight[at] for item in missing if (at := (item.key, item.revision)) in self._in_flight
+            self._in_flight[cache_key]
+            for item in missing
+            if (cache_key := (item.key, item.revision)) in self._in_flight
         }
         converted_items = (
             {(item.key, item.revision): item for item in await self._convert_items(own_items)}
@@ -147,13 +149,12 @@ class WebhookConversion:
         for pending_call in pending_calls:
             await asyncio.shield(pending_call)
         results = [
-            converted_items.get(at) or self._cache.get(at)
+            converted_items.get(cache_key) or self._cache.get(cache_key)
             for item in items
-            for at in [(item.key, item.revision)]
+            for cache_key in [(item.key, item.revision)]
         ]
-        if any(
-            result is None for result in results
-        ):  # another reader's call failed, or too much was converted since
+        # A result is missing if the call of another reader failed, or if the cache has dropped it since.
+        if any(result is None for result in results):
             return [
                 result or (await self._convert_items([item]))[0]
                 for result, item in zip(results, items, strict=True)
@@ -166,8 +167,8 @@ class WebhookConversion:
 
     async def _convert_items(self, items: Sequence[Stored]) -> Sequence[Stored]:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        marks = [(item.key, item.revision) for item in items]
-        self._in_flight.update(dict.fromkeys(marks, done))
+        cache_keys = [(item.key, item.revision) for item in items]
+        self._in_flight.update(dict.fromkeys(cache_keys, done))
         try:
             size = sum(len(item.value) for item in items)
             trees = await self._webhook.worker.run(size, self._read_all, items)
@@ -177,8 +178,8 @@ class WebhookConversion:
                 self._add_to_cache(item)
             return converted_items
         finally:
-            for mark in marks:
-                self._in_flight.pop(mark, None)
+            for cache_key in cache_keys:
+                self._in_flight.pop(cache_key, None)
             done.set_result(None)
 
     def _read_all(self, items: Sequence[Stored]) -> Sequence[Tree]:
@@ -212,23 +213,23 @@ class WebhookConversion:
 
     def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
         """Return an object that is not stored in a version; raise `NotConverted` until `answer` was called for it."""
-        mark = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
-        answer = self._answers.get(mark)
+        cache_key = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
+        answer = self._answers.get(cache_key)
         if answer is None:
             raise NotConverted(self, tree, api_version)
         if isinstance(answer, ApiError):
-            del self._answers[mark]
+            del self._answers[cache_key]
             raise answer
         return answer
 
     async def answer(self, tree: ReadOnlyTree, api_version: str) -> None:
         """Convert an object for `at_version`; as for field managers, it is not pruned."""
-        mark = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
+        cache_key = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
         answer: Any
         try:
             (answer,) = await self._webhook.convert([dict(tree)], api_version)
         except ApiError as error:
             answer = error
-        self._answers[mark] = answer
+        self._answers[cache_key] = answer
         while len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)

@@ -81,7 +81,7 @@ def decide_names(
 ) -> NamesDecision:
     """Return the names to accept. `used_names` are those of all definitions, including this one.
 
-    The last name that is in use is the one that is reported.
+    If names of several fields are in use by others, those of the last field are reported.
     """
     accepted, reason, problem = dict(current_names), "", ""
     for fields in _FAMILIES:
@@ -231,7 +231,7 @@ def with_structure(old: ReadOnlyTree, problem: str, now: datetime) -> Tree | Non
     return {**old, "status": {**old["status"], "conditions": remaining}}
 
 
-# --- the end
+# --- deletion
 
 _OVERLAPPING: Final[Collection[str]] = (
     "apiservices.apiregistration.k8s.io",

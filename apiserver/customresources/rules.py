@@ -162,7 +162,7 @@ class RuleNode(Struct, frozen=True):
 
 
 class _Variables:
-    """`self` and `oldSelf` of the rules of one value, converted for the first rule that needs them."""
+    """`self` and `oldSelf` of one value, converted once for all of its rules."""
 
     def __init__(self, convert: Convert | None, location: _Location, *, has_faults: bool) -> None:
         self._self = convert(location.value) if convert else location.value

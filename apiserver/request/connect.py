@@ -1,6 +1,4 @@
-"""The subresources that connect to a kubelet or a pod: log, exec, attach, portforward and proxy. Independent of the
-transport.
-"""
+"""Serve log, exec, attach, portforward and proxy, which connect to a kubelet or a pod, independent of the transport."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -164,13 +164,13 @@ def health_pages(checks: Mapping[str, Check], results: HealthResults | None = No
     results = results or HealthResults()
     pages: dict[str, Page] = {}
     for endpoint in ENDPOINTS:
-        chosen = {
+        endpoint_checks = {
             name: check
             for name, check in checks.items()
             if name not in (NOT_FOR_READINESS if endpoint == "readyz" else ONLY_FOR_READINESS)
         }
-        pages[f"/{endpoint}"] = _summary_page(endpoint, chosen, results)
-        for name, check in chosen.items():
+        pages[f"/{endpoint}"] = _summary_page(endpoint, endpoint_checks, results)
+        for name, check in endpoint_checks.items():
             pages[f"/{endpoint}/{name}"] = _check_page(check)
     return pages
 

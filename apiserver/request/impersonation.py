@@ -33,7 +33,7 @@ _UNAUTHENTICATED = ANONYMOUS.groups[0]
 MAX_USERS: Final = 10_000
 """Users whose last mode is cached."""
 _WILDCARD_CHECK_SIZE = 4
-"""From so many groups or extra values on, a constrained mode first checks the permission for all names at once."""
+"""The number of groups or extra values from which on a constrained mode first checks the permission for all (`*`)."""
 
 
 class Impersonation(Struct, frozen=True, kw_only=True):

@@ -105,7 +105,7 @@ def with_deadline(handle: Handle, config: Config) -> Handle:
 
 
 def with_flow_headers(handle: Handle, config: Config) -> Handle:
-    """Name the flow schema and the priority level of a request in its response."""
+    """Add the uids of the flow schema and the priority level of a request to its response."""
     flows = config.flows
     if flows is None:
         return handle

@@ -109,19 +109,19 @@ class Renderer:
 
     async def _make_each(self, call: Call, make: Callable[[Stored], _T], items: Sequence[Stored]) -> list[_T]:
         """Return the result of `make` for each object; those that fail are left out and named in warnings."""
-        left_out: list[Stored] = []
+        omitted: list[Stored] = []
 
         def try_make(stored: Stored) -> _T | None:
             try:
                 return make(stored)
             except Exception as error:  # noqa: BLE001 - wrong types may cause any error
                 self._report(stored, error)
-                left_out.append(stored)
+                omitted.append(stored)
                 return None
 
         all_made = await yield_between_batches(try_make, items, size=_size, worker=self._worker)
         results = [result for result in all_made if result is not None]
-        for stored in left_out[:MAX_WARNINGS]:
+        for stored in omitted[:MAX_WARNINGS]:
             call.warn(
                 f"{stored.key.decode(errors='replace')} cannot be read and is omitted: delete it by name"
             )

@@ -62,7 +62,7 @@ class Compactor:
         """The revision of the store at the last turn."""
 
     async def run(self) -> None:
-        """Take a turn every interval until cancelled; never, for an interval of 0."""
+        """Call `turn` at every interval until cancelled; never, for an interval of 0."""
         while self._interval:
             await self._clock.sleep(self._interval)
             try:

@@ -44,7 +44,7 @@ class SelfCheck:
         self._limit = keys_at_a_time
 
     async def run(self) -> None:
-        """Take a turn every interval until cancelled."""
+        """Call `turn` at every interval until cancelled."""
         while True:
             await self._clock.sleep(INTERVAL_SECONDS)
             await self.turn()

@@ -60,14 +60,14 @@ LOG = logging.getLogger(__name__)
 HISTORY_SECONDS = 75.0
 """How long changes are kept for a watch that resumes; upstream's target."""
 HISTORY_LEAST, HISTORY_MOST = 100, 102_400
-"""Changes, whatever their age; upstream's bounds."""
+"""The minimum and maximum of changes in the history, regardless of their age; upstream's bounds."""
 LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
 """Bytes of a large object; and the limit of all replaced large objects, above which half of the history is dropped."""
 
 FRAMED = 256
 """The number of changes whose encoded frames are cached: most watches are not further behind."""
 SMALL = 32
-"""For so few objects, iterating is faster than looking up."""
+"""Up to this number of objects, iterating is faster than an index."""
 INDEXED_LABELS = 16
 """The maximum of indexed labels of a resource; the oldest index is dropped first."""
 SELECTIVE = 4
@@ -97,7 +97,7 @@ class TooOld(Exception):
 
 
 class ResourceCache:
-    """One resource's objects."""
+    """The objects of one resource, and their recent changes."""
 
     def __init__(self, prefix: bytes) -> None:
         self.prefix = prefix
@@ -221,7 +221,7 @@ class ResourceCache:
         return [follower for followers in self._followers.values() for follower in followers]
 
     def reset(self, objects: Sequence[Stored], revision: int) -> None:
-        """Begin with the objects of a list at a revision, in order of keys."""
+        """Replace all objects by those of a list at a revision, in order of keys; clear the history."""
         self.objects.clear()
         self.objects.update((stored.key, stored) for stored in objects)
         self._keys = SortedList(self.objects)

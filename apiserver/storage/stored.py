@@ -25,7 +25,7 @@ from mockube.apiserver.wire.protobuf.varint import ProtobufError
 LOG = logging.getLogger(__name__)
 
 MAX_TRUSTED: Final = 1_000
-"""The maximum number of trusted values: those of failed writes are never discarded."""
+"""The maximum number of trusted values; it is needed because values of failed writes are not discarded."""
 MAX_TRUSTED_BYTES: Final = 16 << 20
 """The maximum size of all trusted values."""
 MAX_REASON: Final = 300

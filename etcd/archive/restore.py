@@ -84,8 +84,8 @@ async def _restore_in_transactions(kv: KV, archive: Archive, target: RestoreTarg
     for key, range_end in target.intervals():
         await kv.delete(Delete(key=key, range_end=range_end))
     puts = _puts(kv, archive.entries(), archive, target)
-    async for some in _batches(puts):
-        await kv.txn(Txn(then=some))
+    async for batch in _batches(puts):
+        await kv.txn(Txn(then=batch))
     revision = (await kv.delete(Delete(key=mark))).revision
     await kv.compact(revision)
     return revision
@@ -105,17 +105,17 @@ async def _puts(
 
 async def _batches(puts: AsyncIterator[Put]) -> AsyncIterator[Sequence[Put]]:
     """Yield batches that fit into one transaction."""
-    portion: list[Put] = []
+    batch: list[Put] = []
     size = 0
     async for put in puts:
         weight = len(put.key) + len(put.value)
-        if portion and (len(portion) == OPERATIONS or size + weight > BYTES):
-            yield portion
-            portion, size = [], 0
-        portion.append(put)
+        if batch and (len(batch) == OPERATIONS or size + weight > BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(put)
         size += weight
-    if portion:
-        yield portion
+    if batch:
+        yield batch
 
 
 class _Leases:

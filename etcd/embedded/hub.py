@@ -71,7 +71,7 @@ class Interest(Generic[T]):
         return self._others.get((key, range_end), ())
 
     def of(self, key: bytes) -> list[T]:
-        """Return everything whose interval contains a key."""
+        """Return the members whose intervals contain a key."""
         members = list(self._singles.get(key, ()))
         for length in self._lengths:
             if length > len(key):

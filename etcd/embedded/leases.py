@@ -79,11 +79,11 @@ class Leases:
         return {lease: granted.ttl for lease, granted in self._granted.items()}
 
     def expired_leases(self, now: float) -> list[LeaseId]:
-        """Return the expired leases, the one that expired first before the others."""
-        over = [
+        """Return the expired leases in the order of their deadlines."""
+        expired = [
             (granted.deadline, lease) for lease, granted in self._granted.items() if granted.deadline <= now
         ]
-        return [lease for _, lease in sorted(over)]
+        return [lease for _, lease in sorted(expired)]
 
     def next_deadline(self) -> float | None:
         return min((granted.deadline for granted in self._granted.values()), default=None)

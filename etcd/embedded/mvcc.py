@@ -232,11 +232,11 @@ class Mvcc:
     def _steps(
         self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
     ) -> Iterator[Sequence[Put | Delete]]:
-        staying = {put.key for put in puts}
+        put_keys = {put.key for put in puts}
         present = self._versions.keys(prefix, prefix_end(prefix))
         for start in range(0, len(present), STEP):
-            some = present[start : start + STEP]
-            yield [Delete(key=key) for key in some if key not in staying and not is_excluded(key)]
+            batch = present[start : start + STEP]
+            yield [Delete(key=key) for key in batch if key not in put_keys and not is_excluded(key)]
         for start in range(0, len(puts), STEP):
             yield [put for put in puts[start : start + STEP] if not self._is_unchanged(put)]
 

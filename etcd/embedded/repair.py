@@ -102,11 +102,13 @@ class _Repair:
         if newest_revision == FIRST_REVISION:
             reason = f"{damage.reason}; nothing comes before it that could be kept: restore a copy of the directory"
             raise Corrupt(damage.path, damage.offset, reason)
-        behind = [path for path in segment_paths(self._directory) if path.name >= Path(damage.path).name]
-        lost = max([newest_revision, *map(_newest_revision, behind)])
+        damaged_segments = [
+            path for path in segment_paths(self._directory) if path.name >= Path(damage.path).name
+        ]
+        lost = max([newest_revision, *map(_newest_revision, damaged_segments)])
         # A revision takes at least a byte, so this is at least the newest lost revision, even if it was in a segment that
         # is gone.
-        resumes = lost + sum(path.stat().st_size for path in behind) + SEGMENT_BYTES
+        resumes = lost + sum(path.stat().st_size for path in damaged_segments) + SEGMENT_BYTES
         self._unused = segment_paths(self._directory) + snapshot_paths(self._directory)
         self._write_kept_state(recovery, resumes)
         return self._finish(recovery, lost=lost, resumes=resumes)

@@ -38,7 +38,7 @@ class Opening(Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Segment(Struct, frozen=True, kw_only=True):
-    """A segment as it was read."""
+    """The content of a segment file."""
 
     path: Path
     opening: Opening

@@ -175,9 +175,9 @@ def _decode(path: Path, record_frame: Frame) -> _Record:
 
 
 def _snapshot(opening: Opening, kvs: Sequence[KeyValue], closing: Closing, *, size: int) -> Snapshot:
-    then = {kv.key: kv for kv in kvs}
+    kvs_by_key = {kv.key: kv for kv in kvs}
     events = [
-        _event(then.get(key), key, opening.revision, None if saved is None else _load(saved))
+        _event(kvs_by_key.get(key), key, opening.revision, None if saved is None else _load(saved))
         for key, saved in closing.changed
     ]
     info = SnapshotInfo(revision=opening.revision, first_segment=opening.first_segment, size=size)
