@@ -1,4 +1,4 @@
-"""A write as an AdmissionRequest describes it, to webhooks and to expressions alike; the objects come with it apart."""
+"""Build the AdmissionRequest of a write, without its objects, for webhooks and for expressions."""
 
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ _OPTIONS: Final = {
 
 
 def admission_request(attributes: Attributes, row: Resource, resource: Resource) -> Tree:
-    """The request, with the kind and the resource of the rows that took it."""
+    """Return the request, with the kind and the resource of the rows that matched."""
     own, subresource = attributes.resource, attributes.subresource
     named = {
         "subResource": subresource,
@@ -41,7 +41,7 @@ def admission_request(attributes: Attributes, row: Resource, resource: Resource)
 
 
 def _kind(row: Resource, attributes: Attributes) -> Tree:
-    """Of what is written: of a subresource perhaps another than the resource's."""
+    """Return the kind of the written object; a subresource may have another kind than its resource."""
     subresource = attributes.call.subresource
     (group, version), kind = row.group_version, row.kind
     if subresource is not None and subresource.kind:
@@ -83,7 +83,7 @@ def _option(field: str, value: str) -> Any:
 
 
 def _sent_options(data: bytes) -> Tree:
-    """Of a deletion, which come in its body; what is not JSON was understood as something else already."""
+    """Return the options in the body of a deletion; nothing if the body is not JSON."""
     try:
         tree = orjson.loads(data)
     except orjson.JSONDecodeError:

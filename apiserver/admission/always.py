@@ -1,4 +1,4 @@
-"""AlwaysAdmit and AlwaysDeny: the plugins that decide without looking."""
+"""AlwaysAdmit and AlwaysDeny: admit or reject every write."""
 
 from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.registry.backend import Backend

@@ -1,4 +1,4 @@
-"""AlwaysPullImages: an image on a node is used only by pods that can pull it."""
+"""AlwaysPullImages: an image is always pulled, so that only pods with credentials for it can use it."""
 
 from collections.abc import Iterator
 from typing import Any, Final

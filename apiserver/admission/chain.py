@@ -1,4 +1,4 @@
-"""The admission plugins that are on, in the order in which upstream runs them."""
+"""The chain of the enabled admission plugins, in upstream's order."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
@@ -140,13 +140,13 @@ NO_CONFIGURATIONS: Final = Configurations()
 
 
 class Switches(Struct, frozen=True, kw_only=True):
-    """Which plugins are on that would be off, and the other way round, and how they are configured."""
+    """The plugins that are enabled or disabled other than by default, and their configurations."""
 
     enabled: Collection[str] = ()
     disabled: Collection[str] = ()
     configurations: Configurations = NO_CONFIGURATIONS
     toleration_seconds: tuple[int, int] = (300, 300)
-    """For which pods stay on a node that is not ready, and on one that is unreachable."""
+    """The default tolerationSeconds for not-ready nodes and for unreachable nodes."""
 
     def is_on(self, name: str) -> bool:
         return name not in self.disabled and (name not in OFF_BY_DEFAULT or name in self.enabled)
@@ -160,11 +160,11 @@ SINCE: Final[Mapping[type[Plugin], str]] = {
     PodTopologyLabels: "1.35",
     ValidatingAdmissionPolicy: "1.30",
 }
-"""The first minor in which a plugin has something to do: its kinds are served, and its gate is on."""
+"""The first minor release in which a plugin has an effect: its kinds are served, and its feature gate is enabled."""
 
 
 class Metrics:
-    """What admission counts."""
+    """The metrics of admission."""
 
     def __init__(self) -> None:
         self.admission = AdmissionMetrics()
@@ -181,7 +181,7 @@ def plugins(
     minor: str = minors.NEWEST,
     outbound: Outbound | None = None,
 ) -> Iterator[Plugin]:
-    """Make the plugins of one server."""
+    """Create the plugins of one server."""
     dependencies, configured = (authorization, webhooks.equivalents), switches.configurations
     constructors: dict[type[Plugin], Callable[[], Plugin]] = {
         MutatingAdmissionPolicy: partial(MutatingAdmissionPolicy, *dependencies, metrics.mutating),
@@ -226,7 +226,7 @@ class PluginSet(NamedTuple):
 
 
 class _Step:
-    """The plugins of a phase in their order; those that handle an operation and target are found once."""
+    """The plugins of a phase in their order; those for each operation and target are cached."""
 
     def __init__(self, name: str, plugins: Iterable[tuple[Plugin, Run]], metrics: AdmissionMetrics) -> None:
         self._plugin_sets: dict[tuple[Operation, Target], PluginSet] = {}
@@ -299,7 +299,7 @@ class Admission:
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         if attributes.operation is Operation.CREATE:
-            # What is created next to others follows from them: from its namespace, its limits, its account.
+            # A new object depends on others: on its namespace, its limits and its account.
             await registry.watch_cache.fresh()
         if attributes.call.is_internal:
             return

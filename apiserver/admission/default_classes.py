@@ -1,6 +1,6 @@
 """DefaultStorageClass and DefaultIngressClass: an object without a class gets the cluster's default, if there is one.
 
-Of several defaults the youngest counts, and of those made in one second the first by name.
+Of several defaults the newest is used; of those with the same creation time, the first by name.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class DefaultIngressClass(Plugin):
 
 
 def _default(backend: Backend, classes: GroupResource, marks: Sequence[str]) -> str:
-    """The name of the default class, or ""."""
+    """Return the name of the default class; "" if there is none."""
     trees = [stored.tree() for stored in backend.all_seen(classes)]
     defaults = [tree for tree in trees if any(meta.annotations(tree).get(mark) == "true" for mark in marks)]
     defaults.sort(key=meta.name)

@@ -1,6 +1,6 @@
 """Admin access to devices in use is allowed only in namespaces with a label.
 
-Upstream does it in the storage of claims, after the mutating plugins. So it cannot be disabled.
+Upstream checks this in the storage of claims, after the mutating plugins. So it cannot be disabled.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class DeviceAdminAccess(Plugin):
     about = frozenset({(_GROUP, _CLAIMS, ""), (_GROUP, _CLAIMS, "status"), (_GROUP, _TEMPLATES, "")})
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
-        """Refuse what the namespace is not allowed; nothing is changed."""
+        """Reject access that the namespace does not allow; the object is not changed."""
         tree = attributes.object
         assert tree is not None
         path = _admin_access_path(attributes, tree)
@@ -42,7 +42,7 @@ class DeviceAdminAccess(Plugin):
 
 
 def _admin_access_path(attributes: Attributes, tree: Tree) -> Path | None:
-    """Return where a new spec or a first allocation has administrative access."""
+    """Return the path of admin access in a new spec or a first allocation; None if there is none."""
     if attributes.operation is Operation.CREATE:
         spec = tree.get("spec") or {}
         spec = spec if attributes.resource.name == _CLAIMS else spec.get("spec") or {}

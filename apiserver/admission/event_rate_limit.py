@@ -1,4 +1,4 @@
-"""EventRateLimit: how many Events the server takes, in all, of a namespace, of a user, or about an object."""
+"""EventRateLimit: limits the rate of Events of the whole server, a namespace, a user, or a source and object."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ class Limit(Struct, frozen=True, kw_only=True):
 
 
 class _Bucket:
-    """Tokens of one key, and when they were counted last."""
+    """The tokens of one key, and the time when they were updated."""
 
     __slots__ = ("at", "tokens")
 
@@ -57,7 +57,7 @@ class Enforcer:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def accept(self, attributes: Attributes, now: float) -> str:
-        """Take a token; return what is wrong if there is none."""
+        """Take a token; return the error if there is none."""
         limit, key = self._limit, self._key(attributes)
         bucket = self._buckets.get(key)
         if bucket is None:

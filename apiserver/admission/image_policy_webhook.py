@@ -104,7 +104,7 @@ class ImagePolicyWebhook(Plugin):
 
 
 def review_spec(pod: ReadOnlyTree, attributes: Attributes) -> dict[str, Any]:
-    """Return the spec of an ImageReview, without what is empty, as Go encodes it."""
+    """Return the spec of an ImageReview, without empty fields, as Go encodes it."""
     lists = ("ephemeralContainers",) if attributes.target == _EPHEMERAL else ("containers", "initContainers")
     containers = [
         {"image": container["image"]} if container.get("image") else {}

@@ -18,11 +18,11 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 
 RESIZE: Target = "", "pods", "resize"
 _LARGEST_MILLI = (2**63 - 1) // 1000
-"""What still fits into 64 bits when it is counted in thousandths."""
+"""The largest amount whose thousandths fit into 64 bits."""
 MAX_PROBLEMS = 10_000
-"""More are not collected: an error shows fewer."""
+"""The number of problems that are collected; an error message contains fewer."""
 MAX_FILLED = 3 << 20
-"""Characters of what limit ranges add to a pod: more than a store takes."""
+"""The number of characters that limit ranges may add to a pod; the store accepts fewer."""
 CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 
 
@@ -141,7 +141,7 @@ def _maximum_problem(usage: _Usage) -> str:
 
 
 def _maximum_request(usage: _Usage) -> str:
-    """For claims, which have requests only."""
+    """Return the problem of a claim, which has requests only."""
     if usage.request is None:
         return f"maximum {usage.enforcement_text}.  No request is specified"
     if usage.request > usage.enforced:

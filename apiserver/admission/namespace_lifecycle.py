@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing is created where there is no namespace, or in one that is ending."""
+"""NamespaceLifecycle: nothing is created in a missing or terminating namespace, and system namespaces are not deleted."""
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource

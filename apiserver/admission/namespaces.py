@@ -1,4 +1,4 @@
-"""NamespaceAutoProvision and NamespaceExists: what is written in a namespace that is not there."""
+"""NamespaceAutoProvision and NamespaceExists: create a missing namespace, or reject a write in it."""
 
 from typing import Final
 

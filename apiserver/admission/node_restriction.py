@@ -1,4 +1,4 @@
-"""NodeRestriction: the user of a node writes its own Node, its own pods, and what belongs to them."""
+"""NodeRestriction: the user of a node may only write its own Node, its own pods, and the objects that belong to them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -64,7 +64,7 @@ class NodeRestriction(Plugin):
 
 
 Check = Callable[[Registry, Attributes, str], str]
-"""Returns what is wrong with a write of a node; "" if nothing is."""
+"""Returns the error of a write by a node; "" if it is allowed."""
 
 
 def _pod(registry: Registry, attributes: Attributes, node: str) -> str:
@@ -108,7 +108,7 @@ def _of_new_pod(registry: Registry, pod: Tree, node: str) -> Iterator[str]:
 
 
 def _first_reference(pod: Tree) -> str:
-    """The first resource of the API that a pod refers to."""
+    """Return the first API resource that a pod refers to; "" if there is none."""
     metadata = {"namespace": "x", "name": "x"}
     references = [reference[0] for reference in of_pod({"metadata": metadata, "spec": pod["spec"]})]
     resources = [resource for resource in references if resource != "pods"]
@@ -251,7 +251,7 @@ def _token(registry: Registry, attributes: Attributes, node: str) -> str:
 
 
 def _audience_problem(authorization: Authorization, registry: Registry, attributes: Attributes) -> str:
-    """A node has tokens for the audiences that the volumes of a pod name, unless it may request others."""
+    """Return the error unless a volume of the pod uses the token's audience, or the node is authorized to request it."""
     spec = (attributes.object or {}).get("spec") or {}
     audiences = spec.get("audiences") or [""]
     if len(audiences) > 1:
@@ -350,7 +350,7 @@ def _signing_request(_: Registry, attributes: Attributes, node: str) -> str:
         return f"unable to parse csr: {error}"
     names = request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     common_name = f"{NODE}{node}"
-    # Of several the last counts, as in Go.
+    # The last common name counts, as in Go.
     return (
         ""
         if names and names[-1].value == common_name
@@ -366,7 +366,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     ("resource.k8s.io", "resourceslices"): _slice,
     REQUEST[:2]: _signing_request,
 }
-"""For a resource with all its subresources."""
+"""The checks of resources, including all their subresources."""
 _OF_SUBRESOURCES: Final[Mapping[Target, Check]] = {
     POD: _pod,
     ("", "pods", "status"): _pod_status,

@@ -1,4 +1,4 @@
-"""What an admission plugin is, and how it refuses."""
+"""The base class of admission plugins, and the errors of plugins."""
 
 from collections.abc import Sequence
 
@@ -20,9 +20,9 @@ CLAIMS = frozenset({CLAIM})
 
 
 class Plugin:
-    """One plugin. It overrides what it does; it is called for its operations and targets only.
+    """The base class of a plugin, which is called only for its operations and targets.
 
-    A tree that it changes may share its inner parts with others: they are replaced, never changed.
+    A tree may share its inner parts with other trees: a plugin replaces them, and never changes them in place.
     """
 
     operations: frozenset[Operation] = CREATE
@@ -30,20 +30,20 @@ class Plugin:
     """The targets that it handles; empty: all."""
 
     needs: GroupResource | None = None
-    """A resource; while it has no objects the plugin has nothing to do, and is not called."""
+    """If set, the plugin is not called while there are no objects of this resource."""
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return operation in self.operations and (not self.about or target in self.about)
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
-        """Change the object, or refuse the write. Before a create, the watch cache has all earlier writes."""
+        """Change the object, or reject the write. Before a create, the watch cache contains all earlier writes."""
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
-        """Accept the write, or raise the error that refuses it."""
+        """Raise an error to reject the write."""
 
 
 async def wait_for_earlier_writes(registry: Registry, attributes: Attributes) -> None:
-    """Wait until the watch cache has all writes before this one. Before a create, `Admission` has waited."""
+    """Wait until the watch cache contains all earlier writes. Before a create, `Admission` has already waited."""
     if attributes.operation is not Operation.CREATE:
         await registry.watch_cache.fresh()
 
@@ -76,7 +76,7 @@ def forbidden(attributes: Attributes, problem: str, causes: Sequence[Cause] = ()
 
 
 def unreachable(name: str) -> str:
-    """Return why an object of a name cannot be requested, or "": upstream requests those that its caches do not have."""
+    """Return the error of a request for an object of this name, or "": upstream requests objects that its caches lack."""
     if not name:
         return "resource name may not be empty"
     problems = names.check_path_segment_name(name)

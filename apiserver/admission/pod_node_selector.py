@@ -1,4 +1,4 @@
-"""PodNodeSelector: on which nodes the pods of a namespace run."""
+"""PodNodeSelector: adds the node selector of a namespace to its pods, and restricts theirs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -65,7 +65,7 @@ def _forbidden_error(attributes: Attributes, problem: str) -> ApiError:
 
 
 def _labels(text: str) -> Mapping[str, str]:
-    """Read `a=b, c=d`."""
+    """Parse `a=b, c=d`."""
     selector: dict[str, str] = {}
     for part in text.split(",") if text else ():
         halves = part.split("=")

@@ -17,7 +17,7 @@ def amounts(resource_list: Mapping[str, Any] | None) -> Amounts:
 
 
 def pod_total(spec: Mapping[str, Any], field: str) -> Amounts:
-    """The pod's requests or limits."""
+    """Return the total requests or limits of a pod."""
     total: dict[str, Quantity] = {}
     for container in spec.get("containers") or ():
         _add(total, _amounts_of(container, field))

@@ -16,7 +16,7 @@ class PodTopologyLabels(Plugin):
     about = frozenset({POD, BINDING})
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        """Of a pod itself, or of the binding that gives it its node; the binding's labels become the pod's."""
+        """Add the labels to a pod, or to a binding, whose labels are added to the pod."""
         written = attributes.object
         assert written is not None
         named = (

@@ -26,7 +26,7 @@ class Priority(Plugin):
 
     def __init__(self) -> None:
         self._default = _ComputedPriority()
-        """Of a pod that names no class, at `_newest` of the watch cache."""
+        """The priority of pods without a class, when the newest revision of the classes was `_newest`."""
         self._newest = -1
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
@@ -43,7 +43,7 @@ class Priority(Plugin):
             pod["spec"] = _with_priority(attributes, spec, computed)
 
     def _of_default_class(self, backend: Backend) -> _ComputedPriority:
-        """Return what the default class comes to: computed once, until a class changes."""
+        """Return the priority of the default class, which is cached until a class changes."""
         newest = backend.resource_cache(PRIORITY_CLASSES).newest
         if newest != self._newest:
             default = _default_class(backend)
@@ -108,7 +108,7 @@ def _of_class(tree: ReadOnlyTree) -> _ComputedPriority:
 
 
 def _default_class(backend: Backend) -> ReadOnlyTree | None:
-    """Of several defaults, which only a race can make, the least important."""
+    """Return the default class; of several, which only a race can create, the one with the lowest value."""
     classes = backend.all_seen(PRIORITY_CLASSES)
     trees = [tree for stored in classes if (tree := stored.shared_tree()).get("globalDefault")]
     return min(trees, key=lambda tree: tree["value"], default=None)

@@ -33,10 +33,9 @@ from mockube.etcd.kv import Target as Comparand
 
 QUOTAS: Final = GroupResource("", "resourcequotas")
 ATTEMPTS: Final = 20
-"""How often others may write the quotas in between before a write is refused."""
+"""The number of attempts to update the quotas while others write them."""
 MAX_WRITTEN: Final = 100
-"""The number of quotas whose last version is kept. Without it, a write that is charged too early is charged once more.
-"""
+"""The number of quotas whose own last write is cached. Without it, a charge may be repeated after a conflict."""
 _WRITER: Final = User(name="system:apiserver", groups=("system:masters",))
 _SERVER: Final = "kube-apiserver"
 _UPDATES: Final[frozenset[Target]] = frozenset(
@@ -52,11 +51,11 @@ _UPDATES: Final[frozenset[Target]] = frozenset(
 
 
 class LimitedResource(Struct, frozen=True, kw_only=True):
-    """What may be used only where a quota counts it, by the configuration of the plugin."""
+    """A resource that may be used only if a quota counts it, by the configuration of the plugin."""
 
     resource: GroupResource
     contains: Sequence[str] = ()
-    """Parts of names under which objects of the resource are counted."""
+    """Substrings of the quota resources that are limited."""
     scopes: Sequence[ReadOnlyTree] = ()
     """Requirements, for objects of any resource."""
 
@@ -77,7 +76,7 @@ class _Request(Struct, kw_only=True, eq=False):
 
 
 class _Quota(Struct, frozen=True, kw_only=True):
-    """A quota as it was read, and what of it is used."""
+    """A quota as it was read, and its usage."""
 
     stored: Stored
     name: str
@@ -87,7 +86,7 @@ class _Quota(Struct, frozen=True, kw_only=True):
 
 
 class _Waiting(Struct):
-    """The writes that wait for one namespace. Whoever has the lock charges all of them."""
+    """The writes that wait for one namespace. The holder of the lock charges all of them."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     requests: list[_Request] = field(default_factory=list)
@@ -140,7 +139,7 @@ class ResourceQuota(Plugin):
 
     @contextmanager
     def _queue_up(self, request: _Request) -> Iterator[_Waiting]:
-        """Wait with others for the namespace; what is cancelled waits no more."""
+        """Add a write to those that wait for the namespace; remove it if it is cancelled."""
         namespace = request.attributes.namespace
         waiting = self._waiting.setdefault(namespace, _Waiting())
         waiting.users += 1
@@ -240,7 +239,7 @@ def _encode_status(registry: Registry, namespace: str, quota: _Quota) -> bytes:
 def _charge_requests(
     registry: Registry, quotas: Sequence[_Quota], requests: Iterable[_Request]
 ) -> Sequence[_Quota]:
-    """The quotas after all the writes that they let pass; the others get their error."""
+    """Return the quotas after all writes that they allow; set the error of the others."""
     for request in requests:
         request.error = None
         try:
@@ -253,7 +252,7 @@ def _charge_requests(
 
 
 def _check(registry: Registry, quotas: Sequence[_Quota], request: _Request) -> Sequence[_Quota]:
-    """The quotas after one write, or why it is refused."""
+    """Return the quotas after one write, or raise the error that rejects it."""
     attributes, evaluator, now = request.attributes, request.evaluator, registry.clock.now()
     concerned = [quota for quota in quotas if _concerns(quota, request)]
     if not concerned and not request.limited:
@@ -277,7 +276,7 @@ def _check(registry: Registry, quotas: Sequence[_Quota], request: _Request) -> S
 def _check_covered(
     quotas: Sequence[_Quota], charged_quotas: Sequence[_Quota], request: _Request, usage: Amounts
 ) -> None:
-    """Refuse what may be used only where a quota counts it, and none does."""
+    """Reject a write that uses a limited resource which no quota counts."""
     evaluator, attributes = request.evaluator, request.attributes
     counted_names = {name for quota in charged_quotas for name in evaluator.matching(quota.hard)}
     missing = {
@@ -348,7 +347,7 @@ def _charge_quota(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quo
 
 
 class _SeenDevices:
-    """What the watch cache shows of devices."""
+    """The devices, claims and pods in the watch cache."""
 
     CLASSES: Final = GroupResource("resource.k8s.io", "deviceclasses")
     CLAIMS: Final = GroupResource("resource.k8s.io", "resourceclaims")

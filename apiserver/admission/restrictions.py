@@ -53,7 +53,7 @@ class DenyServiceExternalIPs(Plugin):
 
 
 class NodeDeclaredFeatureValidator(Plugin):
-    """What changes in a pod needs no feature that the kubelet of its node does not declare."""
+    """Rejects changes of a pod that need a feature which the kubelet of its node does not declare."""
 
     operations = UPDATE
     about = frozenset({POD, RESIZE})
@@ -82,7 +82,7 @@ def _resizes_pod(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
 
 
 def _resizes_init_containers(old: ReadOnlyTree, new: ReadOnlyTree) -> bool:
-    """Sidecars are resized as other containers are."""
+    """Return whether an init container is resized; sidecars do not count, because they are resized like containers."""
     pairs = zip(old.get("initContainers") or (), new.get("initContainers") or (), strict=False)
     return any(
         before.get("restartPolicy") != "Always"
@@ -99,7 +99,7 @@ _FEATURES: Final = (
 
 
 class PodResizeValidator(Plugin):
-    """A resize has to fit onto the pod's node."""
+    """Rejects a resize that does not fit onto the pod's node."""
 
     operations = UPDATE
     about = frozenset({RESIZE})

@@ -1,6 +1,6 @@
 """A user who writes a role or a binding may not grant more rights than it has, unless it may escalate or bind.
 
-Upstream does it in the storage of these kinds: after the mutating plugins and before validation. So it cannot be
+Upstream checks this in the storage of these kinds: after the mutating plugins and before validation. So it cannot be
 disabled.
 """
 
@@ -42,7 +42,7 @@ class RoleEscalation(Plugin):
         self._policy = policy
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
-        """Refuse what grants too much; nothing is changed."""
+        """Reject a role or a binding that grants too much; the object is not changed."""
         call, tree, old = attributes.call, attributes.object, attributes.old
         assert tree is not None
         if MASTERS in call.user.groups or (old is not None and _is_alike(tree, old)):
@@ -54,7 +54,7 @@ class RoleEscalation(Plugin):
             self._check_binding(attributes, tree)
 
     def _check_role(self, attributes: Attributes, tree: Tree, old: Tree | None) -> None:
-        # A create has no name in its URL, as the permission for one name shows.
+        # A create has no name in its URL, so a permission for one name does not allow it.
         if self._is_allowed(attributes, "escalate", attributes.resource.name, attributes.call.name):
             return
         self._check(attributes, tree.get("rules") or ())
@@ -73,7 +73,7 @@ class RoleEscalation(Plugin):
         try:
             rules = self._policy.rules_of(kind, name, attributes.namespace).trees
         except NoRole as error:
-            # As upstream: named by the resource of the request.
+            # As upstream, the error names the resource of the request.
             raise status.not_found(attributes.resource.group_resource, error.name) from error
         self._check(attributes, rules)
 
@@ -111,7 +111,7 @@ def _has_aggregation(role: Tree) -> bool:
 
 
 def _is_alike(new: Tree, old: Tree) -> bool:
-    """Return whether an update changes nothing but what the garbage collector needs."""
+    """Return whether an update changes only fields that the garbage collector needs to change."""
     return _without_collected(new) == _without_collected(old)
 
 

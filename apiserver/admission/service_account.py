@@ -1,4 +1,4 @@
-"""ServiceAccount: a pod runs as an account of its namespace, and is given a token to prove it."""
+"""ServiceAccount: sets the service account of a pod, and mounts its token."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -32,7 +32,7 @@ class ServiceAccount(Plugin):
         return (operation, target) in ((Operation.CREATE, POD), (Operation.UPDATE, EPHEMERAL))
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
-        """Give a new pod its account, and check it as it came."""
+        """Set the account of a new pod, mount its token, and check its secrets before other plugins change it."""
         pod = attributes.object
         assert pod is not None
         if attributes.operation is not Operation.CREATE:
@@ -77,7 +77,7 @@ async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, a
 
 async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:
     stored = backend.find_cached(SERVICE_ACCOUNTS, attributes.namespace, name)
-    if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be behind
+    if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be outdated
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
     if stored is None:
         account_key = f"{attributes.namespace}/{name}"
@@ -108,7 +108,7 @@ def _wants_token(spec: Tree, account: ReadOnlyTree) -> bool:
 
 
 def _mount_token(spec: Tree, source: Random) -> None:
-    """A volume with a token, mounted in every container that has nothing at its place."""
+    """Add a volume with a token, and mount it in every container that mounts nothing at its path."""
     volumes = spec.get("volumes", [])
     present = next((volume["name"] for volume in volumes if volume["name"].startswith(VOLUME_PREFIX)), None)
     name = present or VOLUME_PREFIX + randomness.suffix(source)

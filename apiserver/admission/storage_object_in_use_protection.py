@@ -1,4 +1,4 @@
-"""StorageObjectInUseProtection: what is in use is not deleted: it carries a finalizer from the beginning."""
+"""StorageObjectInUseProtection: new objects get a finalizer, so that they are not deleted while they are in use."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""PodTolerationRestriction and ExtendedResourceToleration: tolerations that pods have or may not have."""
+"""PodTolerationRestriction and ExtendedResourceToleration: add tolerations to pods, and restrict them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ _CONFLICT: Final = "pod tolerations (possibly merged with namespace default tole
 
 
 class TolerationConfiguration(Struct, frozen=True, kw_only=True):
-    """For namespaces without the annotation."""
+    """The tolerations for namespaces without the annotation."""
 
     default: Sequence[Toleration] = ()
     whitelist: Sequence[Toleration] = ()
@@ -89,7 +89,7 @@ def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> 
 
 
 def merge(tolerations: Sequence[Toleration]) -> list[Toleration]:
-    """Return them without those that others cover; of equal ones the first stays."""
+    """Return the tolerations without those that others cover; of equal ones the first is kept."""
     merged: list[Toleration] = []
     for index, toleration in enumerate(tolerations):
         later = (other for other in tolerations[index + 1 :] if canonical(other) != canonical(toleration))
@@ -99,7 +99,7 @@ def merge(tolerations: Sequence[Toleration]) -> list[Toleration]:
 
 
 def _covers(larger: Toleration, smaller: Toleration) -> bool:
-    """Whether a toleration tolerates all that another one does."""
+    """Return whether a toleration tolerates everything that another one does."""
     if larger == smaller:
         return True
     operator, effect = larger.get("operator") or "", larger.get("effect") or ""
@@ -147,7 +147,7 @@ def _extended_resources(spec: ReadOnlyTree) -> list[str]:
 
 
 def _add(tolerations: list[Toleration], added: Toleration) -> None:
-    """Put a toleration in the place of the one with the same key, effect, operator and value; else at the end."""
+    """Replace the toleration with the same key, effect, operator and value, or append the new one."""
     identity = ("key", "effect", "operator", "value")
     for index, toleration in enumerate(tolerations):
         if all((toleration.get(name) or "") == (added.get(name) or "") for name in identity):

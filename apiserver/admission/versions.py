@@ -1,4 +1,4 @@
-"""The object of a write in the version in which webhooks and policies see it, and back."""
+"""Convert the object of a write to the version that webhooks and policies receive, and back."""
 
 from typing import Final
 
@@ -33,7 +33,7 @@ def to_version(registry: Registry, attributes: Attributes, row: Resource, tree: 
 
 
 async def prepare_version(registry: Registry, attributes: Attributes, row: Resource) -> None:
-    """Have a webhook convert what `to_version` is about to return."""
+    """Call the conversion webhooks whose results `to_version` needs."""
     while remote_conversion(registry, attributes.resource) is not None:
         try:
             for tree in (attributes.object, attributes.old):
@@ -45,7 +45,7 @@ async def prepare_version(registry: Registry, attributes: Attributes, row: Resou
 
 
 def without_system_fields(attributes: Attributes, tree: Tree | None) -> Tree | None:
-    """Return a new object as mutating webhooks get it: without uid and creationTimestamp."""
+    """Return a new object as mutating webhooks receive it: without uid and creationTimestamp."""
     if tree is None or attributes.operation is not Operation.CREATE or attributes.subresource:
         return tree
     metadata = {name: value for name, value in tree["metadata"].items() if name not in _SYSTEM_FIELDS}
@@ -57,7 +57,7 @@ def _is_own(attributes: Attributes, tree: Tree) -> bool:
 
 
 def _is_scale(attributes: Attributes) -> bool:
-    """Whether the write is of a part of an object, which is admitted whole here."""
+    """Return whether a write to the scale subresource is admitted with the whole object."""
     subresource, written = attributes.call.subresource, attributes.object or attributes.old
     is_scale = subresource is not None and subresource.kind == SCALE.kind
     return is_scale and written is not None and bool(written["kind"] != SCALE.kind)
@@ -71,7 +71,7 @@ def _has_other_kind(attributes: Attributes) -> bool:
 def to_admitted_version(registry: Registry, attributes: Attributes, row: Resource, tree: Tree) -> Tree:
     """Return the object after a webhook or a policy: decoded, with defaults, in the version that is admitted.
 
-    `NotConverted` if a webhook must be called for that form first.
+    Raise `NotConverted` if a conversion webhook must be called first.
     """
     decoded: Tree = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decode_as(registry, tree).tree
     registry.scheme.rules.default(decoded["apiVersion"], decoded["kind"], decoded)

@@ -33,9 +33,9 @@ from mockube.apiserver.user import Impersonated, User
 LOG = logging.getLogger(__name__)
 
 STDOUT: Final = Path("-")
-"""As a path: upstream's word for the standard output."""
+"""The path that stands for the standard output, as upstream."""
 MAX_USER_AGENT: Final = 1024
-"""Characters; upstream's."""
+"""The maximum number of characters, as upstream."""
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
 """The prefix of annotations that contain parts of the object, and need the level Request."""
@@ -44,11 +44,11 @@ _OWNERS: Final = stat.S_IRWXU | stat.S_IRGRP
 
 
 class BadAuditLog(Exception):
-    """The path of the audit log is not one of a file that the server can use."""
+    """The server cannot use the file at the path of the audit log."""
 
 
 class Arrival(Protocol):
-    """A request as the handler has it, for the audit log."""
+    """The properties of a request that the audit log contains."""
 
     @property
     def audit_id(self) -> str: ...
@@ -112,9 +112,9 @@ class AuditCounts:
 
     def __init__(self) -> None:
         self.events = 0
-        """Lines that were to be written."""
+        """Events, including those that could not be written."""
         self.errors = 0
-        """Lines that could not be."""
+        """Events that could not be written."""
         self.levels: Counter[str] = Counter()
         """Requests, by the level that the policy has for them."""
 
@@ -187,7 +187,7 @@ class Audit:
 
 
 def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | None:
-    """Return the log at a path, with everything in it unless there is a policy; None without a path."""
+    """Return the log at a path, with the default policy if none is given; None without a path."""
     if path is None:
         return None
     return Audit(path, DEFAULT_POLICY if policy is None else read(policy), clock=clock)
@@ -210,7 +210,7 @@ def _open_log(path: Path) -> FileIO:
 
 
 def _check_private(path: Path, file_status: os.stat_result, descriptor: int) -> None:
-    """Take away what others may do with the file, or raise BadAuditLog."""
+    """Remove the permissions of other users on the file, or raise BadAuditLog."""
     if not stat.S_ISREG(file_status.st_mode):
         raise BadAuditLog(f"--audit-log-path: {path} is not a regular file")
     mode = stat.S_IMODE(file_status.st_mode)
@@ -310,7 +310,7 @@ def _reference(info: RequestInfo) -> Tree:
 
 
 def _response_object(text: bytes, decision: AuditDecision) -> Tree:
-    """Return what this server wrote as JSON, which is not parsed if it is on one line."""
+    """Return the object of a response; JSON on one line is not parsed, unless managedFields are removed."""
     line = text.strip()
     if decision.managed_fields and b"\n" not in line:
         return {"responseObject": orjson.Fragment(line)}
@@ -318,7 +318,7 @@ def _response_object(text: bytes, decision: AuditDecision) -> Tree:
 
 
 def _object(name: str, text: bytes, decision: AuditDecision) -> Tree:
-    """A body as it was sent or answered, if it is JSON."""
+    """Return a field with the body of a request or response, if it is JSON."""
     tree = _parse_json(text)
     if tree is None:
         return {}
@@ -331,7 +331,7 @@ def _object(name: str, text: bytes, decision: AuditDecision) -> Tree:
 
 
 def _parse_json(text: bytes) -> Any:
-    """None where it is no JSON."""
+    """Return the decoded text; None if it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

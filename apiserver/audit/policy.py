@@ -1,6 +1,6 @@
-"""What is written down of which request: upstream's `audit.k8s.io/v1` Policy documents.
+"""The audit policy, a document of upstream's kind `audit.k8s.io/v1` Policy: which requests are logged at which level.
 
-The first rule that fits decides. Without a policy everything is written down at level Metadata.
+The first rule that matches decides. Without a policy, all requests are logged at level Metadata.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
 
 
 class BadPolicy(ValueError):
-    """The file is no audit policy."""
+    """The file is not an audit policy."""
 
 
 class Level(IntEnum):
-    """How much of a request is written down."""
+    """How much of a request is logged."""
 
     NONE = 0
     METADATA = 1
@@ -43,7 +43,7 @@ _LEVELS = {
 class AuditDecision(Struct, frozen=True, kw_only=True):
     level: Level
     omitted: frozenset[str] = frozenset()
-    """Stages that are not written down."""
+    """Stages that are not logged."""
     managed_fields: bool = True
 
 

@@ -1,4 +1,4 @@
-"""Authentication: one file for each authenticator, and the chain of them.
+"""Authenticators, one per file, and the chain that calls them.
 
 A module belongs here if it authenticates a request by one kind of credentials.
 """

@@ -1,4 +1,4 @@
-"""Bootstrap tokens, `abcdef.0123456789abcdef`: each is a Secret in kube-system, by which a new node joins the cluster."""
+"""Bootstrap tokens (`abcdef.0123456789abcdef`), with which nodes join the cluster. Each is a Secret in kube-system."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ _DEFAULT_GROUP: Final = "system:bootstrappers"
 
 
 class BootstrapTokens:
-    """`audiences` are the server's own, which these tokens are for."""
+    """A `TokenReader` of bootstrap tokens, which are valid for `audiences`, the server's own."""
 
     def __init__(self, find: Find, *, audiences: Sequence[str], clock: Clock) -> None:
         self._find = find
@@ -41,7 +41,7 @@ class BootstrapTokens:
 
 
 def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | None:
-    """Return the user of a token by its Secret; None if the Secret does not match."""
+    """Return the user of a token; None if its Secret does not match it."""
     if stored["metadata"].get("deletionTimestamp") or stored.get("type") != _TYPE:
         return None
     data = stored.get("data") or {}
@@ -60,7 +60,7 @@ def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | N
 
 
 def _is_expired(data: Mapping[str, str], now: datetime) -> bool:
-    """As upstream, an end that cannot be read has come."""
+    """Return whether a token has expired; as upstream, an invalid expiration counts as expired."""
     end = _text(data, "expiration")
     try:
         return bool(end) and parse_time(end) <= now

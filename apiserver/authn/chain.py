@@ -35,13 +35,13 @@ OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/
 
 
 class Anonymous(Enum):
-    """The requests that need no credentials."""
+    """Which requests may be anonymous."""
 
     NONE = "none"
     LIMITED = "limited"
-    """To get what is open to all."""
+    """Only requests to get a path of `OPEN_TO_ALL`."""
     ALL = "all"
-    """The authorizer decides."""
+    """All requests; the authorizer decides."""
 
 
 class Authenticator(Protocol):
@@ -182,7 +182,7 @@ def _issuers(
 
 
 def _anonymous(trust: Trust, is_limited: bool) -> Anonymous:  # noqa: FBT001 - its caller names it
-    """As upstream, anonymous requests are disabled if every request is allowed."""
+    """Return which requests may be anonymous; `is_limited` allows only those of `OPEN_TO_ALL`."""
     if not trust.anonymous:
         return Anonymous.NONE
     return Anonymous.LIMITED if is_limited else Anonymous.ALL

@@ -39,7 +39,7 @@ DistinguishedName: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
 
 
 class ClientCertificate(NamedTuple):
-    """A certificate that was verified when the connection was established; without a subject there is none."""
+    """A certificate that was verified when the connection was established; an empty subject means that there is none."""
 
     subject: DistinguishedName = ()
     end: float = math.inf
@@ -49,7 +49,7 @@ class ClientCertificate(NamedTuple):
     is_client: bool = True
     """Whether the clients' authority has signed it."""
     is_proxy: bool = False
-    """Whether the front proxies' authority has."""
+    """Whether the front proxies' authority has signed it."""
 
 
 NO_CERTIFICATE: Final = ClientCertificate()
@@ -74,9 +74,9 @@ class PresentedCredentials(Struct, frozen=True):
     websocket_token: str = ""
     """The bearer token among the subprotocols of a WebSocket."""
     is_client: bool = True
-    """Whether the certificate is of the clients' authority."""
+    """Whether the clients' authority has signed the certificate."""
     is_proxy: bool = False
-    """Whether the certificate is of the front proxies' authority."""
+    """Whether the front proxies' authority has signed the certificate."""
     proxied: User | None = None
     """The user in the headers of a front proxy, which has a certificate."""
     notes: "list[TokenNotes]" = []
@@ -254,7 +254,7 @@ class BearerTokens:
         raise BadToken(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
     def _cache_token(self, key: tuple[bytes, tuple[str, ...]], until: float, review: KnownToken) -> None:
-        """The oldest entry is dropped when there are too many."""
+        """Cache the user of a token; the oldest entry is evicted when the cache is full."""
         self._cache.pop(key, None)
         if len(self._cache) >= TOKEN_CACHE_SIZE:
             del self._cache[next(iter(self._cache))]

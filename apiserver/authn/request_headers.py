@@ -1,4 +1,4 @@
-"""Users that a front proxy names in headers: they count only with a certificate of the proxies' authority."""
+"""Users in headers of front proxies, which are accepted only with a certificate of the proxies' authority."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property

@@ -1,6 +1,6 @@
 """Signatures and JSON Web Keys, by PyJWT: it is imported when the first token is signed or checked.
 
-What a token looks like, which key and which algorithm it may have, and what is wrong with it, is not left to PyJWT.
+PyJWT is not used to parse tokens, to select keys and algorithms, or to report errors.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def sign(algorithm: str, key: Private, text: bytes) -> bytes:
 
 
 def is_signed(algorithm: str, key: Public, text: bytes, signature: bytes) -> bool:
-    """Return whether a text was signed with a key; never with an algorithm that is none of the key's."""
+    """Return whether a text was signed with a key; False for an algorithm of another type of key."""
     allowed = RSA if isinstance(key, rsa.RSAPublicKey) else {CURVES.get(key.curve.name)}
     return algorithm in allowed and _algorithms()[algorithm].verify(text, key, signature)
 

@@ -117,7 +117,7 @@ def _for_all(spec: PolicySpec) -> PolicySpec:
 
 
 def _parse_unversioned(tree: Mapping[str, Any]) -> PolicySpec:
-    """Return a policy of the oldest form, in which what is left out is everything."""
+    """Return a policy of the unversioned format, in which an omitted field matches everything."""
     spec: PolicySpec = decode(tree, PolicySpec)
     is_for_all = "*" in (spec.user, spec.group) or not (spec.user or spec.group)
     return PolicySpec(

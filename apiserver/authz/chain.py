@@ -120,7 +120,7 @@ class RemoteAnswerNeeded(Exception):
 
 
 async def ask_again(ask: Callable[[], T]) -> T:
-    """Return the result of a function of decisions, repeating it until other servers have answered."""
+    """Call a function that makes decisions, and repeat the call after each request to another server that it needs."""
     while True:
         try:
             return ask()

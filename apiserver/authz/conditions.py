@@ -62,7 +62,7 @@ class Conditions(Struct, frozen=True):
     expressions: Sequence[tuple[str, CompiledExpression]]
 
     def hold(self, spec: Mapping[str, Any]) -> bool:
-        """Return whether all are true; one that is false counts more than one that fails."""
+        """Return whether all conditions are true; a false condition takes precedence over errors of others."""
         problems = []
         for text, compiled in self.expressions:
             try:
@@ -76,7 +76,7 @@ class Conditions(Struct, frozen=True):
 
 
 def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | None, list[FieldError]]:
-    """Return the conditions, or none if there are none, and what is wrong with them."""
+    """Return the conditions (None if there are none), and their errors."""
     root = path.child("matchConditions")
     if len(texts) > MAX_CONDITIONS:
         return None, [errors.too_many(root, len(texts), MAX_CONDITIONS)]

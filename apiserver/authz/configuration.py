@@ -1,4 +1,4 @@
-"""An AuthorizationConfiguration: the authorizers in their order, read from a file, and what is wrong with it."""
+"""An AuthorizationConfiguration: the authorizers in their order, read from a file and validated."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath

@@ -1,4 +1,4 @@
-"""The authorizers of an AuthorizationConfiguration, and how they follow the file that it came from."""
+"""The authorizers of an AuthorizationConfiguration, which is reloaded after its file has changed."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ POLL_SECONDS: Final = 1.0
 
 
 class AuthorizationSettings(Struct, frozen=True, kw_only=True):
-    """`path` is the file that is followed, if there is one."""
+    """`path` is the file that is reloaded after changes, if there is one."""
 
     configuration: AuthorizationConfiguration
     data: bytes = b""
@@ -46,7 +46,7 @@ class AuthorizationSettings(Struct, frozen=True, kw_only=True):
 
 
 class ConfiguredAuthorizers:
-    """Gives the chain its authorizers: `built_in` are those that a file may name, by type."""
+    """Sets the authorizers of the chain. `built_in` maps types to the authorizers that a file may contain besides webhooks."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class ConfiguredAuthorizers:
         return self._settings.path is not None
 
     async def run(self) -> None:
-        """Follow the file."""
+        """Reload the file after changes, until cancelled."""
         while self._settings.path is not None:
             await self._remote.clock.sleep(POLL_SECONDS)
             await self.reload()

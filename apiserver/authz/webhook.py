@@ -187,7 +187,7 @@ def _read_decision(status: Mapping[str, Any]) -> DecisionAndReason:
 
 
 def spec_of(attributes: Attributes) -> dict[str, Any]:
-    """Return the spec of a SubjectAccessReview, without what is empty, as Go encodes it."""
+    """Return the spec of a SubjectAccessReview, without empty fields, as Go encodes it."""
     user = attributes.user
     spec: dict[str, Any] = {}
     if attributes.is_resource:
@@ -251,7 +251,7 @@ _RESOURCE: Final = ("namespace", "verb", "group", "version", "resource", "subres
 
 
 def for_conditions(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a spec as expressions see it: texts are there, though they be empty."""
+    """Return a spec for expressions, in which empty strings are set rather than omitted."""
     full_spec = {"user": "", "groups": [], "uid": "", "extra": {}, **spec}
     if "resourceAttributes" in spec:
         full_spec["resourceAttributes"] = dict.fromkeys(_RESOURCE, "") | spec["resourceAttributes"]

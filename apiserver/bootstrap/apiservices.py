@@ -52,11 +52,11 @@ VERSION_PRIORITY: Mapping[tuple[str, str], int] = {
 }
 USUAL_VERSION_PRIORITY = 15
 NOT_REGISTERED = frozenset({"apiregistration.k8s.io"})
-"""The group that serves them all is not in the list itself."""
+"""The group of APIServices has no APIService itself."""
 
 
 def api_services(groups: Sequence[Group]) -> Sequence[RequiredObject]:
-    """For the built-in groups; what definitions bring is registered when it comes."""
+    """Return the APIServices of the built-in groups; those of custom resources are registered with their definitions."""
     built_in = [group for group in groups if group.name in GROUP_PRIORITY]
     return [_api_service(group.name, version) for group in built_in for version in group.versions]
 

@@ -1,6 +1,6 @@
 """The ConfigMap extension-apiserver-authentication: the authorities and headers by which other API servers authenticate.
 
-Each server of a cluster writes what it trusts, so the data that is stored is combined with the data that is written.
+Each server of a cluster adds the authorities that it trusts, so written data is combined with the stored data.
 """
 
 from collections.abc import Mapping, Sequence

@@ -46,7 +46,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     port: int
     service_ranges: Sequence[str]
-    """The first is that of the Service `kubernetes`; a second one is of the other family of addresses."""
+    """The first is that of the Service `kubernetes`; a second one is of the other IP family."""
     client_ca: bytes
     proxy_ca: bytes = b""
     """The authority of the certificates with which the server proxies requests to other servers."""
@@ -55,7 +55,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The authority of the certificates of front proxies."""
     now: str
     minor: str = minors.NEWEST
-    """The minor release that the server is of."""
+    """The minor release of the server."""
 
 
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
@@ -93,7 +93,7 @@ def authentication_config_map(facts: Facts) -> RequiredObject:
 
 
 def _trust_of(facts: Facts) -> TrustedAuthorities:
-    """Return what others need to know to trust the users that proxies, this server among them, name in headers."""
+    """Return the authorities and headers by which other servers authenticate the requests of proxies, such as this server."""
     headers = facts.request_headers
     if headers is None:
         authorities, names = facts.proxy_ca, [PROXY_CLIENT]
@@ -127,7 +127,7 @@ def _priority_classes() -> Sequence[RequiredObject]:
 
 
 def _service(facts: Facts) -> Sequence[RequiredObject]:
-    """The service, and the range that its address is from."""
+    """Return the service, and the range of its address."""
     first = str(ip_network(facts.service_ranges[0])[1])
     ready = {
         "type": "Ready",
@@ -160,7 +160,7 @@ def _service(facts: Facts) -> Sequence[RequiredObject]:
 
 
 def _to_dual_stack(present: Tree, required: Tree) -> Tree:
-    """Add the second range where only the first is configured; keep what differs in another way."""
+    """Add the second range if only the first is configured; keep any other difference."""
     is_first_alone = present["spec"]["cidrs"] == required["spec"]["cidrs"][:1]
     spec = required["spec"] if is_first_alone else present["spec"]
     return {"metadata": dict(present["metadata"]), "spec": spec}

@@ -1,6 +1,6 @@
 """The endpoints of the Service `kubernetes`: the addresses of all API servers that share a store.
 
-Each server stores its address under a lease, which ends if the server does not renew it. Each server writes the stored
+Each server stores its address under a lease, which expires if the server does not renew it. Each server writes the stored
 addresses into the Endpoints and the EndpointSlice. Upstream: pkg/controlplane/reconcilers/lease.go.
 """
 
@@ -46,7 +46,7 @@ class EndpointReconciler:
         self._lease = NO_LEASE
         self._is_removed = False
         self._lock = asyncio.Lock()
-        """The last write is that of the removal."""
+        """Prevents a write by `reconcile` after that of `remove`."""
 
     async def run(self, clock: Clock) -> None:
         """Reconcile at intervals, until cancelled."""
@@ -65,7 +65,7 @@ class EndpointReconciler:
                 await self._write(await self._addresses())
 
     async def remove(self) -> None:
-        """Take this server out, so that no client is sent to it any more."""
+        """Remove this server's address, so that clients do not connect to it any more."""
         async with self._lock:
             self._is_removed = True
             try:

@@ -1,4 +1,4 @@
-"""Create the objects that are missing, by the verbs that clients use."""
+"""Create the required objects that are missing."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 SERVER = User(name="system:apiserver", groups=("system:masters", "system:authenticated"))
 MAX_PUTS: Final = 100
-"""In one transaction: etcd allows 128."""
+"""The number of objects in one transaction; etcd allows 128."""
 _UID: Final = "00000000-0000-0000-0000-000000000000"
 _TIME: Final = "2000-01-01T00:00:00Z"
 _TEMPLATES: Final[dict[tuple[Name, str, str, bytes], bytes]] = {}
@@ -125,7 +125,7 @@ def _template(registry: Registry, resource: Resource, required_object: RequiredO
 
 
 async def _renew(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
-    """Write the required content over what others changed in an object."""
+    """Write the required content to an object, and overwrite the changes of others."""
     while True:
         present = await registry.get(resource, required_object.namespace, required_object.name)
         tree = required_object.tree()
@@ -147,7 +147,7 @@ async def _create(registry: Registry, resource: Resource, required_object: Requi
             registry, call_of(resource, required_object, "create", required_object.tree(), query=query)
         )
     except ApiError:
-        # Another server may have created it meanwhile, and allocated what it claims, such as an address.
+        # Another server may have created it meanwhile, and allocated the same value, such as an address.
         if await registry.find(resource, required_object.namespace, required_object.name) is None:
             raise
         return False

@@ -1,4 +1,4 @@
-"""Says of each FlowSchema whether the priority level that it names is there, as upstream's filter does."""
+"""Set the condition Dangling of each FlowSchema: whether its priority level is missing, as upstream's filter does."""
 
 import logging
 from collections.abc import Mapping
@@ -28,19 +28,19 @@ _QUERY: Mapping[str, list[str]] = {"fieldManager": [MANAGER], "force": ["true"]}
 
 
 class FlowSchemaStatus:
-    """Run it as a task of the server."""
+    """Updates the status of FlowSchemas; its `run` is a task of the server."""
 
     def __init__(self, registry: Registry, schemas: Resource, levels: Resource) -> None:
         self._registry = registry
         self._schemas = schemas
         self._levels = levels
         self._checked_revisions: dict[bytes, int] = {}
-        """By the key of a schema that is as it should be, its revision."""
+        """The revisions of the schemas whose status is up to date, by key."""
         self._level_names: frozenset[str] = frozenset()
-        """The names of the levels when that was so."""
+        """The names of the levels when the status was checked."""
 
     async def run(self) -> None:
-        """Judge all that may have changed whenever something has, until cancelled."""
+        """Update the status of all schemas after each change of a schema or a level, until cancelled."""
         with follow_resources(self._registry, (self._schemas, self._levels)) as changed:
             while True:
                 await changed.wait()
@@ -62,7 +62,7 @@ class FlowSchemaStatus:
         self._checked_revisions = revisions
 
     async def _judge(self, stored: Stored) -> bool:
-        """Return whether the status is as it should be; otherwise it is written."""
+        """Return whether the status is up to date; otherwise write it."""
         try:
             tree = stored.tree()
             level = tree["spec"]["priorityLevelConfiguration"]["name"]

@@ -1,4 +1,4 @@
-"""The priority levels and flow schemas that upstream suggests. They are shown to clients; nothing here enforces them."""
+"""The priority levels and flow schemas that upstream suggests. Clients can read them; this server does not enforce them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -126,7 +126,7 @@ UNTIL_1_33: Sequence[Schema] = (
     Schema("endpoint-controller", "workload-high", 150, "ByUser", (_MANAGER, *_MIRRORS), _ENDPOINTS_ALONE),
     Schema("workload-leader-election", "leader-election", 200, "ByUser", (_SYSTEM_ACCOUNTS,), _OLD_ELECTION),
 )
-"""Schemas of older minors besides."""
+"""Additional schemas of older minor releases."""
 
 
 def flow_control(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:

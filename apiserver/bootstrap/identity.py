@@ -1,4 +1,4 @@
-"""The identity Lease of this server, which shows that it is alive, and the removal of those of servers that are gone."""
+"""Renew the identity Lease of this server, and remove the expired Leases of other servers."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ LABEL_IDENTITY = "apiserver.kubernetes.io/identity"
 
 
 def server_name(host: str, port: int) -> str:
-    """A name that a server has again after a restart, and that no other on the same machine has."""
+    """Return a name that stays the same after a restart, and differs from those of other servers on the same machine."""
     digest = hashlib.sha256(f"{host}:{port}".encode()).digest()[:16]
     return f"apiserver-{base64.b32encode(digest).decode().rstrip('=').lower()}"
 
@@ -71,7 +71,7 @@ async def _remove_expired(registry: Registry, row: Resource, now: datetime) -> N
                 user=SERVER,
                 user_agent=USER_AGENT,
             )
-            with suppress(NotFound, Conflict):  # another server removed it, or its own one renewed it
+            with suppress(NotFound, Conflict):  # another server deleted or renewed it
                 await delete(registry, call)
 
 

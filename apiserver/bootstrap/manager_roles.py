@@ -1,7 +1,7 @@
-"""The additional roles of mockube's controller manager, which is scheduler, provisioner and kubelets as well.
+"""The additional roles of mockube's controller manager, which also runs the scheduler, the provisioner and the kubelets.
 
-Its controllers of upstream's act as service accounts, which have upstream's roles. The rest acts as the manager itself,
-whose group has upstream's roles for schedulers and nodes, and a role of its own for what is simulated.
+Upstream's controllers are authenticated as service accounts, which have upstream's roles. The others are authenticated
+as the manager, whose group has upstream's roles for schedulers and nodes, and a role for simulated objects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,14 +42,14 @@ _RULES: Final = (
     _rule("storage.k8s.io", ["storageclasses", "volumeattachments"], _ALL),
     _rule("storage.k8s.io", ["volumeattachments/status"], ["patch", "update"]),
     _rule("coordination.k8s.io", ["leases"], _ALL),
-    # kwok's, which say what simulated containers log and do.
+    # kwok's objects, which define the logs and the behavior of simulated containers.
     _rule("kwok.x-k8s.io", ["*"], ["get", "list"]),
     # OpenKruise's controllers, which have no roles upstream.
     _rule("apps.kruise.io", ["*"], ["*"]),
     _rule("apps", ["controllerrevisions", "deployments", "replicasets", "statefulsets"], _ALL),
 )
 _SYSTEM_RULES: Final = (_rule("", ["configmaps"], _WRITE),)
-"""In kube-system, where the number of nodes is kept."""
+"""The rules in kube-system, which contains a ConfigMap with the number of nodes."""
 _SYSTEM: Final = "kube-system"
 
 
@@ -79,7 +79,7 @@ def roles_of_manager() -> Sequence[RequiredObject]:
 
 
 def roles_of_single_user(minor: str = minors.NEWEST) -> Sequence[RequiredObject]:
-    """Return the role of a manager whose controllers are one user: what upstream allows each of them."""
+    """Return the role of a manager whose controllers share one user: upstream's rules for each of them."""
     rules = {
         orjson.dumps(rule): rule
         for required_object in policy(minor)

@@ -1,7 +1,7 @@
-"""The roles and bindings that every cluster has: which there are, and what is missing in those that are there.
+"""The default roles and bindings of every cluster, and their reconciliation with existing ones.
 
-As upstream, an object that users have added to keeps what they added; rules, subjects, labels and annotations that were
-taken away come back at the next start, unless the object's annotation disables updates.
+As upstream, additions of users to an object are kept; rules, subjects, labels and annotations that were removed are
+restored at the next start, unless the object's annotation disables updates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ def is_protected(present: ReadOnlyTree) -> bool:
 
 
 def reconcile(expected: ReadOnlyTree, present: ReadOnlyTree) -> Tree:
-    """Return the object with what it lacks of the expected one; an equal object if it lacks nothing."""
+    """Return the object with the missing parts of the expected one; an equal object if nothing is missing."""
     metadata = dict(present["metadata"])
     for name in ("labels", "annotations"):
         metadata[name] = expected["metadata"][name] | (metadata.get(name) or {})

@@ -1,4 +1,4 @@
-"""Makes the roles and bindings of every cluster beside the requests that are served already, as upstream does."""
+"""Create the default roles and bindings in the background, while requests are served, as upstream does."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
-"""Between attempts, when some objects could not be written."""
+"""The interval between attempts if some objects could not be written."""
 
 
 class BootstrapRoles:
@@ -47,23 +47,23 @@ class BootstrapRoles:
         self._more += required_objects
 
     def expect(self) -> None:
-        """Report that it is not finished, from before `run` begins."""
+        """Report the hook as not finished, even before `run` begins."""
         self._is_pending = True
 
     def when_ready(self, callback: Callable[[], None]) -> None:
-        """Call this once, when all of them are there: at once if they are."""
+        """Call the function once, when all objects exist; immediately if they already do."""
         if self._is_pending:
             self._on_ready.append(callback)
         else:
             callback()
 
     async def outdate(self) -> None:
-        """Look at all of them again, for the store has got other content."""
+        """Reconcile all objects again, because the content of the store was replaced."""
         self._is_pending = True
         self._is_outdated.set()
 
     async def run(self) -> None:
-        """Make what is missing, now and whenever it is outdated, until cancelled."""
+        """Create missing objects, now and after each `outdate`, until cancelled."""
         while True:
             await self._is_outdated.wait()
             self._is_outdated.clear()

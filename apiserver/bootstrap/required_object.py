@@ -1,4 +1,4 @@
-"""An object that must exist, as a row."""
+"""An object that the server creates if it is missing."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -16,20 +16,20 @@ class RequiredObject(Struct, frozen=True, kw_only=True):
     name: str
     namespace: str = ""
     content: Tree = field(default_factory=dict)
-    """All but kind, version and name."""
+    """All fields except kind, apiVersion and name."""
     status: Tree = field(default_factory=dict)
     manager: str = ""
     """The field manager of the content; "": the server's own name."""
     status_manager: str = ""
     """The field manager that applies the status; "" if it is written with an update."""
     is_fixed: bool = False
-    """It is valid, claims nothing, and no admission plugin changes it: it can be stored as it is."""
+    """Whether it is valid, allocates nothing, and no admission plugin changes it, so that it can be stored directly."""
     is_recreated: bool = False
-    """It is created again after it was deleted."""
+    """Whether it is created again after it was deleted."""
     combine: Callable[[Tree, Tree], Tree] | None = None
     """Merge the present content with the required one; None: the required content replaces it."""
     is_reconciled: bool = False
-    """It describes the server: its content is written again at each start."""
+    """Whether the content of an existing object is overwritten, because it describes the server."""
 
     def tree(self) -> Tree:
         metadata = {"name": self.name} | self.content.get("metadata", {})

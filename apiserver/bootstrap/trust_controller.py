@@ -1,4 +1,4 @@
-"""Keeps the ConfigMap extension-apiserver-authentication: it is written again after it or the CAs have changed."""
+"""Write the ConfigMap extension-apiserver-authentication again after it or the CAs have changed."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ RETRY_SECONDS: Final = 1.0
 
 
 class TrustController:
-    """A follower of the one object, which is cached under its key."""
+    """Follows the cache for this object, and writes it."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class TrustController:
         resources: Callable[[Name], Resource],
         required_object: Callable[[], RequiredObject],
     ) -> None:
-        """`required_object` returns the object with the present authorities."""
+        """`required_object` returns the object with the current authorities."""
         self._registry = registry
         self._resources = resources
         self._required_object = required_object
@@ -58,7 +58,7 @@ class TrustController:
             self._cache.unfollow(self)
 
     async def _write(self) -> bool:
-        """Write what the object lacks; return whether that succeeded."""
+        """Write the object; return whether that succeeded."""
         try:
             await ensure(self._registry, self._resources, [self._required_object()])
         except (ApiError, KVError) as error:

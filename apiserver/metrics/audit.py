@@ -1,4 +1,4 @@
-"""What the audit log has of requests: upstream's metrics under upstream's names. Without a log they are zero."""
+"""Upstream's metrics of the audit log, under upstream's names. Without a log they are zero."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 
 class Counts(Protocol):
-    """What is counted where the log is written."""
+    """The counts of the audit log."""
 
     events: int
     errors: int

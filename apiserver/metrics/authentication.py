@@ -1,4 +1,4 @@
-"""Tokens of other issuers and the file that names these: upstream's metrics under upstream's names."""
+"""Upstream's metrics of JWT authenticators and of their configuration file, under upstream's names."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -41,7 +41,7 @@ class AuthenticationMetrics(Collector):
         self._latency.labels(_result(success=success), digest(issuer)).observe(seconds)
 
     def record_fetch(self, issuer: str, body: bytes | None) -> None:
-        """Note the keys of an issuer; None: they were not found."""
+        """Record a fetch of an issuer's keys; `body` is None if the fetch failed."""
         name = digest(issuer)
         if body is not None:
             self._key_sets[name] = digest(body)

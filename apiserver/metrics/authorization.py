@@ -1,4 +1,4 @@
-"""Authorization webhooks, their conditions and the file that names them: upstream's metrics under upstream's names."""
+"""Upstream's metrics of authorization webhooks, their conditions and their configuration file, under upstream's names."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""A configuration file that is read anew when it changes: upstream's metrics of it."""
+"""Upstream's metrics of a configuration file that is reloaded after changes."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import Clock
 
 
 class ConfigReloadMetrics:
-    """`what` is `authentication` or `authorization`, `server` the identity of this server."""
+    """`subsystem` is `authentication` or `authorization`, `server` the identity of this server."""
 
     def __init__(self, subsystem: str, server: str, clock: Clock) -> None:
         self._prefix = f"apiserver_{subsystem}_config_controller"
@@ -53,6 +53,6 @@ class ConfigReloadMetrics:
 
 
 def digest(data: str | bytes) -> str:
-    """Return a label's value for what is too long, or too telling, for one."""
+    """Return a digest as the label value for data that is too long or too sensitive for a label."""
     text = data.encode() if isinstance(data, str) else data
     return f"sha256:{hashlib.sha256(text).hexdigest()}" if text else ""

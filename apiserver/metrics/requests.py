@@ -1,8 +1,8 @@
 """Numbers, durations and results of requests: upstream's metrics under upstream's names.
 
-Counting is on the path of every request, so it is a few additions to plain numbers; the metric families are built of
-them at each scrape. Labels come from the rows of resources and from fixed words, never from what a client
-sent, so that no client can make them many.
+Counting is on the path of every request, so it is a few additions to plain numbers; the metric families are built from
+them at each scrape. Labels come from the rows of resources and from a fixed set of words, never from values that a client
+sent, so that no client can create many of them.
 """
 
 import re
@@ -22,9 +22,9 @@ from mockube.apiserver.request_info import RequestInfo
 _MILLISECONDS = (5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500)
 _SECONDS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 BUCKETS = (*(limit / 1000 for limit in _MILLISECONDS), *map(float, _SECONDS))
-"""Seconds; upstream's."""
+"""In seconds, as upstream."""
 SIZES: Final = tuple(10.0**power for power in range(3, 10))
-"""The bytes of a response to a read."""
+"""In bytes, for responses to reads."""
 _REMOVAL: Final = re.compile(r"unavailable in v(\d+\.\d+)\+")
 
 _READ_ONLY = frozenset({"GET", "LIST", "WATCH"})
@@ -35,7 +35,7 @@ _VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETECOLLECTI
 
 
 class Labels(NamedTuple):
-    """What a request is counted under."""
+    """The labels under which a request is counted."""
 
     verb: str
     dry_run: str = ""
@@ -48,7 +48,7 @@ class Labels(NamedTuple):
 
 
 def labels(info: RequestInfo, resource: Resource | None, *, dry_run: bool, applies: bool) -> Labels:
-    """What a request is counted under; for what is no resource of this server, by its verb alone."""
+    """Return the labels of a request; only the verb if it is not for a resource of this server."""
     return (_labels_usual if len(info.path) <= _USUAL_LENGTH else _labels)(info, resource, dry_run, applies)
 
 
@@ -71,7 +71,7 @@ def _labels(info: RequestInfo, resource: Resource | None, dry_run: bool, applies
 
 
 def _scope(info: RequestInfo) -> str:
-    """A create is of one object, although its path has no name."""
+    """Return the scope of a request; a create is for one object, although its path has no name."""
     if info.name or info.verb == "create":
         return "resource"
     return "namespace" if info.namespace else "cluster"
@@ -100,7 +100,7 @@ class Counts:
 
 
 class RequestMetrics(Collector):
-    """The numbers, and the families made of them."""
+    """Counts requests, and builds the metric families from the counts."""
 
     def __init__(self, find: Callable[[str, str, str], Resource | None]) -> None:
         self._find = find
@@ -111,7 +111,7 @@ class RequestMetrics(Collector):
         self._terminated: Counter[tuple[str, str]] = Counter()
 
     def begin(self, under: Labels) -> Counts:
-        """Count a request as in flight; return what `end` is given."""
+        """Count a request as in flight; return the counts to pass to `end`."""
         counts = self._counts.get(under)
         if counts is None:
             counts = self._counts[under] = Counts(under)
@@ -134,11 +134,11 @@ class RequestMetrics(Collector):
             counts.bytes += size
 
     def abort(self, counts: Counts) -> None:
-        """A response had begun, and was aborted because it took too long or was not read."""
+        """Count a response that was aborted after its beginning because it took too long or was not read."""
         self._aborted[counts.labels] += 1
 
     def terminate_watch(self, resource: Resource) -> None:
-        """A watch was ended whose client did not read."""
+        """Count a watch that was closed because the client did not read."""
         self._terminated[resource.group, resource.name] += 1
 
     def collect(self) -> Iterable[Metric]:

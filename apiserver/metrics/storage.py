@@ -12,7 +12,7 @@ from mockube.etcd.kv import KV
 
 
 class ObjectMetrics(Collector):
-    """Asks when Prometheus does; nothing is counted in between."""
+    """Calls `counts` at each scrape; nothing is counted in between."""
 
     def __init__(self, counts: Callable[[], Mapping[GroupResource, int]]) -> None:
         self._counts = counts

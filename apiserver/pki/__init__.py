@@ -1,4 +1,4 @@
-"""Keys and certificates: the cluster's own authority, and what it signs.
+"""Keys and certificates: the cluster's own authority, and the certificates that it signs.
 
-A module belongs here if it makes, checks or keeps them. Who a certificate stands for is decided in `authn/`.
+A module belongs here if it creates, checks or stores them. `authn/` maps a certificate to a user.
 """

@@ -25,9 +25,9 @@ LOG = logging.getLogger(__name__)
 
 ADMIN = Subject(name="kubernetes-admin", groups=("system:masters",))
 KUBECONFIG_ADMIN = structs.replace(ADMIN, has_rsa_key=True)
-"""The same, whose key clients of any language read from a kubeconfig."""
+"""The same with an RSA key, which clients in any language can read from a kubeconfig."""
 MANAGER_GROUP = "mockube:manager"
-"""The group of mockube's manager, with more rights than upstream's: it is scheduler and kubelets as well."""
+"""The group of mockube's manager, with more rights than upstream's: it also runs the scheduler and the kubelets."""
 MANAGER = Subject(name="system:kube-controller-manager", groups=(MANAGER_GROUP,))
 KUBELET_USER = Subject(name="kube-apiserver-kubelet-client", groups=("system:masters",))
 """The server's identity towards kubelets."""
@@ -67,7 +67,7 @@ PROXY_AUTHORITY, PROXY_CLIENT = "front-proxy-ca", "front-proxy-client"
 
 
 def server_subject(addresses: Sequence[str], service_range: str) -> Subject:
-    """The server as its clients name it: from this machine, at its addresses, and from pods."""
+    """Return the subject of the serving certificate, with the hosts by which clients reach the server."""
     first = str(ip_network(service_range)[1])
     hosts = (*LOCAL_HOSTS, *SERVICE_HOSTS, first, *addresses)
     return Subject(name="kube-apiserver", hosts=tuple(dict.fromkeys(hosts)))
@@ -89,9 +89,9 @@ def prepare_folder(
     users: Collection[Path] = (),
     admin: Subject = ADMIN,
 ) -> Iterator[Folder]:
-    """Everything is there and good, and no other server replaces it before it is read.
+    """Create missing files, replace unusable certificates, and hold the folder's lock while the caller reads the files.
 
-    `users` are the files that the user named: none of these is ever replaced.
+    `users` are the files that the user configured, which are never replaced.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = Folder(path=path)

@@ -17,7 +17,7 @@ AUTHORITY_YEARS, LEAF_YEARS = 10, 1
 RENEW_BEFORE = timedelta(days=30)
 """A certificate that expires sooner is issued again instead of reused."""
 BACKDATED = timedelta(minutes=5)
-"""So that a client whose clock is a little behind takes the certificate too."""
+"""Certificates are backdated, so that clients whose clocks are slow accept them."""
 RSA_BITS = 2048
 _Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -36,11 +36,11 @@ class Subject(Struct, frozen=True, kw_only=True):
     groups: Sequence[str] = ()
     hosts: Sequence[str] = ()
     has_rsa_key: bool = False
-    """As kubeadm's users; Java's clients read no other keys. It takes 50 ms to generate, and an ECDSA key none."""
+    """As for kubeadm's users: Java's clients read no other keys. It takes 50 ms to generate, unlike an ECDSA key."""
 
 
 class Issuer:
-    """Signs with an authority's key, at one time."""
+    """Signs certificates with an authority's key; `now` is the time of issue."""
 
     def __init__(self, authority: Pair, *, now: datetime, random: Random) -> None:
         self._certificate = x509.load_pem_x509_certificate(authority.certificate)
@@ -66,7 +66,7 @@ class Issuer:
         return _sign(builder, key, self._key)
 
     def is_usable(self, certificate: bytes, subject: Subject) -> bool:
-        """Whether a certificate is this authority's, for the subject, and good for a while."""
+        """Return whether this authority signed a certificate for the subject, and it does not expire within `RENEW_BEFORE`."""
         try:
             parsed_certificate = x509.load_pem_x509_certificate(certificate)
             parsed_certificate.verify_directly_issued_by(self._certificate)
@@ -81,7 +81,7 @@ class Issuer:
 
 
 def make_authority(name: str, *, now: datetime, random: Random) -> Pair:
-    """One that has signed itself."""
+    """Create a self-signed certificate authority."""
     key = _new_key()
     own = _name(Subject(name=name))
     builder = _builder(own, own, key, now, AUTHORITY_YEARS, random)
@@ -98,12 +98,12 @@ def make_key() -> bytes:
 
 
 def ends(certificate: bytes) -> datetime:
-    """Until when a certificate is good."""
+    """Return when a certificate expires."""
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 
 def names_of(certificate: bytes) -> Sequence[str]:
-    """Return the names and addresses that a server's certificate is for; of a chain the first counts."""
+    """Return the names and addresses of a serving certificate; of a chain, those of the first certificate."""
     parsed_certificate = x509.load_pem_x509_certificate(certificate)
     return [
         str(name.value)

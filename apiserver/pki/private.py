@@ -6,9 +6,9 @@ from tempfile import mkstemp
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file with mode 0600; a reader finds the old one or the new one, whole.
+    """Write a file with mode 0600 atomically: a reader gets the complete old content or the complete new content.
 
-    What is written first has a name that cannot be taken in advance, as one could in a folder that others may write to.
+    The name of the temporary file is unpredictable, because other users may be able to write to the folder.
     """
     descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)

@@ -1,4 +1,4 @@
-"""The serving certificate and the authorities of clients, which follow the files that flags name.
+"""The serving certificate and the authorities of clients, which are reloaded from the files that flags name.
 
 A file that cannot be read, or whose content is invalid, has no effect: its last valid content stays in use.
 """
@@ -64,7 +64,7 @@ class FollowedFiles:
 
 
 class Handshake(Struct, frozen=True, kw_only=True):
-    """What the server offers to a client."""
+    """The TLS settings of the server."""
 
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: Sequence[str] = ()
@@ -72,7 +72,7 @@ class Handshake(Struct, frozen=True, kw_only=True):
 
 
 class CertificateFiles(Struct, frozen=True, kw_only=True):
-    """The files to follow. Without paths, the content never changes."""
+    """The files to reload. Without paths, the content never changes."""
 
     pair: Sequence[Path] = ()
     client_ca: Sequence[Path] = ()
@@ -84,7 +84,7 @@ NO_FILES: Final = CertificateFiles()
 
 
 class ServingCertificates:
-    """What a TLS handshake of the server needs."""
+    """The certificates for TLS handshakes of the server."""
 
     def __init__(
         self,
@@ -133,13 +133,13 @@ class ServingCertificates:
         return any(files.paths for files in (self._client_ca, self._proxies))
 
     async def run(self, clock: Clock) -> None:
-        """Follow the files until cancelled."""
+        """Reload the files after changes, until cancelled."""
         while True:
             await clock.sleep(POLL_SECONDS)
             await self.reload()
 
     async def reload(self) -> None:
-        """Use the present content of the files for new connections, as far as it is valid."""
+        """Use the current content of the files for new connections, as far as it is valid."""
         is_new_pair, *are_new_authorities = await asyncio.to_thread(self._refresh)
         if is_new_pair or any(are_new_authorities):
             self.context = self._make_context()
@@ -186,7 +186,7 @@ def _with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """`ssl` reads files only; this one is private."""
+    """Write content to a private temporary file, because `ssl` reads files only."""
     descriptor, path = tempfile.mkstemp(prefix="mockube-")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -77,7 +77,7 @@ def _is_allowed_apparmor(value: str) -> bool:
 
 
 def _collect_other(profile: Any, allowed: Collection[str], bad: set[str]) -> bool:
-    """Whether a profile is of a type that is not allowed, which is collected."""
+    """Return whether the type of a profile is not allowed; add such a type to `bad`."""
     if profile is None or profile.get("type", "") in allowed:
         return False
     bad.add(profile.get("type", ""))
@@ -128,7 +128,7 @@ def _host_ports(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | No
 def _users(
     spec: ReadOnlyTree, values: Callable[[ReadOnlyTree], Collection[str]]
 ) -> tuple[list[str], list[str]]:
-    """The containers that use something, and all that they use, sorted."""
+    """Return the names of the containers that use some values, and all these values, sorted."""
     used = [
         (container["name"], container_values)
         for container in containers(spec)
@@ -275,4 +275,4 @@ CHECKS: Final = (
     ),
     Check("windowsHostProcess", BASELINE, ((0, _windows_host_process),)),
 )
-"""Sorted by id, in which order they are done."""
+"""Sorted by id; evaluated in this order."""

@@ -1,4 +1,4 @@
-"""What a check is, and how it names what it found."""
+"""The types of checks and their violations, and functions for the messages."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -17,11 +17,11 @@ class Violation(NamedTuple):
 
 
 CheckPod: TypeAlias = Callable[[Annotations, ReadOnlyTree], Violation | None]
-"""From a pod's annotations and its spec, to what it violates."""
+"""Returns the violation of a pod, by its annotations and its spec."""
 
 
 class Check(NamedTuple):
-    """One check of a level: from which minor version on it is done, and how; it may replace one of baseline."""
+    """A check of a level: its functions by the minor version since which they apply, and the check that it overrides."""
 
     id: str
     level: str
@@ -35,7 +35,7 @@ def containers(spec: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
 
 
 def security_context(holder: ReadOnlyTree) -> ReadOnlyTree:
-    """Of a pod or a container."""
+    """Return the security context of a pod or a container."""
     return holder.get("securityContext") or {}
 
 

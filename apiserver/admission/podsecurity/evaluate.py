@@ -1,4 +1,4 @@
-"""What a pod violates of a level, as a version of Kubernetes understood it."""
+"""Evaluate a pod against a level of the Pod Security Standards, as of a version of Kubernetes."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -10,7 +10,7 @@ from mockube.apiserver.admission.podsecurity.check import Annotations, Check, Ch
 from mockube.apiserver.admission.podsecurity.policy import LATEST, PRIVILEGED, RESTRICTED, LevelVersion
 
 _LAST: Final = max(minor for check in (*baseline.CHECKS, *restricted.CHECKS) for minor, _ in check.versions)
-"""The version from which on nothing has changed."""
+"""The newest version in which a check changed."""
 
 
 def evaluate(level_version: LevelVersion, annotations: Annotations, spec: ReadOnlyTree) -> list[Violation]:
@@ -23,7 +23,7 @@ def evaluate(level_version: LevelVersion, annotations: Annotations, spec: ReadOn
 
 @lru_cache(maxsize=2 * (_LAST + 1))
 def _checks(level: str, minor: int) -> Sequence[CheckPod]:
-    """The checks of a level in one version, in their order."""
+    """Return the checks of a level in one version, in their order."""
     return tuple(check for _, check in _checks_of(level, minor))
 
 

@@ -1,4 +1,4 @@
-"""PodSecurity: pods are refused, and workloads' templates warned of, according to their namespace's labels."""
+"""PodSecurity: rejects pods, and warns about the pod templates of workloads, by the labels of their namespace."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -40,7 +40,7 @@ _TEMPLATES: Final = {
     ("batch", "jobs", ""): _TEMPLATE,
     ("batch", "cronjobs", ""): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where the pod template of a workload is."""
+"""The path of the pod template in each kind of workload."""
 _MARK: Final = f'"{PREFIX}'.encode()
 _PRIVILEGED: Final = str(LevelVersion())
 MAX_PODS: Final = 3000
@@ -122,7 +122,7 @@ class PodSecurity(Plugin):
             attributes.call.warn(warning)
 
     async def _existing(self, backend: Backend, namespace: str, enforced: LevelVersion) -> list[str]:
-        """Warnings of the pods that are there already and would be refused."""
+        """Return warnings about the existing pods that would be rejected."""
         await backend.watch_cache.fresh()
         exempt = self._configuration.exemptions.runtime_classes
         pods = await _by_priority(backend.all_seen(_PODS, namespace), exempt)
@@ -151,7 +151,7 @@ async def _namespace(backend: Backend, attributes: Attributes) -> Stored:
 
 
 def _pod(attributes: Attributes) -> Tree | None:
-    """The pod that is written, or the template of the workload; None if a workload has none."""
+    """Return the pod that is written, or the template of the workload; None if a workload has none."""
     path, tree = _TEMPLATES.get(attributes.target, ()), attributes.object
     for step in path:
         tree = (tree or {}).get(step)
@@ -169,7 +169,7 @@ def _is_asked(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bo
 
 
 def _is_significant(attributes: Attributes) -> bool:
-    """Whether an update of a pod brings other containers or images: nothing else of a pod's security can change."""
+    """Return whether an update of a pod changes containers or images; other changes cannot affect its security."""
     new, old = attributes.object, attributes.old
     assert new is not None
     assert old is not None
@@ -190,7 +190,7 @@ def _named_images(pod: Tree) -> Iterator[tuple[str, str]]:
 
 
 def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
-    """Refuse, note for the audit log, or warn of what a pod violates."""
+    """Reject the write, add audit annotations, or warn, depending on the violations of a pod."""
     violated = {mode: _violation_text(mode, pod) for mode in {*policy}}
     is_enforced = attributes.target in _CHANGES
     if is_enforced:
@@ -205,7 +205,7 @@ def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
 
 
 def _violation_text(mode: LevelVersion, pod: Tree) -> str:
-    """The policy, and how the pod violates it; "" if it does not."""
+    """Return the policy and the violations of the pod; "" if there are none."""
     violations = ", ".join(map(str, evaluate(mode, meta.annotations(pod), pod["spec"])))
     return violations and f'PodSecurity "{mode}": {violations}'
 
@@ -215,7 +215,7 @@ def _annotate(attributes: Attributes, key: str, value: str) -> None:
 
 
 def _is_raised(new: LevelVersion, old: LevelVersion) -> bool:
-    """Whether pods that the old policy let pass may violate the new one."""
+    """Return whether pods that the old policy allows may violate the new one."""
     if new == old or new.level == PRIVILEGED:
         return False
     return new.minor != old.minor or is_stricter(new.level, old.level)
@@ -234,7 +234,7 @@ def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree
 
 
 async def _by_priority(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:
-    """The pods, of those of one owner the first before all others: they are probably alike."""
+    """Return the pods, the first one of each owner before all others, because pods of one owner are probably alike."""
     first, others, owners = list[ReadOnlyTree](), list[ReadOnlyTree](), set[str]()
     for at, stored in enumerate(pods, 1):
         if at % SLICE == 0:

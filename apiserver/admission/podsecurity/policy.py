@@ -1,4 +1,4 @@
-"""What the labels of a namespace demand: a level and a version for each of enforce, audit and warn."""
+"""The policy of a namespace by its labels: a level and a version for each of enforce, audit and warn."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from mockube.apimachinery.paths import ROOT
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
-"""From the one that allows most to the one that allows least."""
+"""From the least to the most restrictive level."""
 LATEST: Final = -1
 ENFORCE, AUDIT, WARN = MODES = ("enforce", "audit", "warn")
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -20,7 +20,7 @@ _LABELS: Final = ROOT.child("metadata", "labels")
 class LevelVersion(NamedTuple):
     level: str = PRIVILEGED
     minor: int = LATEST
-    """Of version 1."""
+    """The minor version of Kubernetes v1."""
 
     def __str__(self) -> str:
         return f"{self.level}:{'latest' if self.minor == LATEST else f'v1.{self.minor}'}"
@@ -43,7 +43,7 @@ class Policy(NamedTuple):
 
 
 NO_POLICY: Final = Policy()
-"""What a namespace without labels demands: nothing."""
+"""The policy of a namespace without labels."""
 
 
 def is_stricter(level: str, other: str) -> bool:
@@ -51,7 +51,7 @@ def is_stricter(level: str, other: str) -> bool:
 
 
 def parse_version(text: str) -> int | None:
-    """The minor version; None if the text is none."""
+    """Return the minor version; None if the text is invalid."""
     if text == "latest":
         return LATEST
     match = _VERSION.fullmatch(text)
@@ -66,9 +66,9 @@ _NO_VERSION: Final = 'must be "latest" or "v1.x"'
 
 
 def read_policy(labels: Mapping[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
-    """The policy of a namespace with such labels, and what is wrong with them.
+    """Return the policy of a namespace with these labels, and the errors of the labels.
 
-    A wrong level to enforce counts as the strictest, one to audit or to warn as none; a wrong version as the latest.
+    An invalid level counts as restricted for enforce, and as privileged for audit and warn; an invalid version as latest.
     """
     levels, label_errors = dict(zip(MODES, defaults, strict=True)), list[FieldError]()
     for mode in MODES:

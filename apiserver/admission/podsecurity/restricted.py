@@ -39,7 +39,7 @@ _OTHER_VOLUMES: Final = tuple(_OTHERS.split())
 
 
 def _exempt_pods(is_exempt: Callable[[ReadOnlyTree], bool], check: CheckPod) -> CheckPod:
-    """A check that such pods pass as they are."""
+    """Return a check that accepts all exempt pods."""
 
     def exempting(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
         return None if is_exempt(spec) else check(annotations, spec)
@@ -100,7 +100,7 @@ def _run_as_non_root(_annotations: Annotations, spec: ReadOnlyTree) -> Violation
 
 
 def _containers_without(spec: ReadOnlyTree, field: str, is_set: Callable[[Any], bool]) -> list[str]:
-    """The containers that set nothing, where their pod does not either."""
+    """Return the names of the containers that do not set a field, unless the pod sets it."""
     if is_set(security_context(spec).get(field)):
         return []
     return [
@@ -160,4 +160,4 @@ CHECKS: Final = (
         "seccompProfile_baseline",
     ),
 )
-"""Sorted by id; they are done after those of baseline."""
+"""Sorted by id; evaluated after those of baseline."""

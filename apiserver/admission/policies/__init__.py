@@ -1,5 +1,5 @@
-"""ValidatingAdmissionPolicy: expressions that administrators wrote decide about writes.
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: CEL expressions that validate or change writes.
 
-A module belongs here if it is a part of this plugin: which policy matches, the variables of its expressions, what follows from
-what they return.
+A module belongs here if it is a part of these plugins: which policy matches, the variables of its expressions, or the
+use of their results.
 """

@@ -37,7 +37,7 @@ _OF_NAMESPACE: Final = (
 def activation(
     registry: Registry, attributes: Attributes, row: Resource, *, mutating: bool
 ) -> dict[str, Any]:
-    """The variables that every expression about a write has, with the object in the version of a row."""
+    """Return the variables of all expressions about a write, with the object in the version of a row."""
     new = to_version(registry, attributes, row, attributes.object)
     return {
         "object": without_system_fields(attributes, new) if mutating else new,

@@ -1,4 +1,4 @@
-"""What the policies of both plugins share: how they are compiled, and which of them a write concerns."""
+"""The common parts of both policy plugins: how policies are compiled, and which of them match a write."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +82,7 @@ P = TypeVar("P", bound=PolicyDefinition)
 
 
 class Invocation(Struct, Generic[P], frozen=True):
-    """A policy that a write concerns, by one of its bindings, with one of its parameters."""
+    """A policy that matches a write, with one of its bindings and one of its parameters."""
 
     policy: P
     binding: ReadOnlyTree
@@ -92,7 +92,7 @@ class Invocation(Struct, Generic[P], frozen=True):
 
 
 class MisconfiguredPolicy(Struct, Generic[P], frozen=True):
-    """A policy, or one of its bindings, that can not be followed."""
+    """A policy, or one of its bindings, with an invalid configuration."""
 
     policy: P
     problem: str
@@ -118,7 +118,7 @@ class PolicySource(Generic[P]):
     def invocations(
         self, backend: Backend, attributes: Attributes
     ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
-        """What a write concerns, in the order of policies and bindings."""
+        """Yield the invocations for a write, in the order of policies and bindings."""
         by_policy = defaultdict(list)
         for binding in backend.all_seen(self._bindings):
             tree = binding.tree()

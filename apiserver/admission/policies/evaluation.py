@@ -20,7 +20,7 @@ from mockube.apimachinery.cel.values import CelError, CostExceeded
 from mockube.apiserver.authz.chain import aggregate
 
 BUDGET: Final = 10_000_000
-"""What all expressions of a policy may cost for one write."""
+"""The cost limit of all expressions of a policy for one write."""
 _CONDITIONS_BUDGET: Final = BUDGET // 4
 _OUT_OF_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -43,14 +43,14 @@ class Expression(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What an expression returned, or why it did not."""
+    """The value of an expression, or its error."""
 
     value: Any = None
     error: str | None = None
 
 
 class Evaluation:
-    """The expressions of one sort, evaluated one after another within a budget."""
+    """Evaluates expressions one after another within a budget."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class MatchConditions:
         return bool(self._expressions)
 
     def hold(self, activation: Mapping[str, Any]) -> bool:
-        """Whether all are true, or ConditionsFailed; one that is false excuses errors of others."""
+        """Return whether all are true; raise ConditionsFailed if some fail and none is false."""
         if not self._expressions:
             return True
         without_namespace = {**activation, "namespaceObject": None}
@@ -134,5 +134,5 @@ class MatchConditions:
 
 @lru_cache(_MOST_COMPILED)
 def webhook_conditions(*expressions: str) -> MatchConditions:
-    """The conditions of a webhook, which has neither variables nor parameters; the same texts are compiled once."""
+    """Return the conditions of a webhook, without variables and parameters; the same texts are compiled once."""
     return MatchConditions(expressions, Compiler(), OptionalVariables())

@@ -1,4 +1,4 @@
-"""Which policies a write concerns."""
+"""Match a write with the rules and selectors of policies and bindings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -12,20 +12,20 @@ from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
 
 Equivalents: TypeAlias = Callable[[Resource], Sequence[Resource]]
-"""All rows of the objects that a row is about, in other versions or under other names."""
+"""Returns all rows of the same objects, in other versions or under other names."""
 NAMESPACES: Final = GroupResource("", "namespaces")
 
 
 def matched_row(
     resources: ReadOnlyTree, backend: Backend, attributes: Attributes, equivalents: Equivalents
 ) -> Resource | None:
-    """Return the row by which matchConstraints or matchResources take a write: its own, or one that is equivalent."""
+    """Return the row that matchConstraints or matchResources match, the write's own or an equivalent one; None if none."""
     problem = None
     try:
         if not _selects_namespace(resources.get("namespaceSelector") or {}, backend, attributes):
             return None
     except ApiError as error:
-        problem = error  # it counts only if the write is taken otherwise
+        problem = error  # raised only if everything else matches
     selector = labels.from_label_selector(resources.get("objectSelector") or {})
     trees = (attributes.object, attributes.old)
     if not selector.empty and not any(tree and selector.matches(meta.labels(tree)) for tree in trees):
@@ -49,7 +49,7 @@ def _selects_namespace(selector: ReadOnlyTree, backend: Backend, attributes: Att
 
 
 def namespace_labels(backend: Backend, attributes: Attributes) -> Mapping[str, str] | None:
-    """None for what is in no namespace."""
+    """Return the labels of the write's namespace; None for cluster-scoped objects."""
     name = attributes.namespace
     if attributes.target[:2] == ("", "namespaces"):
         if attributes.object is not None and not attributes.subresource:
@@ -70,7 +70,7 @@ def _no_equivalents(_: Resource) -> Sequence[Resource]:
 def _row_of_rules(
     rules: Sequence[ReadOnlyTree], attributes: Attributes, equivalents: Equivalents
 ) -> Resource | None:
-    """Every rule is tried with the resource itself before any is with its equivalents."""
+    """Return the row that a rule matches; all rules are tried with the resource itself before its equivalents."""
     own = attributes.resource
     if any(_matches(rule, attributes, own) for rule in rules):
         return own

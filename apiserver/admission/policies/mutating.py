@@ -93,7 +93,7 @@ def _denial_error(attributes: Attributes, refusals: Sequence[_Refusal]) -> Polic
 
 
 class _Write:
-    """One write, which policies change."""
+    """A write that policies change."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Write:
         self._is_dirty = False
 
     def _see_as(self, row: Resource) -> None:
-        """Let a policy see the object in the version of a row."""
+        """Convert the object to the version of a row for the next policy."""
         if not self._seen or row is not self._row:
             self._take()
             self._row = row
@@ -123,7 +123,7 @@ class _Write:
             }
 
     def carry_out(self, invocations: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
-        """Carry out the mutations of policies in their order; what they could not do is returned."""
+        """Apply the mutations of policies in their order; return the refusals of failed ones."""
         rounds, reinvocation = self._rounds, self._attributes.reinvocation
         if reinvocation.is_again and rounds.output != self._attributes.object:
             rounds.require_reinvocation()
@@ -168,7 +168,7 @@ class _Write:
     def _mutate(
         self, policy: MutatingPolicy, binding: str, mutation: Mutation, seen: Mapping[str, Any]
     ) -> str | None:
-        """Carry out one mutation and count it; return what is wrong with it."""
+        """Apply one mutation and count it; return its error."""
         began, problem = self._registry.clock.monotonic(), None
         try:
             self._seen["object"] = policy.mutate(self._registry, mutation, seen)
@@ -184,7 +184,7 @@ class _Write:
         return problem
 
     def _take(self) -> None:
-        """Bring what policies made of the object into the form that is admitted."""
+        """Convert the changed object to the version that is admitted."""
         if not self._is_dirty:
             return
         attributes = self._attributes

@@ -1,4 +1,4 @@
-"""One compiled MutatingAdmissionPolicy, and what its mutations make of an object."""
+"""A compiled MutatingAdmissionPolicy, and how its mutations change an object."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -28,12 +28,12 @@ _APPLY: Final = "ApplyConfiguration"
 
 
 class MutationFailed(Exception):
-    """A mutation cannot be carried out on an object."""
+    """A mutation cannot be applied to an object."""
 
 
 class Mutation(NamedTuple):
     is_apply: bool
-    """It returns an object that is applied, rather than a JSON patch."""
+    """Whether the expression returns an apply configuration rather than a JSON patch."""
     expression: Expression
 
 
@@ -60,7 +60,7 @@ class MutatingPolicy(PolicyDefinition):
         )
 
     def mutate(self, registry: Registry, mutation: Mutation, activation: Mapping[str, Any]) -> Tree:
-        """The object after a mutation, or MutationFailed; ApiError where the result is no object of the kind."""
+        """Return the object after a mutation, or raise MutationFailed; ApiError if the result is not an object of the kind."""
         tree: Tree = activation["object"]
         value = self._evaluate(mutation.expression, activation)
         if mutation.is_apply:
@@ -137,7 +137,7 @@ def _set_defaults(registry: Registry, api_version: str, kind: str, decoded: Tree
 
 
 def _operation(value: patches.PatchOperation) -> Tree:
-    """An operation as JSON has it."""
+    """Return an operation as JSON."""
     fields = value.fields
     operation: Tree = {"op": fields.get("op", ""), "path": fields.get("path", "")}
     if fields.get("from"):

@@ -1,4 +1,4 @@
-"""The objects that parametrise a policy, as a binding names them."""
+"""The parameter objects of a policy, which a binding selects."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,11 +12,11 @@ _NONE: Final = "no params found for policy binding with `Deny` parameterNotFound
 
 
 class BadConfiguration(Exception):
-    """A policy or a binding can not be followed."""
+    """A policy or a binding has an invalid configuration."""
 
 
 def param_row(backend: Backend, kind: ReadOnlyTree | None) -> Resource | None:
-    """The resource of parameters; None if a policy has none."""
+    """Return the resource of the parameters; None if a policy has none."""
     if kind is None:
         return None
     group, _, version = kind["apiVersion"].rpartition("/")

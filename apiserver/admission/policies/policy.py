@@ -1,4 +1,4 @@
-"""One compiled policy, and what its expressions decide about a write."""
+"""A compiled ValidatingAdmissionPolicy, and its decision about a write."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -32,7 +32,7 @@ class Denial(Struct, frozen=True):
     reason: str = ""
     index: int = 0
     is_always: bool = False
-    """Refused whatever the actions of the binding."""
+    """Whether the write is rejected whatever the actions of the binding are."""
 
 
 class PolicyDecision(Struct):
@@ -41,7 +41,7 @@ class PolicyDecision(Struct):
     denials: list[Denial] = field(default_factory=list)
     annotations: list[tuple[str, str]] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """Failures that failurePolicy Ignore passes over."""
+    """Failures that failurePolicy Ignore suppresses."""
 
 
 class Policy(PolicyDefinition):

@@ -135,7 +135,7 @@ class _PolicyEvaluation:
         self._metrics.observe(policy.name, meta.name(binding), error_type(problem), seconds, action)
 
     def _enforce(self, policy: Policy, binding: ReadOnlyTree, denial: Denial) -> Iterator[_Refusal]:
-        """Carry out the validationActions of a binding for a denial."""
+        """Apply the validationActions of a binding to a denial."""
         name, call = meta.name(binding), self._attributes.call
         actions = binding["spec"].get("validationActions") or ()
         if denial.is_always:

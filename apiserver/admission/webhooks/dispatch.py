@@ -29,14 +29,14 @@ _HARMLESS: Final = ("None", "NoneOnDryRun")
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """What webhooks are called with."""
+    """The dependencies of webhook calls."""
 
     caller: Caller
     authorization: Authorization
     """Authorizes the checks in match conditions."""
     equivalents: Equivalents
     services: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Where Services are that lead nowhere by themselves, by NAMESPACE/NAME."""
+    """The host and port of Services that have no reachable addresses, by NAMESPACE/NAME."""
     metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
 
 
@@ -49,7 +49,7 @@ class ConfiguredWebhooks:
         self._hooks = Hooks((), equivalents)
 
     def invocations(self, registry: Registry, attributes: Attributes) -> Sequence[Invocation]:
-        """The webhooks that a write concerns, by rules and selectors."""
+        """Return the webhooks whose rules match a write."""
         configurations = registry.all_seen(self._resource)
         if configurations != self._hooks.configurations:
             self._hooks = Hooks(configurations, self._equivalents)
@@ -66,7 +66,7 @@ async def is_concerned(
     *,
     mutating: bool,
 ) -> bool:
-    """Whether the selectors and the conditions of a webhook take a write, or Forbidden."""
+    """Return whether the selectors and the conditions of a webhook match a write; raise Forbidden if a condition fails."""
     hook = invocation.hook
     if not selects(hook, attributes, lambda: namespace_labels(registry, attributes)):
         return False
@@ -86,7 +86,7 @@ def _matches_conditions(
     *,
     mutating: bool,
 ) -> bool:
-    """Whether the conditions of a webhook are true of a write, or Forbidden."""
+    """Return whether the conditions of a webhook match a write; raise Forbidden if a condition fails."""
     hook = invocation.hook
     seen = activation(registry, attributes, invocation.row, mutating=mutating)
     try:
@@ -102,7 +102,7 @@ def _matches_conditions(
 
 
 def _with_version(new: Tree | None, old: Tree | None) -> Tree | None:
-    """The object to store instead, after validation."""
+    """Return the new object with the old resource version, if it has none."""
     version = meta.resource_version(old or {})
     if new is None or not version or meta.resource_version(new):
         return new

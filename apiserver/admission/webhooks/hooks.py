@@ -1,4 +1,4 @@
-"""Which webhooks are registered, and which of them a write concerns: found once for each kind of write."""
+"""The registered webhooks, and which of them match a write: found once for each operation, resource and subresource."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -32,7 +32,7 @@ class Hook(Struct, frozen=True, kw_only=True, eq=False):
     configuration: str
     uid: str
     index: int
-    """Its place among the webhooks of all configurations."""
+    """Its index among the webhooks of all configurations."""
     spec: ReadOnlyTree
     namespaces: Selector
     objects: Selector
@@ -53,7 +53,7 @@ class Hook(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
-    """A webhook that matches a write, and the version in which it gets the object."""
+    """A webhook that matches a write, and the row whose version of the object it receives."""
 
     hook: Hook
     row: Resource
@@ -96,7 +96,7 @@ class Hooks:
 
 
 def _pair_rules(rules: Sequence[ReadOnlyTree], rows: Sequence[Resource]) -> Iterator[tuple[int, Resource]]:
-    """Every rule is tried with the resource itself before any is with its equivalents."""
+    """Yield all rules with the resource itself, then all rules with its equivalents."""
     own, *others = rows
     yield from ((number, own) for number in range(len(rules)))
     yield from ((number, other) for number in range(len(rules)) for other in others)
@@ -143,7 +143,7 @@ def _names(pattern: str, resource: str, subresource: str) -> bool:
 
 
 def selects(hook: Hook, attributes: Attributes, namespace: Callable[[], Any]) -> bool:
-    """Whether the selectors of a webhook take the namespace and the object; `namespace` returns the labels."""
+    """Return whether the selectors of a webhook match the namespace and the object; `namespace` returns the labels."""
     if not hook.namespaces.empty:
         namespace_labels = namespace()
         if namespace_labels is not None and not hook.namespaces.matches(namespace_labels):

@@ -1,4 +1,4 @@
-"""The two plugins: mutating webhooks one after another, validating ones all at once."""
+"""The plugins that call webhooks: mutating webhooks one after another, validating ones concurrently."""
 
 import asyncio
 from collections.abc import Sequence

@@ -90,7 +90,7 @@ _read_review = msgspec.json.Decoder(_Review).decode
 
 
 def read(data: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
-    """What a webhook answered, or CallFailed if that is no review of this request."""
+    """Return the response of a webhook, or raise CallFailed if it is not a valid review of this request."""
     if not data:
         problem = "0-length response with status code: 200 and content type: application/json"
         raise CallFailed(f"failed to call webhook: {problem}")
@@ -118,7 +118,7 @@ def read(data: bytes, uid: str, version: str, *, mutating: bool) -> Answer:
 
 
 def _check_type(review: _Review, version: str) -> None:
-    """A response without a kind or a version is read as the type that is expected."""
+    """Raise CallFailed for a response of another type; a missing kind or version counts as the expected one."""
     kind, api_version = review.kind or KIND, review.api_version or f"{GROUP}/{version}"
     if (api_version, kind) == (f"{GROUP}/{version}", KIND):
         return

@@ -1,8 +1,8 @@
-"""Where a webhook is: its URL, or the Service that its configuration names.
+"""The address of a webhook: its URL, or that of the Service in its configuration.
 
-A Service leads to a process of this machine where its EndpointSlices have addresses that are no simulated pod's, or those
-of a pod whose container runs as a process, which is reached through its kubelet. Otherwise a flag has
-its address: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
+A Service is reachable if its EndpointSlices have addresses that are not those of simulated pods, or the address of a
+pod whose container runs as a process, which is reached through its kubelet. For other Services a flag sets the
+address: `--webhook-service NAMESPACE/NAME=HOST:PORT`.
 """
 
 import base64
@@ -33,7 +33,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     url: str
     authority: bytes = b""
-    """The CA's certificates in PEM; without them those of the system count."""
+    """The CA's certificates in PEM; if empty, those of the system are used."""
     connect: tuple[str, int] | None = None
     pod: Location | None = None
     """The port of a pod, which is reached through a kubelet if a process runs there."""
@@ -49,7 +49,7 @@ class Caller(Protocol):
 def endpoint(
     backend: Backend, config: ReadOnlyTree, overrides: Mapping[str, tuple[str, int]], *, seconds: int
 ) -> Endpoint:
-    """Where a client configuration leads, or CallFailed."""
+    """Return the endpoint of a client configuration, or raise CallFailed."""
     authority = _authority(config.get("caBundle"))
     service = config.get("service")
     if service is None:
@@ -73,7 +73,7 @@ def endpoint(
 
 
 def _clean(path: str) -> str:
-    """A path as Go's client joins it: without slashes that come twice, and dots."""
+    """Return a path as Go's client joins it: without repeated slashes and without dot segments."""
     return "/" + normpath(f"/{path}").lstrip("/")
 
 
@@ -85,11 +85,11 @@ def _authority(bundle: str | None) -> bytes:
 
 
 class NoAddress(Exception):
-    """A Service leads to nothing that this machine can reach."""
+    """A Service has no address that this machine can reach."""
 
 
 class OnlyPods(NoAddress):
-    """It leads to pods of simulated nodes only, in which a process may run."""
+    """A Service has only addresses of simulated pods, of which one may run as a process."""
 
     def __init__(self, problem: str, location: Location) -> None:
         super().__init__(problem)
@@ -152,7 +152,7 @@ def _addresses(
 
 
 def _simulated_node(backend: Backend, endpoint: ReadOnlyTree) -> ReadOnlyTree | None:
-    """Return the simulated node of an endpoint's pod, which has no address of its own; None otherwise."""
+    """Return the simulated node of an endpoint's pod; {} if the node is unknown, None if the pod is not simulated."""
     target = endpoint.get("targetRef") or {}
     if (target.get("apiVersion", "v1"), target.get("kind")) != _POD:
         return None

@@ -37,7 +37,7 @@ _FILES: Final = frozenset(
 
 
 class Observer(Protocol):
-    """Counts, under upstream's names."""
+    """Records the metrics of authenticators."""
 
     def record_authentication(self, issuer: str, seconds: float, *, success: bool) -> None: ...
 
@@ -49,7 +49,7 @@ class Observer(Protocol):
 
 
 class JWTSettings(Struct, frozen=True, kw_only=True):
-    """`path` is the file that is followed, if there is one; `key_files` hold the keys of some issuers."""
+    """`path` is the file that is reloaded after changes, if there is one; `key_files` contain the keys of some issuers."""
 
     configuration: AuthenticationConfiguration
     data: bytes = b""
@@ -78,7 +78,7 @@ def read_configuration(data: bytes) -> AuthenticationConfiguration:
 
 
 class IssuerAuthenticator:
-    """The tokens of one issuer. They are refused until its keys have been fetched."""
+    """Authenticates the tokens of one issuer, which are rejected until the issuer is initialized."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class IssuerAuthenticator:
 
 
 class JWTAuthenticators:
-    """A `TokenReader` over all issuers; `audiences` are the server's own, which tokens of issuers are for."""
+    """A `TokenReader` for the tokens of all issuers, which are valid for `audiences`, the server's own."""
 
     def __init__(
         self, settings: JWTSettings, *, audiences: Sequence[str], send: Send, clock: Clock, observer: Observer
@@ -208,11 +208,11 @@ class JWTAuthenticators:
         return KnownToken(with_authenticated(user), shared)
 
     async def initialize(self) -> None:
-        """Reach the issuers that were not reached yet."""
+        """Discover the issuers that are not initialized yet."""
         await _initialize(self._authenticators.values())
 
     async def run(self) -> None:
-        """Reach the issuers again and again until all are, and follow the file."""
+        """Retry the issuers that are not initialized, and reload the file after changes, until cancelled."""
         due = 0.0
         while True:
             if self._clock.monotonic() >= due:

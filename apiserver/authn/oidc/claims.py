@@ -1,4 +1,4 @@
-"""From verified claims to a user, by mappings and rules, with upstream's messages."""
+"""Map verified claims to a user by the mappings and rules of an authenticator, with upstream's messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The expressions of an AuthenticationConfiguration: `claims` are mapped and checked by them, and so is the `user`."""
+"""The CEL expressions of an AuthenticationConfiguration, which map and validate `claims`, and validate the `user`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -29,7 +29,7 @@ def _environment(variable: str) -> Environment:
 
 
 class Rule(NamedTuple):
-    """An expression: a mapping's, whose `name` may be the key of an extra, or a rule's, with its message."""
+    """An expression of a mapping or of a rule. `name` is the key of an extra; `message` is that of a rule."""
 
     text: str
     compiled: CompiledExpression
@@ -80,7 +80,7 @@ def _is_selected(expr: Expr, field: str) -> bool:
 
 
 class _EscapedMap(dict[str, Any]):
-    """A map whose keys may be selected by their names in expressions: `a__dot__b` is a.b."""
+    """A map whose keys are selected by escaped names in expressions: `a__dot__b` is a.b."""
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(unescape(key) if isinstance(key, str) else key)
@@ -90,7 +90,7 @@ class _EscapedMap(dict[str, Any]):
 
 
 def values_of(claims: Any) -> Any:
-    """Return decoded JSON as expressions see it: each number is a double, as Go decodes it."""
+    """Convert decoded JSON to values for expressions: each number is a double, as Go decodes it."""
     if isinstance(claims, dict):
         return _EscapedMap((name, values_of(value)) for name, value in claims.items())
     if isinstance(claims, list):

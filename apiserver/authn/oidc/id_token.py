@@ -1,4 +1,4 @@
-"""The parts of an ID token, and the checks that upstream's library makes of them, with its messages."""
+"""Parse and check ID tokens as upstream's library does, with its messages."""
 
 import base64
 import binascii
@@ -36,11 +36,11 @@ _CYCLE: Final = 12_622_780_800
 
 
 class Undecodable(ValueError):
-    """A part of a token, or a claim, is not what it must be; the text is Go's."""
+    """A part of a token or a claim cannot be decoded; the text is Go's."""
 
 
 def decode_part(part: str) -> bytes:
-    """Decode base 64 as tokens have it, or raise Undecodable with the place where it ends to be that."""
+    """Decode unpadded URL-safe base64, or raise Undecodable with the offset of the error."""
     match = _BASE64.match(part)
     end = match.end() if match else 0
     if end < len(part) or len(part) % 4 == 1:
@@ -138,7 +138,7 @@ class Verifier(Struct, frozen=True, kw_only=True):
 
 
 def _parse(token: str) -> tuple[SignedToken, bytes]:
-    """Return what is signed, and the payload."""
+    """Return the signed parts of a token, and its payload."""
     if token.count(".") > 2:
         raise BadToken("oidc: malformed jwt")
     parts = token.split(".")
@@ -153,7 +153,8 @@ def _parse(token: str) -> tuple[SignedToken, bytes]:
         _check_certificates(header)
     except Undecodable as error:
         raise BadToken(f"oidc: malformed jwt: {error}") from error
-    if "crit" in header or header.get("b64") is False:  # extensions that must be understood, and none is
+    # `crit` and `b64` name extensions, none of which is supported.
+    if "crit" in header or header.get("b64") is False:
         raise BadToken(f"failed to verify signature: {UNVERIFIED}")
     return SignedToken(key_id, algorithm, f"{parts[0]}.{parts[1]}".encode(), signature), payload
 
@@ -171,7 +172,7 @@ def _header_error(header: Mapping[str, Any], name: str, title: str, error: Excep
 
 
 def _check_key(header: Mapping[str, Any]) -> None:
-    """Check the form of a key in the header, which verifies nothing."""
+    """Check the format of a key in the header; the key is not used for verification."""
     key = header.get("jwk")
     try:
         if isinstance(key, dict):
@@ -183,7 +184,7 @@ def _check_key(header: Mapping[str, Any]) -> None:
 
 
 def _check_certificates(header: Mapping[str, Any]) -> None:
-    """Check the form of certificates in the header, which verify nothing."""
+    """Check the format of certificates in the header; they are not used for verification."""
     chain = header.get("x5c")
     try:
         if chain is not None and not isinstance(chain, list):
@@ -195,7 +196,7 @@ def _check_certificates(header: Mapping[str, Any]) -> None:
 
 
 def _decode_standard(text: str) -> bytes:
-    """Decode base 64 with padding, or raise Undecodable."""
+    """Decode base64 with padding, or raise Undecodable."""
     match = _STANDARD_BASE64.match(text)
     end = match.end() if match else 0
     if end < len(text) or len(text) % 4:
@@ -227,7 +228,7 @@ def _audience(value: Any) -> Sequence[str]:
 
 
 def _required_time(claims: Mapping[str, Any], claim: str) -> int:
-    """Return Go's zero time for a claim that is missing."""
+    """Return the time of a claim, or Go's zero time if the claim is missing."""
     return _time(claims, claim) if claim in claims else _NEVER
 
 
@@ -246,7 +247,7 @@ def _time(claims: Mapping[str, Any], claim: str) -> int:
     number = float(value)
     if not math.isfinite(number):
         raise Undecodable(f"strconv.ParseFloat: parsing {gotext.quote(str(value))}: value out of range")
-    # Go converts what does not fit to the least number.
+    # Go converts a number that is out of range to the smallest int64.
     return int(value if isinstance(value, int) else number) if -(2.0**63) <= number < 2.0**63 else _LEAST
 
 

@@ -1,4 +1,4 @@
-"""The keys of an issuer: fetched when a token needs them, and kept as long as the issuer allows."""
+"""The keys of an issuer: fetched when a token needs them, and cached as long as the issuer allows."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, 
 from mockube.apiserver.outgoing import Answer, CallFailed, Outgoing, Send, Tls
 
 EXPIRY_DELTA: Final = 30.0
-"""Seconds before their expiration from which keys are fetched again for a token that none of them has signed."""
+"""Keys that expire within these seconds are fetched again for a token that none of them has signed."""
 UNVERIFIED: Final = "failed to verify id token signature"
 
 
@@ -25,7 +25,7 @@ class JsonWebKey(NamedTuple):
 
 
 class SignedToken(NamedTuple):
-    """The parts of a token that its signature is about."""
+    """The signed parts of a token, and the signature."""
 
     key_id: str
     algorithm: str
@@ -35,7 +35,7 @@ class SignedToken(NamedTuple):
 
 class KeySet(Protocol):
     async def verify(self, signed: SignedToken, /) -> None:
-        """Raise BadToken unless one of the keys has signed."""
+        """Raise BadToken unless one of the keys has signed the token."""
 
 
 def read_key_set(body: bytes) -> Sequence[JsonWebKey]:
@@ -115,7 +115,7 @@ class RemoteKeySet:
         self._on_fetch(body)
 
     def _take(self, answer: Answer) -> str:
-        """Store the keys of a response, or return what is wrong with it."""
+        """Store the keys of a response; return the error if they are invalid, "" otherwise."""
         body = answer.body.decode("utf-8", "replace")
         if answer.code != 200:
             return f"oidc: get keys failed: {answer.status_line} {body}"
@@ -149,7 +149,7 @@ class FileKeySet:
 
 
 def decode_problem(answer: Answer, error: ValueError) -> str:
-    """Return why a body that should be JSON is none, as upstream shows it."""
+    """Return upstream's error for a body that could not be decoded."""
     kind = answer.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "application/json":
         return f"got Content-Type = application/json, but could not unmarshal as JSON: {error}"

@@ -16,13 +16,13 @@ from mockube.apiserver.outgoing import CallFailed, Outgoing, Send, Tls
 
 WELL_KNOWN: Final = "/.well-known/openid-configuration"
 RETRY_SECONDS: Final = 10.0
-"""From one attempt to reach an issuer to the next."""
+"""The interval between attempts to reach an issuer."""
 MAX_SOURCES: Final = 64
 """The number of cached issuers of distributed claims."""
 
 
 class NotInitialized(Exception):
-    """Why an issuer is not cached yet."""
+    """An issuer could not be discovered."""
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 class ClaimResolver:
-    """Fetches a claim that a token does not hold itself, but names a source of."""
+    """Fetches a distributed claim, of which a token contains only the source."""
 
     def __init__(
         self, claim: str, provider: Provider, *, audiences: Sequence[str], algorithms: Sequence[str]
@@ -143,7 +143,7 @@ class ClaimResolver:
 
 
 def _source(claims: Mapping[str, Any], claim: str) -> tuple[str, str] | None:
-    """Return the URL that has a claim, and what to show there; None if the claim is there, or is nowhere."""
+    """Return the URL and the access token of a claim's source; None if the token contains the claim or names no source."""
     if claim in claims or "_claim_names" not in claims:
         return None
     if "_claim_sources" not in claims:

@@ -199,7 +199,7 @@ def _rule(
     message: str | None = None,
     name: str = "",
 ) -> Sequence[Rule]:
-    """Return the compiled expression, or nothing; one with a message is a condition."""
+    """Return the compiled expression, or nothing if it is invalid; an expression with a message is a condition."""
     try:
         compiled = compile_expression(text, variable, is_condition=message is not None)
     except BadExpression as error:

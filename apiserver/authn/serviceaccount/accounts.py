@@ -33,7 +33,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
 from mockube.apiserver.authn.serviceaccount.keys import Keys
 
 Find: TypeAlias = Callable[[str, str, str], Awaitable[Tree | None]]
-"""Finds an object of the core group as it is now, by resource, namespace and name."""
+"""Returns the current object of the core group by resource, namespace and name; None if there is none."""
 INVALIDATED = "service account token has been invalidated"
 
 
@@ -51,7 +51,7 @@ class TokenLifetime(Struct, frozen=True, kw_only=True):
 
 
 class ServiceAccounts:
-    """`issuers`: the first signs, the others are taken too. `audiences` are the server's own."""
+    """Issues tokens of the first of `issuers`, and accepts tokens of all. `audiences` are the server's own."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class ServiceAccounts:
         return TokenNotes(annotations) if annotations else None
 
     async def _check(self, account: Account, now: datetime) -> None:
-        """Refuse a token if an object that it names does not exist, or is another object of the same name."""
+        """Raise BadToken if an object that the token refers to does not exist, or has another uid."""
         namespace, name = account.namespace, account.account.name
         service_account = await self.find("serviceaccounts", namespace, name)
         if service_account is None:
@@ -155,6 +155,6 @@ class ServiceAccounts:
 
 
 def _is_gone(tree: Tree, now: datetime) -> bool:
-    """Whether an object's end was due longer ago than clocks may differ."""
+    """Return whether the deletion time of an object has passed by more than the allowed clock skew."""
     marked = tree["metadata"].get("deletionTimestamp")
     return marked is not None and parse_time(marked) < now - timedelta(seconds=LEEWAY_SECONDS)

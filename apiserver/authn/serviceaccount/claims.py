@@ -20,7 +20,7 @@ _EXTRA = "authentication.kubernetes.io/"
 
 
 class Reference(Struct, frozen=True):
-    """An object as a token names it."""
+    """A reference to an object in a token."""
 
     name: str
     uid: str
@@ -38,7 +38,7 @@ class Reference(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True, kw_only=True):
-    """A service account, and what a token of it is bound to."""
+    """A service account, and the objects that its token is bound to."""
 
     namespace: str
     account: Reference
@@ -99,7 +99,7 @@ def split_username(name: str) -> tuple[str, str] | None:
 
 
 def verified_claims(token: str, keys: Keys, issuers: Collection[str]) -> Claims | None:
-    """Return the claims of a token of one of the issuers; None: it is of another one, or no such token."""
+    """Return the claims of a token of one of the issuers; None if it has another issuer or another format."""
     claims = jwt.verify(keys, token) if jwt.issuer(token) in issuers else None
     if claims is not None and (problem := _type_problem(claims)):
         raise BadToken(problem)
@@ -107,7 +107,7 @@ def verified_claims(token: str, keys: Keys, issuers: Collection[str]) -> Claims 
 
 
 def _type_problem(claims: Claims) -> str:
-    """Why claims are not of the types that they must have, in the words of go-jose; "" if they are."""
+    """Return go-jose's error for a claim of a wrong type; "" if there is none."""
     for name in ("iss", "sub", "jti"):
         if problem := _no_string(claims.get(name)):
             return problem
@@ -173,7 +173,7 @@ def audiences(claims: Claims) -> Sequence[str]:
 def shared_audiences(
     claims: Claims, server_audiences: Sequence[str], target_audiences: Sequence[str]
 ) -> Sequence[str]:
-    """Return the target audiences that a token is for. One that names none is for the server's."""
+    """Return the target audiences for which a token is valid. A token without audiences is valid for the server's."""
     token_audiences = audiences(claims) or server_audiences
     shared = [audience for audience in target_audiences if audience in token_audiences]
     if not shared:

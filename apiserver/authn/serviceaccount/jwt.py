@@ -1,7 +1,7 @@
-"""JSON Web Tokens in their compact form: three parts of base 64 with dots between them.
+"""JSON Web Tokens in the compact format: three base64 parts, separated by dots.
 
-Implemented here, because it is little: only the algorithm that belongs to a key is accepted, and no claim is used
-before the signature was verified, except the issuer, by which the token's authenticator is selected.
+Only the algorithm of the key is accepted. No claim is used before the signature has been verified, except the issuer,
+which selects the authenticator.
 """
 
 import base64
@@ -35,7 +35,7 @@ def issuer(token: str) -> str:
 
 
 def verify(keys: Keys, token: str) -> Claims | None:
-    """Return the claims of a token that one of the keys has signed; None for what is no token of this form."""
+    """Return the claims of a token that one of the keys has signed; None if it does not have this format."""
     text, _, signature = token.rpartition(".")
     header, _, payload = text.partition(".")
     head, signed = _object(header), _decode(signature)
@@ -44,7 +44,7 @@ def verify(keys: Keys, token: str) -> Claims | None:
     key = keys.by_id.get(str(head.get("kid", "")))
     if key is None:
         raise BadToken("invalid signature, no keys found")
-    # `crit` names extensions that must be understood, and none is.
+    # `crit` and `b64` name extensions, none of which is supported.
     if signed is None or head.get("alg") != key.algorithm or "crit" in head or head.get("b64") is False:
         raise BadToken(_NOT_VERIFIED)
     try:
@@ -69,7 +69,7 @@ def _object(part: str) -> Claims | None:
 
 
 def _duplicate(part: str) -> str:
-    """Return a key that an object in the part has twice, so that two readers could see different values; "" if none."""
+    """Return a duplicate key of an object in the part, which parsers could read differently; "" if there is none."""
     duplicate_name = ""
 
     def note(pairs: list[tuple[str, Any]]) -> None:
@@ -88,7 +88,7 @@ def _duplicate(part: str) -> str:
 
 
 def _is_base64(part: str) -> bool:
-    """Return whether Go decodes a part, in this text or in that of `encode`."""
+    """Return whether Go decodes a part, even if it is not the canonical text of `encode`."""
     try:
         base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -97,7 +97,7 @@ def _is_base64(part: str) -> bool:
 
 
 def _decode(part: str) -> bytes | None:
-    """Decode a part; None unless it is written as `encode` writes it, so that one token has one text."""
+    """Decode a part; None unless it is the canonical text of `encode`, so that each token has only one text."""
     try:
         data = base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):

@@ -39,13 +39,13 @@ class PublicKey(Struct, frozen=True):
             raise BadSignature
 
     def jwk(self) -> Mapping[str, str]:
-        """The key as OpenID Connect publishes it."""
+        """Return the key as a JSON Web Key."""
         fields = {**to_jwk(self.algorithm, self.key), "use": "sig", "kid": self.id, "alg": self.algorithm}
         return {name: fields[name] for name in _ORDER if name in fields}
 
 
 class Keys:
-    """One key signs; tokens signed with any of them are good."""
+    """One key signs tokens; tokens that any of the keys has signed are valid."""
 
     def __init__(self, signing: Private, others: Sequence[Public] = ()) -> None:
         self._signing = signing
@@ -64,12 +64,12 @@ class Keys:
 
 
 def load(signing: bytes, others: Sequence[bytes] = ()) -> Keys:
-    """Keys from PEM; those that only check tokens may be private or public ones."""
+    """Return keys read from PEM; `others`, which only verify tokens, may be private or public keys."""
     return Keys(_private(signing), [_public_of(pem) for pem in others])
 
 
 def encode(data: bytes) -> str:
-    """Base 64 as in tokens: for URLs, and without padding."""
+    """Encode as URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 

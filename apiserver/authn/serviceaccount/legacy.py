@@ -1,4 +1,4 @@
-"""Tokens of service accounts that Secrets hold: without an end, good as long as the Secret and the account are there."""
+"""Service account tokens in Secrets: they do not expire, and are valid while the Secret and the account exist."""
 
 import base64
 import hmac
@@ -53,11 +53,11 @@ _WARNING: Final = (
 LOG = logging.getLogger(__name__)
 
 LabelSecret: TypeAlias = Callable[[str, str, Mapping[str, Any]], Awaitable[None]]
-"""Patches a Secret, by namespace and name, with what to merge into it."""
+"""Merges a patch into a Secret, by namespace and name."""
 
 
 class LegacyTokens:
-    """`audiences` are the server's own, which a token without audiences has."""
+    """A `TokenReader` of tokens in Secrets. Tokens without audiences are valid for `audiences`, the server's own."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class LegacyTokens:
         return KnownToken(account.user(""), shared, notes)
 
     async def _check(self, token: str, namespace: str, secret_name: str, account: Reference) -> bool:
-        """Refuse an invalid token; return whether a controller created it for its account, as old releases did."""
+        """Raise BadToken for an invalid token; return whether a controller created it for its account, as old releases did."""
         secret = await self._find("secrets", namespace, secret_name)
         if secret is None or meta.is_deleting(secret):
             raise BadToken("Token has been invalidated")
@@ -124,7 +124,7 @@ class LegacyTokens:
         return any(reference.get("name") == secret_name for reference in service_account.get("secrets") or ())
 
     async def _note_use(self, secret: Tree) -> None:
-        """Label the Secret with the day, once on each."""
+        """Label the Secret with the current date, once a day."""
         now = self._clock.now()
         today, tomorrow = (f"{now + timedelta(days=days):%Y-%m-%d}" for days in (0, 1))
         if meta.labels(secret).get(_LAST_USED) in (today, tomorrow):
@@ -139,7 +139,7 @@ class LegacyTokens:
 
 
 def _names(claims: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    """Namespace, secret, account and its uid, or BadToken."""
+    """Return the namespace, the Secret, the account and its uid; raise BadToken if one is missing."""
     subject = claims.get("sub")
     if not subject:
         raise BadToken("sub claim is missing")

@@ -1,4 +1,4 @@
-"""Decide about the requests of node users: what each node may read is what its pods refer to."""
+"""Authorize the requests of node users: a node may read the objects that its pods refer to."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -28,7 +28,7 @@ def _no_opinion(reason: str) -> DecisionAndReason:
 
 
 class NodeAuthorizer:
-    """`rules` are those that all nodes have."""
+    """The Node authorizer. `rules` apply to all nodes."""
 
     def __init__(self, graph: NodeGraph, rules: Sequence[Mapping[str, Any]]) -> None:
         self.graph = graph

@@ -26,16 +26,16 @@ from mockube.apiserver.storage.stored import Stored
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
 """The API groups of the resources that are watched."""
 AT_ONCE: Final = 500
-"""Changes that are applied while a request waits; more are applied in between other requests."""
+"""The number of changes that are applied at once while a request waits; more are applied in batches between requests."""
 MAX_NOTED: Final = 20_000
-"""Changes that are queued between requests, beyond the number of objects; with more, the graph is reset."""
+"""The number of changes that are queued between requests, beyond the number of objects; with more, the graph is reset."""
 
 Caches = Callable[[str], ResourceCache]
 
 
 class NodeGraph:
     def __init__(self, resources: Iterable[str] = GROUPS) -> None:
-        """`resources` are those of `GROUPS` that there are."""
+        """`resources` are those of `GROUPS` that the server stores."""
         self._resources = tuple(resources)
         self._caches: Caches | None = None
         self._watchers: list[_Watcher] = []
@@ -47,9 +47,9 @@ class NodeGraph:
         self._nodes: dict[Reference, dict[str, int]] = {}
         """The number of each node's objects that refer to an object."""
         self._volumes_of: dict[Reference, set[Reference]] = {}
-        """By the Secret that volumes refer to."""
+        """The volumes that refer to each Secret."""
         self._claims: dict[Reference, Reference] = {}
-        """By the volume that is bound to it."""
+        """The claim that each volume is bound to."""
 
     def follow(self, caches: Caches) -> None:
         """Use these caches from now on."""
@@ -71,7 +71,7 @@ class NodeGraph:
             collection.clear()
 
     def has_path(self, node: str, reference: Reference) -> bool:
-        """Return whether a node needs an object. Raise Unprepared if too many changes are queued to apply them at once."""
+        """Return whether a node needs an object. Raise PreparationNeeded if too many changes are queued to apply now."""
         self._start_watching()
         if len(self._noted) > AT_ONCE:
             raise PreparationNeeded(self.catch_up, self._take_in_all)
@@ -192,4 +192,4 @@ class _Watcher:
         self._graph.note(self.resource, change.after.key)
 
     def miss(self) -> None:
-        """`offer` does not read objects, so it cannot fail."""
+        """Do nothing: `offer` does not read objects, so it cannot fail."""

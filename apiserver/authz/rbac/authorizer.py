@@ -1,4 +1,4 @@
-"""Decide by roles and bindings. Results are cached until a role or a binding of the namespace or the cluster changes."""
+"""Authorize by roles and bindings. Decisions are cached until a role or a binding of the namespace or the cluster changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -18,17 +18,17 @@ from mockube.apiserver.storage.resource_cache import Change, ChangeKind, Resourc
 from mockube.apiserver.user import User
 
 MAX_USERS: Final = 4096
-"""Users in namespaces whose rights are cached; with more of them the cache is cleared."""
+"""The number of users with cached rights, counted in each namespace; the cache is cleared when it is full."""
 MAX_DECISIONS: Final = 1024
-"""The same for the decisions about one user in one namespace."""
+"""The number of cached decisions about one user in one namespace."""
 
 _Question = tuple[str, ...]
 _Answers = Sequence[tuple[frozenset[str], DecisionAndReason]]
-"""By the names that each is about, `ANY_NAME` for all."""
+"""Decisions with the object names that they apply to, `ANY_NAME` for all."""
 
 
 class Grants:
-    """The present rules of one user in one namespace."""
+    """The current rules of one user in one namespace."""
 
     def __init__(self, policy: Policy, user: User, namespace: str) -> None:
         self._subjects = subjects_of(user)
@@ -57,7 +57,7 @@ class Grants:
         return self._refusal
 
     def _answer(self, key: _Question) -> _Answers:
-        """Return the roles that allow it, in order, up to the first that is not limited to some names."""
+        """Cache and return the decisions of the roles that allow a request, up to the first without resource names."""
         answers = []
         for binding, rules, _ in self._granted:
             assert rules is not None
@@ -95,7 +95,7 @@ class RBAC:
         return grants.decide(attributes)
 
     def _clear(self, namespace: str = "") -> None:
-        """Drop the cached grants of a namespace, or all: what the whole cluster has is part of each namespace's."""
+        """Drop the cached grants of a namespace, or all, because those of each namespace include the cluster-wide rules."""
         if namespace:
             self._grants_count -= len(self._grants.pop(namespace, ()))
         else:
@@ -154,4 +154,4 @@ class _Watcher:
         self._authorizer.change(self._resource, change)
 
     def miss(self) -> None:
-        """A role or binding that cannot be read grants no more than before."""
+        """Do nothing: a role or binding that cannot be read grants no more than before."""

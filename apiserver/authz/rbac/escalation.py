@@ -1,4 +1,4 @@
-"""Prevention of privilege escalation: the rights in new rules that their writer does not have."""
+"""Prevent privilege escalation: find the rights in new rules that the user who writes them does not have."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ FULL_AUTHORITY: Final[Sequence[PolicyRule]] = (
 )
 
 MAX_COMPARED: Final = 20_000
-"""Single rights of a role that are compared with those of the user that writes it."""
+"""The number of single rights of a role that are compared with those of the user who writes it."""
 
 
 class TooManyRights(Exception):
@@ -26,7 +26,7 @@ class TooManyRights(Exception):
 
 
 def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[PolicyRule]) -> str:
-    """Return the error of a user that grants rules without having them itself; "" if it has them."""
+    """Return the error if a user grants rules that it does not have itself; "" if it has them."""
     granted = list(policy.granted_roles(user, namespace))
     own = [tree for role in granted if role.rules is not None for tree in role.rules.trees]
     try:
@@ -112,7 +112,7 @@ _GO_NAMES: Final = {
 
 
 def describe(rule: PolicyRule) -> str:
-    """Write a rule as upstream's messages do."""
+    """Format a rule as upstream's messages do."""
     parts = [f"{title}:{_list(rule[name])}" for name, title in _GO_NAMES.items() if rule.get(name)]
     return f"{{{', '.join(parts)}}}"
 

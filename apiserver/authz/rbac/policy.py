@@ -28,7 +28,7 @@ class NoRole(Exception):
     """The role that a binding refers to does not exist."""
 
     def __init__(self, resource: str, name: str) -> None:
-        # As upstream's lister has it: in the singular.
+        # Upstream's lister names the resource in the singular.
         super().__init__(f"{resource.removesuffix('s')}.{GROUP} {quote(name)} not found")
         self.name = name
 
@@ -43,7 +43,7 @@ class Binding:
         self.role: Subject = role["kind"], role["name"]
         self._trees: Sequence[Tree] = tree.get("subjects") or ()
         self._subjects: dict[Subject, int] = {}
-        """By subject, where it stands first."""
+        """The index of the first entry for each subject."""
         for index, subject in enumerate(self._trees):
             key = self._key(subject)
             if key is not None:
@@ -62,7 +62,7 @@ class Binding:
         return self._subjects
 
     def reason(self, subjects: Sequence[Subject]) -> str:
-        """Return why a user with these subjects is allowed something by this binding."""
+        """Return the reason of a decision that allows a request by this binding."""
         first = self._trees[min(self._subjects[subject] for subject in subjects if subject in self._subjects)]
         kind, name = self.role
         if self.namespace:
@@ -83,7 +83,7 @@ def subjects_of(user: User) -> Sequence[Subject]:
 
 
 class GrantedRole(NamedTuple):
-    """A role that a user has by a binding, or why the role has no rules."""
+    """A role that a binding grants to a user, or the error if the role does not exist."""
 
     binding: Binding
     rules: RuleSet | None
@@ -106,7 +106,7 @@ class Policy:
         self._by_subject.clear()
 
     def put(self, resource: str, stored: Stored) -> str:
-        """Return the namespace that the change is about; "" is the whole cluster."""
+        """Add or replace a role or binding; return its namespace, "" for the whole cluster."""
         tree = orjson.loads(stored.value)
         if resource in (ROLES, CLUSTER_ROLES):
             key = _role_key(resource, tree)
@@ -119,7 +119,7 @@ class Policy:
         return binding.namespace
 
     def remove(self, resource: str, stored: Stored) -> str:
-        """Return the namespace that the change is about; "" is the whole cluster."""
+        """Remove a role or binding; return its namespace, "" for the whole cluster."""
         if resource in (ROLES, CLUSTER_ROLES):
             key = _role_key(resource, orjson.loads(stored.value))
             self._roles.pop(key, None)
@@ -146,7 +146,7 @@ class Policy:
         return rules
 
     def granted_roles(self, user: User, namespace: str) -> Iterator[GrantedRole]:
-        """Yield what a user has in the whole cluster, then what it has in the namespace, by the names of bindings."""
+        """Yield the roles of a user in the whole cluster, then those in the namespace, sorted by binding."""
         subjects = subjects_of(user)
         for place in ("", namespace) if namespace else ("",):
             bindings: dict[bytes, Binding] = {}

@@ -30,14 +30,14 @@ def _set(tree: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 class RuleSet:
-    """`trees` are the rules as the role shows them."""
+    """The rules of a role. `trees` are the rules as in the object."""
 
     __slots__ = ("_index", "trees")
 
     def __init__(self, trees: Sequence[Mapping[str, Any]]) -> None:
         self.trees = trees
         self._index: tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]] | None = None
-        """Return the rules by resource, and those about URLs; built at the first use, because most roles are never used."""
+        """The rules by resource, and those for URLs; built at the first use, because most roles are never used."""
 
     def _ensure_index(self) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
         if self._index is None:
