@@ -28,7 +28,7 @@ class DefaultStorageClass(Plugin):
         if "storageClassName" in claim["spec"] or BETA_STORAGE_CLASS in meta.annotations(claim):
             return
         marks = (ANNOTATION_DEFAULT_STORAGE_CLASS, BETA_DEFAULT_STORAGE_CLASS)
-        if name := _default(backend, STORAGE_CLASSES, marks):
+        if name := _default_class(backend, STORAGE_CLASSES, marks):
             claim["spec"] = claim["spec"] | {"storageClassName": name}
 
 
@@ -41,11 +41,11 @@ class DefaultIngressClass(Plugin):
         spec = ingress.get("spec", {})
         if "ingressClassName" in spec or OLD_INGRESS_CLASS in meta.annotations(ingress):
             return
-        if name := _default(backend, INGRESS_CLASSES, (ANNOTATION_DEFAULT_INGRESS_CLASS,)):
+        if name := _default_class(backend, INGRESS_CLASSES, (ANNOTATION_DEFAULT_INGRESS_CLASS,)):
             ingress["spec"] = spec | {"ingressClassName": name}
 
 
-def _default(backend: Backend, classes: GroupResource, marks: Sequence[str]) -> str:
+def _default_class(backend: Backend, classes: GroupResource, marks: Sequence[str]) -> str:
     """Return the name of the default class; "" if there is none."""
     trees = [stored.tree() for stored in backend.all_seen(classes)]
     defaults = [tree for tree in trees if any(meta.annotations(tree).get(mark) == "true" for mark in marks)]

@@ -41,7 +41,7 @@ class LimitRanger(Plugin):
         assert pod is not None
         if attributes.target != CLAIM:
             for limits in _limit_ranges(backend, attributes.namespace):
-                await backend.worker.run(attributes.call.size, _fill_in, pod, limits)
+                await backend.worker.run(attributes.call.size, _set_defaults, pod, limits)
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         written = attributes.object
@@ -65,7 +65,7 @@ def _first_problems(check: Callable[[Tree, Tree], Iterator[str]], limits: list[T
     return errors.aggregate(islice(problems, MAX_PROBLEMS))
 
 
-def _fill_in(pod: Tree, limits: list[Tree]) -> None:
+def _set_defaults(pod: Tree, limits: list[Tree]) -> None:
     """Set the defaults of one LimitRange on containers, and list them in an annotation."""
     defaults = {
         field: {
@@ -83,7 +83,7 @@ def _fill_in(pod: Tree, limits: list[Tree]) -> None:
             spec[field] = containers = [*spec[field]]
             for at, container in enumerate(containers):
                 filled_before = len(filled)
-                containers[at] = _filled_in(container, defaults, kind, filled)
+                containers[at] = _with_defaults(container, defaults, kind, filled)
                 space_left -= sum(map(len, filled[filled_before:]))
                 if space_left < 0:
                     raise status.request_entity_too_large(f"limit is {MAX_FILLED} of what limit ranges add")
@@ -93,7 +93,7 @@ def _fill_in(pod: Tree, limits: list[Tree]) -> None:
         pod["metadata"]["annotations"] = {**meta.annotations(pod), ANNOTATION: annotation}
 
 
-def _filled_in(
+def _with_defaults(
     container: Tree, defaults: Mapping[str, Mapping[str, str]], kind: str, filled: list[str]
 ) -> Tree:
     resources = dict(container.get("resources", {}))
@@ -120,7 +120,7 @@ class _Usage(NamedTuple):
         return f"{self.resource} usage per {self.kind} is {self.enforced}"
 
 
-def _minimum(usage: _Usage) -> str:
+def _minimum_problem(usage: _Usage) -> str:
     if usage.request is None:
         return f"minimum {usage.enforcement_text}.  No request is specified"
     if usage.request < usage.enforced:
@@ -140,7 +140,7 @@ def _maximum_problem(usage: _Usage) -> str:
     return ""
 
 
-def _maximum_request(usage: _Usage) -> str:
+def _maximum_request_problem(usage: _Usage) -> str:
     """Return the problem of a claim, which has requests only."""
     if usage.request is None:
         return f"maximum {usage.enforcement_text}.  No request is specified"
@@ -149,7 +149,7 @@ def _maximum_request(usage: _Usage) -> str:
     return ""
 
 
-def _ratio(usage: _Usage) -> str:
+def _ratio_problem(usage: _Usage) -> str:
     bound = f"{usage.resource} max limit to request ratio per {usage.kind} is {usage.enforced}"
     if not usage.request:
         return f"{bound}, but no request is specified or request is 0"
@@ -164,12 +164,12 @@ def _ratio(usage: _Usage) -> str:
 
 
 Constraint = Callable[[_Usage], str]
-_OF_PODS: Mapping[str, Constraint] = {
-    "min": _minimum,
+_POD_CONSTRAINTS: Mapping[str, Constraint] = {
+    "min": _minimum_problem,
     "max": _maximum_problem,
-    "maxLimitRequestRatio": _ratio,
+    "maxLimitRequestRatio": _ratio_problem,
 }
-_OF_CLAIMS: Mapping[str, Constraint] = {"min": _minimum, "max": _maximum_request}
+_CLAIM_CONSTRAINTS: Mapping[str, Constraint] = {"min": _minimum_problem, "max": _maximum_request_problem}
 
 
 def _check_pod(limit: Tree, spec: Tree) -> Iterator[str]:
@@ -178,15 +178,20 @@ def _check_pod(limit: Tree, spec: Tree) -> Iterator[str]:
             for container in spec.get(field) or ():
                 resources = container.get("resources", {})
                 yield from _problems(
-                    limit, _OF_PODS, amounts(resources.get("requests")), amounts(resources.get("limits"))
+                    limit,
+                    _POD_CONSTRAINTS,
+                    amounts(resources.get("requests")),
+                    amounts(resources.get("limits")),
                 )
     elif limit.get("type") == "Pod":
-        yield from _problems(limit, _OF_PODS, pod_total(spec, "requests"), pod_total(spec, "limits"))
+        yield from _problems(limit, _POD_CONSTRAINTS, pod_total(spec, "requests"), pod_total(spec, "limits"))
 
 
 def _check_claim(limit: Tree, spec: Tree) -> Iterator[str]:
     if limit.get("type") == "PersistentVolumeClaim":
-        yield from _problems(limit, _OF_CLAIMS, amounts(spec.get("resources", {}).get("requests")), {})
+        yield from _problems(
+            limit, _CLAIM_CONSTRAINTS, amounts(spec.get("resources", {}).get("requests")), {}
+        )
 
 
 def _problems(

@@ -33,7 +33,7 @@ _OWN_LABELS: Final = frozenset(
 )
 _OWN_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _STATUS_OF_OTHERS: Final = "can only update pod status for pods with spec.nodeName set to itself"
-_OF_CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
+_CLAIM_STATUS_FIELDS: Final = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
 _PODS, _NODES = GroupResource("", "pods"), GroupResource("", "nodes")
 
 
@@ -78,10 +78,10 @@ def _pod(registry: Registry, attributes: Attributes, node: str) -> str:
         operation = quote(attributes.operation.value)
         return f"unexpected operation {operation}, node {quote(node)} can only create and delete mirror pods"
     assert attributes.object is not None
-    return next(_of_new_pod(registry, attributes.object, node), "")
+    return next(_new_pod_problems(registry, attributes.object, node), "")
 
 
-def _of_new_pod(registry: Registry, pod: Tree, node: str) -> Iterator[str]:
+def _new_pod_problems(registry: Registry, pod: Tree, node: str) -> Iterator[str]:
     name = quote(node)
     if ANNOTATION_MIRROR_POD not in meta.annotations(pod):
         yield f"pod does not have {quote(ANNOTATION_MIRROR_POD)} annotation, node {name} can only create mirror pods"
@@ -216,20 +216,20 @@ def _claim(_: Registry, attributes: Attributes, node: str) -> str:
     new, old = attributes.object, attributes.old
     if attributes.operation is not _UPDATE or new is None or old is None:
         return f"unexpected operation {quote(attributes.operation.value)}"
-    if _rest_of_claim(new) == _rest_of_claim(old):
+    if _protected_claim_fields(new) == _protected_claim_fields(old):
         return ""
     allowed = "fields other than status.quantity and status.conditions"
     return f"node {quote(node)} is not allowed to update {allowed}"
 
 
-def _rest_of_claim(claim: Tree) -> Tree:
+def _protected_claim_fields(claim: Tree) -> Tree:
     metadata = {
         name: value
         for name, value in claim["metadata"].items()
         if name not in ("resourceVersion", "managedFields")
     }
     rest = {
-        name: value for name, value in (claim.get("status") or {}).items() if name not in _OF_CLAIM_STATUS
+        name: value for name, value in (claim.get("status") or {}).items() if name not in _CLAIM_STATUS_FIELDS
     }
     return {**claim, "metadata": metadata, "status": rest}
 
@@ -268,7 +268,7 @@ def _audience_problem(authorization: Authorization, registry: Registry, attribut
     if missing:
         return f"error validating audience {quote(audience)}: {errors.aggregate(missing)}"
     user = attributes.call.user
-    question = Question(
+    access = Question(
         user=user,
         verb="request-serviceaccounts-token-audience",
         version="v1",
@@ -276,7 +276,7 @@ def _audience_problem(authorization: Authorization, registry: Registry, attribut
         namespace=attributes.namespace,
         name=attributes.name,
     )
-    if authorization.is_allowed(question):
+    if authorization.is_allowed(access):
         return ""
     refusal = f"{user.name} is not authorized to request tokens for this audience"
     return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
@@ -319,14 +319,14 @@ def _existing(registry: Registry, resource: GroupResource, namespace: str, name:
 def _lease(_: Registry, attributes: Attributes, node: str) -> str:
     if attributes.namespace != _LEASES:
         return f"can only access leases in the {quote(_LEASES)} system namespace"
-    return _own_name(attributes, node, "node lease")
+    return _name_problem(attributes, node, "node lease")
 
 
 def _csi_node(_: Registry, attributes: Attributes, node: str) -> str:
-    return _own_name(attributes, node, "CSINode")
+    return _name_problem(attributes, node, "CSINode")
 
 
-def _own_name(attributes: Attributes, node: str, object_kind: str) -> str:
+def _name_problem(attributes: Attributes, node: str, object_kind: str) -> str:
     is_new = attributes.operation is _CREATE and attributes.object is not None
     name = meta.name(attributes.object or {"metadata": {}}) if is_new else attributes.name
     return "" if name == node else f"can only access {object_kind} with the same name as the requesting node"
@@ -367,7 +367,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Check]] = {
     REQUEST[:2]: _signing_request,
 }
 """The checks of resources, including all their subresources."""
-_OF_SUBRESOURCES: Final[Mapping[Target, Check]] = {
+_SUBRESOURCE_CHECKS: Final[Mapping[Target, Check]] = {
     POD: _pod,
     ("", "pods", "status"): _pod_status,
     ("", "pods", "eviction"): _pod_eviction,
@@ -376,6 +376,6 @@ _OF_SUBRESOURCES: Final[Mapping[Target, Check]] = {
 
 
 def _check_of(target: Target) -> Check | None:
-    if target in _OF_SUBRESOURCES:
-        return _OF_SUBRESOURCES[target]
+    if target in _SUBRESOURCE_CHECKS:
+        return _SUBRESOURCE_CHECKS[target]
     return _other_pod if target[:2] == POD[:2] else _CHECKS.get(target[:2])

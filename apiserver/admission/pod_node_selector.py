@@ -25,7 +25,7 @@ class PodNodeSelector(Plugin):
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
         assert pod is not None
-        namespace_selector = self._of_namespace(backend, attributes)
+        namespace_selector = self._namespace_selector(backend, attributes)
         pod_selector = pod["spec"].get("nodeSelector") or {}
         _check_conflicts(attributes, namespace_selector, pod_selector)
         if namespace_selector:
@@ -35,14 +35,14 @@ class PodNodeSelector(Plugin):
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         assert attributes.object is not None
         pod_selector = attributes.object["spec"].get("nodeSelector") or {}
-        _check_conflicts(attributes, self._of_namespace(backend, attributes), pod_selector)
+        _check_conflicts(attributes, self._namespace_selector(backend, attributes), pod_selector)
         allowed = _labels(self._selectors.get(attributes.namespace, ""))
         if allowed and not pod_selector.items() <= allowed.items():
             raise _forbidden_error(
                 attributes, "pod node label selector labels conflict with its namespace whitelist"
             )
 
-    def _of_namespace(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
+    def _namespace_selector(self, backend: Backend, attributes: Attributes) -> Mapping[str, str]:
         stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
         if stored is None:
             raise status.internal_error(f"namespace {attributes.namespace} does not exist")

@@ -35,20 +35,22 @@ class Priority(Plugin):
         if attributes.target != POD:
             return
         if attributes.operation is Operation.UPDATE:
-            _keep(pod, (attributes.old or {}).get("spec", {}))
+            _keep_computed_fields(pod, (attributes.old or {}).get("spec", {}))
         else:
             spec = pod["spec"]
             name = spec.get("priorityClassName", "")
-            computed = _of_name(backend, attributes, name) if name else self._of_default_class(backend)
+            computed = (
+                _priority_of_name(backend, attributes, name) if name else self._default_priority(backend)
+            )
             pod["spec"] = _with_priority(attributes, spec, computed)
 
-    def _of_default_class(self, backend: Backend) -> _ComputedPriority:
+    def _default_priority(self, backend: Backend) -> _ComputedPriority:
         """Return the priority of the default class, which is cached until a class changes."""
         newest = backend.resource_cache(PRIORITY_CLASSES).newest
         if newest != self._newest:
             default = _default_class(backend)
             self._default, self._newest = (
-                _ComputedPriority() if default is None else _of_class(default),
+                _ComputedPriority() if default is None else _priority_of_class(default),
                 newest,
             )
         return self._default
@@ -70,7 +72,7 @@ class Priority(Plugin):
             raise forbidden(attributes, problem)
 
 
-def _keep(pod: Tree, old: Mapping[str, Any]) -> None:
+def _keep_computed_fields(pod: Tree, old: Mapping[str, Any]) -> None:
     """Keep the computed fields that an update leaves out."""
     computed = {field: old[field] for field in ("priority", "preemptionPolicy") if field in old}
     pod["spec"] = computed | pod["spec"]
@@ -96,14 +98,14 @@ def _difference_text(field: str, value: object, computed: object) -> str:
     )
 
 
-def _of_name(backend: Backend, attributes: Attributes, name: str) -> _ComputedPriority:
+def _priority_of_name(backend: Backend, attributes: Attributes, name: str) -> _ComputedPriority:
     stored = backend.find_cached(PRIORITY_CLASSES, "", name)
     if stored is None:
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")
-    return _of_class(stored.shared_tree())
+    return _priority_of_class(stored.shared_tree())
 
 
-def _of_class(tree: ReadOnlyTree) -> _ComputedPriority:
+def _priority_of_class(tree: ReadOnlyTree) -> _ComputedPriority:
     return _ComputedPriority(meta.name(tree), tree.get("value", 0), tree.get("preemptionPolicy", PREEMPT))
 
 

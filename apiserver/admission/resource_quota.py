@@ -117,7 +117,7 @@ class ResourceQuota(Plugin):
         if not namespace or not (self._limited or registry.all_seen(QUOTAS, namespace)):
             return
         if self._evaluators is None:
-            self._evaluators = Evaluators(_SeenDevices(registry))
+            self._evaluators = Evaluators(_CachedDevices(registry))
         evaluator = self._evaluators[attributes.resource.group_resource]
         request = _Request(attributes=attributes, evaluator=evaluator, limited=self._limited)
         operation, subresource = attributes.operation.value, attributes.subresource
@@ -254,7 +254,7 @@ def _charge_requests(
 def _check(registry: Registry, quotas: Sequence[_Quota], request: _Request) -> Sequence[_Quota]:
     """Return the quotas after one write, or raise the error that rejects it."""
     attributes, evaluator, now = request.attributes, request.evaluator, registry.clock.now()
-    concerned = [quota for quota in quotas if _concerns(quota, request)]
+    concerned = [quota for quota in quotas if _counts_object(quota, request)]
     if not concerned and not request.limited:
         return quotas
     usage = evaluator.usage(request.object, now)
@@ -304,7 +304,7 @@ def _format_scope(scope: ReadOnlyTree) -> str:
     return f"{{{scope['scopeName']} {scope['operator']} [{' '.join(scope.get('values') or ())}]}}"
 
 
-def _concerns(quota: _Quota, request: _Request) -> bool:
+def _counts_object(quota: _Quota, request: _Request) -> bool:
     """Return whether a quota counts the object; raise Forbidden if a counted object lacks a request."""
     evaluator, attributes = request.evaluator, request.attributes
     names = evaluator.matching(quota.hard)
@@ -346,7 +346,7 @@ def _charge_quota(attributes: Attributes, quota: _Quota, added: Amounts) -> _Quo
     )
 
 
-class _SeenDevices:
+class _CachedDevices:
     """The devices, claims and pods in the watch cache."""
 
     CLASSES: Final = GroupResource("resource.k8s.io", "deviceclasses")

@@ -26,8 +26,8 @@ from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.user import MASTERS
 
-_BOUND_BY: Final = "bind"
-_OF_GARBAGE_COLLECTOR: Final = frozenset(
+_BIND: Final = "bind"
+_GARBAGE_COLLECTOR_FIELDS: Final = frozenset(
     {"ownerReferences", "finalizers", "managedFields", "resourceVersion", "selfLink"}
 )
 _AGGREGATION: Final = "must have cluster-admin privileges to use the aggregationRule"
@@ -45,7 +45,7 @@ class RoleEscalation(Plugin):
         """Reject a role or a binding that grants too much; the object is not changed."""
         call, tree, old = attributes.call, attributes.object, attributes.old
         assert tree is not None
-        if MASTERS in call.user.groups or (old is not None and _is_alike(tree, old)):
+        if MASTERS in call.user.groups or (old is not None and _is_garbage_collector_update(tree, old)):
             return
         await wait_for_earlier_writes(registry, attributes)
         if attributes.resource.name in (ROLES, CLUSTER_ROLES):
@@ -68,7 +68,7 @@ class RoleEscalation(Plugin):
         resource = ROLE_RESOURCES.get(kind)
         if resource is None:
             raise status.internal_error(f'unsupported role reference kind: "{kind}"')
-        if self._is_allowed(attributes, _BOUND_BY, resource, name, group=role.get("apiGroup", "")):
+        if self._is_allowed(attributes, _BIND, resource, name, group=role.get("apiGroup", "")):
             return
         try:
             rules = self._policy.rules_of(kind, name, attributes.namespace).trees
@@ -110,11 +110,13 @@ def _has_aggregation(role: Tree) -> bool:
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def _is_alike(new: Tree, old: Tree) -> bool:
+def _is_garbage_collector_update(new: Tree, old: Tree) -> bool:
     """Return whether an update changes only fields that the garbage collector needs to change."""
-    return _without_collected(new) == _without_collected(old)
+    return _without_collector_fields(new) == _without_collector_fields(old)
 
 
-def _without_collected(tree: Tree) -> Tree:
-    metadata = {name: value for name, value in tree["metadata"].items() if name not in _OF_GARBAGE_COLLECTOR}
+def _without_collector_fields(tree: Tree) -> Tree:
+    metadata = {
+        name: value for name, value in tree["metadata"].items() if name not in _GARBAGE_COLLECTOR_FIELDS
+    }
     return {**tree, "metadata": metadata}

@@ -44,7 +44,7 @@ class ServiceAccount(Plugin):
             pod["spec"] = spec
             name = spec.get("serviceAccountName") or DEFAULT
             spec["serviceAccountName"] = spec["serviceAccount"] = name
-            account = await _account(backend, attributes, name)
+            account = await _find_account(backend, attributes, name)
             if _wants_token(spec, account):
                 await backend.worker.run(attributes.call.size, _mount_token, spec, backend.random)
             if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
@@ -63,19 +63,19 @@ class ServiceAccount(Plugin):
         if not name:
             pod_key = f"{attributes.namespace}/{meta.name(pod)}"
             raise forbidden(attributes, f"no service account specified for pod {pod_key}")
-        await _check_secrets(backend, attributes, spec, await _account(backend, attributes, name))
+        await _check_secrets(backend, attributes, spec, await _find_account(backend, attributes, name))
 
 
 async def _check_secrets(backend: Backend, attributes: Attributes, spec: Tree, account: ReadOnlyTree) -> None:
     """Refuse secrets that are not the account's, if it enforces mountable secrets."""
     if BOOLEANS.get(meta.annotations(account).get(ENFORCE, "")):
-        find = _not_mountable if attributes.target == POD else _not_mountable_in_ephemeral
+        find = _secret_problems if attributes.target == POD else _ephemeral_secret_problems
         problem = await backend.worker.run(attributes.call.size, lambda: next(find(spec, account), ""))
         if problem:
             raise forbidden(attributes, problem)
 
 
-async def _account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:
+async def _find_account(backend: Backend, attributes: Attributes, name: str) -> ReadOnlyTree:
     stored = backend.find_cached(SERVICE_ACCOUNTS, attributes.namespace, name)
     if stored is None and attributes.operation is not Operation.CREATE:  # the cache may be outdated
         stored = await backend.find(backend.rows[SERVICE_ACCOUNTS], attributes.namespace, name)
@@ -143,28 +143,28 @@ def _projection() -> Tree:
     return {"sources": sources, "defaultMode": MODE}
 
 
-def _not_mountable(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
+def _secret_problems(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
     """Yield errors for secrets that an account that enforces mountable secrets does not reference."""
-    allowed, ending = _mountable(account), _ending(account, "secret")
+    allowed, ending = _mountable_secrets(account), _error_suffix(account, "secret")
     for volume in spec.get("volumes", ()):
         secret = (volume.get("secret") or {}).get("secretName")
         if secret is not None and secret not in allowed:
             yield f'volume with secret.secretName="{secret}" {ending}'
     for field, kind in (("initContainers", "init container"), ("containers", "container")):
-        yield from _unmountable_in(spec.get(field) or (), kind, account)
+        yield from _container_secret_problems(spec.get(field) or (), kind, account)
     pull = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
     for at, reference in enumerate(spec.get("imagePullSecrets", ())):
         name = reference.get("name", "")
         if name not in pull:
-            yield f'imagePullSecrets[{at}].name="{name}" {_ending(account, "imagePullSecret")}'
+            yield f'imagePullSecrets[{at}].name="{name}" {_error_suffix(account, "imagePullSecret")}'
 
 
-def _not_mountable_in_ephemeral(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
-    return _unmountable_in(spec.get("ephemeralContainers") or (), "ephemeral container", account)
+def _ephemeral_secret_problems(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
+    return _container_secret_problems(spec.get("ephemeralContainers") or (), "ephemeral container", account)
 
 
-def _unmountable_in(containers: Iterable[Tree], kind: str, account: ReadOnlyTree) -> Iterator[str]:
-    allowed, ending = _mountable(account), _ending(account, "secret")
+def _container_secret_problems(containers: Iterable[Tree], kind: str, account: ReadOnlyTree) -> Iterator[str]:
+    allowed, ending = _mountable_secrets(account), _error_suffix(account, "secret")
     for container in containers:
         for variable in container.get("env", ()):
             reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
@@ -178,11 +178,11 @@ def _unmountable_in(containers: Iterable[Tree], kind: str, account: ReadOnlyTree
                 yield f'{location} referencing secret.secretName="{reference.get("name", "")}" {ending}'
 
 
-def _mountable(account: ReadOnlyTree) -> Collection[str]:
+def _mountable_secrets(account: ReadOnlyTree) -> Collection[str]:
     return {secret.get("name", "") for secret in account.get("secrets", ())}
 
 
-def _ending(account: ReadOnlyTree, object_kind: str) -> str:
+def _error_suffix(account: ReadOnlyTree, object_kind: str) -> str:
     return (
         f"is not allowed because service account {meta.name(account)} does not reference that {object_kind}"
     )

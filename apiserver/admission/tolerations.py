@@ -21,7 +21,7 @@ from mockube.apiserver.wire.go_json import syntax_error
 Toleration = Mapping[str, Any]
 _DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _WHITELIST: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
-_MEMORY: Final = {
+_MEMORY_PRESSURE: Final = {
     "key": "node.kubernetes.io/memory-pressure",
     "operator": "Exists",
     "effect": "NoSchedule",
@@ -48,10 +48,10 @@ class PodTolerationRestriction(Plugin):
         assert pod is not None
         extra: list[Toleration] = []
         if attributes.operation is Operation.CREATE:
-            own = _of_namespace(backend, attributes, _DEFAULTS)
+            own = _namespace_tolerations(backend, attributes, _DEFAULTS)
             extra = [*(self._configuration.default if own is None else own)]
         if qos_class(pod) != BEST_EFFORT:
-            extra.append(_MEMORY)
+            extra.append(_MEMORY_PRESSURE)
         if extra:
             merged = merge([*(pod["spec"].get("tolerations") or ()), *extra])
             pod["spec"] = {**pod["spec"], "tolerations": merged}
@@ -62,7 +62,7 @@ class PodTolerationRestriction(Plugin):
         tolerations = attributes.object["spec"].get("tolerations") or ()
         if not tolerations:
             return
-        allowed, scope = _of_namespace(backend, attributes, _WHITELIST), "namespace"
+        allowed, scope = _namespace_tolerations(backend, attributes, _WHITELIST), "namespace"
         if allowed is None:
             allowed, scope = self._configuration.whitelist, "cluster"
         if allowed and not all(
@@ -72,7 +72,9 @@ class PodTolerationRestriction(Plugin):
             raise Unknown(f"{_CONFLICT} {scope} whitelist", code=500)
 
 
-def _of_namespace(backend: Backend, attributes: Attributes, annotation: str) -> Sequence[Toleration] | None:
+def _namespace_tolerations(
+    backend: Backend, attributes: Attributes, annotation: str
+) -> Sequence[Toleration] | None:
     """Return the tolerations of a namespace's annotation; None if it has none."""
     stored = backend.find_cached(NAMESPACES, "", attributes.namespace)
     text = None if stored is None else meta.annotations(stored.tree()).get(annotation)

@@ -39,7 +39,7 @@ MAX_USER_AGENT: Final = 1024
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
 """The prefix of annotations that contain parts of the object, and need the level Request."""
-_OWNERS: Final = stat.S_IRWXU | stat.S_IRGRP
+_ALLOWED_MODE: Final = stat.S_IRWXU | stat.S_IRGRP
 """Bits that an existing file may keep: programs that ship logs may read it through its group."""
 
 
@@ -141,9 +141,9 @@ class Audit:
         """Log the response to a request."""
         level = request.decision.level
         extra = _identity_and_annotations(arrival, level)
-        extra["responseStatus"] = _outcome(code, answer)
+        extra["responseStatus"] = _response_status(code, answer)
         if level >= Level.REQUEST and body:
-            extra |= _object("requestObject", body, request.decision)
+            extra |= _body_field("requestObject", body, request.decision)
         if level >= Level.REQUEST_RESPONSE and answer:
             extra |= _response_object(answer, request.decision)
         self._write(request, "ResponseComplete", self._clock.now(), extra)
@@ -152,7 +152,7 @@ class Audit:
         """Log a request that could not be authenticated, at the same stage as upstream."""
         request = self._request(arrival, None)
         if request is not None:
-            extra = {"responseStatus": _outcome(code, answer)}
+            extra = {"responseStatus": _response_status(code, answer)}
             self._write(request, "ResponseStarted", self._clock.now(), extra)
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class Audit:
 
     def _request(self, arrival: Arrival, user: User | None) -> Request | None:
         decision = self._policy.decide(arrival.authenticated, arrival.info)
-        self.counts.levels[_NAMES[decision.level]] += 1
+        self.counts.levels[_LEVEL_NAMES[decision.level]] += 1
         if decision.level is Level.NONE:
             return None
         agent = arrival.user_agent
@@ -202,21 +202,21 @@ def _open_log(path: Path) -> FileIO:
         raise BadAuditLog(f"--audit-log-path: {path}: {error.strerror}") from error
     file = FileIO(descriptor, "ab")
     try:
-        _check_private(path, os.fstat(descriptor), descriptor)
+        _restrict_mode(path, os.fstat(descriptor), descriptor)
     except BaseException:
         file.close()
         raise
     return file
 
 
-def _check_private(path: Path, file_status: os.stat_result, descriptor: int) -> None:
+def _restrict_mode(path: Path, file_status: os.stat_result, descriptor: int) -> None:
     """Remove the permissions of other users on the file, or raise BadAuditLog."""
     if not stat.S_ISREG(file_status.st_mode):
         raise BadAuditLog(f"--audit-log-path: {path} is not a regular file")
     mode = stat.S_IMODE(file_status.st_mode)
-    if mode & ~_OWNERS:
+    if mode & ~_ALLOWED_MODE:
         try:
-            os.fchmod(descriptor, mode & _OWNERS)
+            os.fchmod(descriptor, mode & _ALLOWED_MODE)
         except OSError as error:
             raise BadAuditLog(
                 f"--audit-log-path: {path} has mode {mode:04o}, which allows access by others, and another owner"
@@ -227,7 +227,7 @@ def _identity_and_annotations(arrival: Arrival, level: Level) -> Tree:
     """Return the fields of an event about impersonation, and the annotations that its level includes."""
     fields: Tree = {}
     if arrival.impersonated is not None:
-        fields["impersonatedUser"] = _user(arrival.impersonated.user)
+        fields["impersonatedUser"] = _user_info(arrival.impersonated.user)
         if arrival.impersonated.constraint:
             fields["authenticationMetadata"] = {"impersonationConstraint": arrival.impersonated.constraint}
     if arrival.decision is not None:
@@ -251,12 +251,12 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
     event: Tree = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
-        "level": _NAMES[request.decision.level],
+        "level": _LEVEL_NAMES[request.decision.level],
         "auditID": request.id,
         "stage": stage,
         "requestURI": request.uri,
         "verb": info.verb,
-        "user": {} if request.user is None else _user(request.user),
+        "user": {} if request.user is None else _user_info(request.user),
         "sourceIPs": [request.source],
         "userAgent": request.user_agent,
     }
@@ -267,7 +267,7 @@ def _event(request: Request, stage: str, at: datetime) -> Tree:
     return event
 
 
-_NAMES = {
+_LEVEL_NAMES = {
     Level.NONE: "None",
     Level.METADATA: "Metadata",
     Level.REQUEST: "Request",
@@ -275,19 +275,21 @@ _NAMES = {
 }
 
 
-def _outcome(code: int, answer: bytes) -> Tree:
+def _response_status(code: int, answer: bytes) -> Tree:
     """Return the response's fields, with the error's message and reason if it was refused."""
     refusal = _parse_json(answer) if code >= HTTPStatus.BAD_REQUEST else None
     status_fields = (
-        {name: refusal[name] for name in _OF_STATUS if name in refusal} if isinstance(refusal, dict) else {}
+        {name: refusal[name] for name in _STATUS_FIELDS if name in refusal}
+        if isinstance(refusal, dict)
+        else {}
     )
     return {"metadata": {}, **status_fields, "code": code}
 
 
-_OF_STATUS = ("status", "message", "reason", "details")
+_STATUS_FIELDS = ("status", "message", "reason", "details")
 
 
-def _user(user: User) -> Tree:
+def _user_info(user: User) -> Tree:
     fields: Tree = {
         "username": user.name,
         "uid": user.uid,
@@ -314,10 +316,10 @@ def _response_object(text: bytes, decision: AuditDecision) -> Tree:
     line = text.strip()
     if decision.managed_fields and b"\n" not in line:
         return {"responseObject": orjson.Fragment(line)}
-    return _object("responseObject", text, decision)
+    return _body_field("responseObject", text, decision)
 
 
-def _object(name: str, text: bytes, decision: AuditDecision) -> Tree:
+def _body_field(name: str, text: bytes, decision: AuditDecision) -> Tree:
     """Return a field with the body of a request or response, if it is JSON."""
     tree = _parse_json(text)
     if tree is None:

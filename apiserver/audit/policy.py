@@ -54,9 +54,9 @@ class _Rule(Struct, frozen=True, kw_only=True):
     def matches(self, user: User, info: RequestInfo) -> bool:
         tree = self.tree
         return (
-            _empty_or_holds(tree.get("users"), user.name)
-            and _empty_or_meets(tree.get("userGroups"), user.groups)
-            and _empty_or_holds(tree.get("verbs"), info.verb)
+            _is_empty_or_contains(tree.get("users"), user.name)
+            and _is_empty_or_intersects(tree.get("userGroups"), user.groups)
+            and _is_empty_or_contains(tree.get("verbs"), info.verb)
             and self._matches_request(info)
         )
 
@@ -66,7 +66,7 @@ class _Rule(Struct, frozen=True, kw_only=True):
             return True
         if not info.is_resource:
             return any(_matches_url(pattern, info.path) for pattern in urls or ())
-        if not _empty_or_holds(self.tree.get("namespaces"), info.namespace):
+        if not _is_empty_or_contains(self.tree.get("namespaces"), info.namespace):
             return False
         if not resources:
             return not urls
@@ -94,7 +94,7 @@ DEFAULT_POLICY = Policy(
 _POLICY = ("audit.k8s.io/v1", "Policy")
 
 
-def _head(tree: ReadOnlyTree) -> tuple[Any, Any]:
+def _type_of(tree: ReadOnlyTree) -> tuple[Any, Any]:
     return tree.get("apiVersion"), tree.get("kind")
 
 
@@ -103,7 +103,7 @@ def read(path: Path) -> Policy:
         tree = load(path.read_bytes()).tree
     except YamlError as error:
         raise BadPolicy(f"{path}: {error}") from error
-    if not isinstance(tree, dict) or _head(tree) != _POLICY or not isinstance(tree.get("rules"), list):
+    if not isinstance(tree, dict) or _type_of(tree) != _POLICY or not isinstance(tree.get("rules"), list):
         raise BadPolicy(f"{path}: an audit.k8s.io/v1 Policy with rules is expected")
     try:
         convert(tree, _PolicyFields)
@@ -149,11 +149,11 @@ def _rule(path: Path, policy: ReadOnlyTree, tree: ReadOnlyTree) -> _Rule:
     return _Rule(decision=AuditDecision(level=level, omitted=omitted, managed_fields=not omits), tree=tree)
 
 
-def _empty_or_holds(items: Sequence[str] | None, value: str) -> bool:
+def _is_empty_or_contains(items: Sequence[str] | None, value: str) -> bool:
     return not items or value in items
 
 
-def _empty_or_meets(items: Sequence[str] | None, values: Sequence[str]) -> bool:
+def _is_empty_or_intersects(items: Sequence[str] | None, values: Sequence[str]) -> bool:
     return not items or not set(items).isdisjoint(values)
 
 
@@ -167,7 +167,7 @@ def _matches_resource(entry: ReadOnlyTree, info: RequestInfo) -> bool:
     named = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     patterns = entry.get("resources")
     covers = not patterns or any(_matches_pattern(pattern, named, info) for pattern in patterns)
-    return covers and _empty_or_holds(entry.get("resourceNames"), info.name)
+    return covers and _is_empty_or_contains(entry.get("resourceNames"), info.name)
 
 
 def _matches_pattern(pattern: str, named: str, info: RequestInfo) -> bool:

@@ -45,12 +45,12 @@ def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | N
     if stored["metadata"].get("deletionTimestamp") or stored.get("type") != _TYPE:
         return None
     data = stored.get("data") or {}
-    is_right = hmac.compare_digest(_text(data, "token-secret").encode(), secret.encode())
-    if not is_right or _text(data, "token-id") != identity or _is_expired(data, now):
+    has_secret = hmac.compare_digest(_decoded_value(data, "token-secret").encode(), secret.encode())
+    if not has_secret or _decoded_value(data, "token-id") != identity or _is_expired(data, now):
         return None
-    if _text(data, "usage-bootstrap-authentication") != "true":
+    if _decoded_value(data, "usage-bootstrap-authentication") != "true":
         return None
-    extra = _text(data, "auth-extra-groups")
+    extra = _decoded_value(data, "auth-extra-groups")
     groups = extra.split(",") if extra else []
     if not all(map(_GROUP.fullmatch, groups)):
         return None
@@ -61,14 +61,14 @@ def user_of(stored: Tree, identity: str, secret: str, now: datetime) -> User | N
 
 def _is_expired(data: Mapping[str, str], now: datetime) -> bool:
     """Return whether a token has expired; as upstream, an invalid expiration counts as expired."""
-    end = _text(data, "expiration")
+    end = _decoded_value(data, "expiration")
     try:
         return bool(end) and parse_time(end) <= now
     except ValueError:
         return True
 
 
-def _text(data: Mapping[str, str], name: str) -> str:
+def _decoded_value(data: Mapping[str, str], name: str) -> str:
     try:
         return base64.b64decode(data.get(name, "")).decode()
     except (binascii.Error, UnicodeDecodeError):

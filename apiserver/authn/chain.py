@@ -157,7 +157,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
         readers.append(BootstrapTokens(find, audiences=audiences, clock=clock))
     issuers = None
     if trust.jwt is not None and remote is not None:
-        issuers = _issuers(trust.jwt, audiences, clock, remote)
+        issuers = _jwt_authenticators(trust.jwt, audiences, clock, remote)
         readers.append(issuers)
     if trust.token_webhook is not None and remote is not None:
         reviewer = Reviewer(endpoint=trust.token_webhook.endpoint, send=remote.send, clock=clock)
@@ -172,7 +172,7 @@ def authenticators(  # noqa: PLR0913 - the parts of the chain
     return Authenticators(chain=chain, bearer=bearer, accounts=accounts, issuers=issuers)
 
 
-def _issuers(
+def _jwt_authenticators(
     settings: "JWTSettings", audiences: Sequence[str], clock: Clock, remote: Remote
 ) -> "JWTAuthenticators":
     from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators  # noqa: PLC0415 - few need it

@@ -76,14 +76,14 @@ def _user(tree: Any) -> User:
     """Return the user in a response, or raise BadToken if it is malformed."""
     user_fields: Mapping[str, Any] = tree if isinstance(tree, dict) else {}
     groups, extra = user_fields.get("groups") or [], user_fields.get("extra") or {}
-    is_right = (
+    is_valid = (
         all(isinstance(user_fields.get(name) or "", str) for name in ("username", "uid"))
         and isinstance(groups, list)
         and all(isinstance(group, str) for group in groups)
         and isinstance(extra, dict)
         and all(isinstance(values, list) for values in extra.values())
     )
-    if not is_right:
+    if not is_valid:
         raise BadToken("the response of the webhook has no user")
     return User(
         name=user_fields.get("username") or "",

@@ -94,13 +94,13 @@ def _parse_lines(path: Path, lines: Iterable[str]) -> Iterable[PolicySpec]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            yield _policy(line)
+            yield _parse_policy(line)
         except (orjson.JSONDecodeError, ConfigurationError) as error:
             problem = f"error reading policy file {path}, line {number}: {line}: {error}"
             raise ConfigurationError(problem) from error
 
 
-def _policy(line: str) -> PolicySpec:
+def _parse_policy(line: str) -> PolicySpec:
     tree = orjson.loads(line)
     if not isinstance(tree, dict):
         raise ConfigurationError("couldn't get version/kind; json parse error: it is not an object")

@@ -325,5 +325,5 @@ async def _decide_prepared(authorizer: Authorizer, attributes: Attributes) -> De
 
 def aggregate(problems: Sequence[str]) -> str:
     """Join the messages of several errors as upstream does: each once, and in brackets if there are several."""
-    different = list(dict.fromkeys(problems))
-    return different[0] if len(different) == 1 else f"[{', '.join(different)}]" if different else ""
+    distinct = list(dict.fromkeys(problems))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

@@ -17,10 +17,10 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 
 MAX_CONDITIONS: Final = 64
-_TEXTS: Final = types.list_of(types.STRING)
+_STRINGS: Final = types.list_of(types.STRING)
 
 
-def _texts(*names: str) -> dict[str, Type]:
+def _string_fields(*names: str) -> dict[str, Type]:
     return dict.fromkeys(names, types.STRING)
 
 
@@ -32,19 +32,19 @@ _STRUCTS: Final[Mapping[str, Mapping[str, Type]]] = {
     "kubernetes.SubjectAccessReviewSpec": {
         "resourceAttributes": types.struct("kubernetes.ResourceAttributes"),
         "nonResourceAttributes": types.struct("kubernetes.NonResourceAttributes"),
-        **_texts("user", "uid"),
-        "groups": _TEXTS,
-        "extra": types.map_of(types.STRING, _TEXTS),
+        **_string_fields("user", "uid"),
+        "groups": _STRINGS,
+        "extra": types.map_of(types.STRING, _STRINGS),
     },
     "kubernetes.ResourceAttributes": {
-        **_texts("namespace", "verb", "group", "version", "resource", "subresource", "name"),
+        **_string_fields("namespace", "verb", "group", "version", "resource", "subresource", "name"),
         "fieldSelector": types.struct("kubernetes.FieldSelectorAttributes"),
         "labelSelector": types.struct("kubernetes.LabelSelectorAttributes"),
     },
-    "kubernetes.NonResourceAttributes": _texts("path", "verb"),
+    "kubernetes.NonResourceAttributes": _string_fields("path", "verb"),
     "kubernetes.FieldSelectorAttributes": _SELECTOR,
     "kubernetes.LabelSelectorAttributes": _SELECTOR,
-    "kubernetes.SelectorRequirement": {**_texts("key", "operator"), "values": _TEXTS},
+    "kubernetes.SelectorRequirement": {**_string_fields("key", "operator"), "values": _STRINGS},
 }
 
 

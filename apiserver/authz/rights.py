@@ -58,10 +58,10 @@ class Rights:
 
     def follow(self, caches: Callable[[str, str], ResourceCache], watch_cache: WatchCache) -> None:
         """Follow the watch cache from now on; `caches` returns the cache of a group and resource."""
-        of_roles, of_nodes = partial(caches, GROUP), lambda name: caches(GROUPS[name], name)
-        self.rbac.follow(of_roles)
-        self.nodes.follow(of_nodes)
-        watch_cache.on_reset += [lambda: self.rbac.reset(of_roles), self.nodes.reset]
+        rbac_cache, node_cache = partial(caches, GROUP), lambda name: caches(GROUPS[name], name)
+        self.rbac.follow(rbac_cache)
+        self.nodes.follow(node_cache)
+        watch_cache.on_reset += [lambda: self.rbac.reset(rbac_cache), self.nodes.reset]
 
     def permits(
         self,
@@ -75,7 +75,7 @@ class Rights:
         subresource: str = "",
     ) -> bool:
         """Return whether a user may perform a verb on an object."""
-        question = Attributes(
+        attributes = Attributes(
             user=user,
             verb=verb,
             group=resource.group,
@@ -85,15 +85,17 @@ class Rights:
             namespace=namespace,
             name=name,
         )
-        return self.authorization.is_allowed(question)
+        return self.authorization.is_allowed(attributes)
 
 
 def authorization_of(modes: Sequence[str], rbac: RBAC, node: NodeAuthorizer) -> Authorization:
     """Return the chain of authorizers in the order of the modes."""
-    built: Mapping[str, Authorizer] = {
+    authorizers_by_mode: Mapping[str, Authorizer] = {
         "AlwaysAllow": AlwaysAllow(),
         "AlwaysDeny": AlwaysDeny(),
         "Node": node,
         "RBAC": rbac,
     }
-    return Authorization([built[mode] for mode in modes], [(mode, mode.lower()) for mode in modes])
+    return Authorization(
+        [authorizers_by_mode[mode] for mode in modes], [(mode, mode.lower()) for mode in modes]
+    )

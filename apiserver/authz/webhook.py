@@ -53,7 +53,7 @@ class WebhookSettings(Struct, frozen=True, kw_only=True):
     conditions: Conditions | None = None
 
 
-class _Answers:
+class _ResponseCache:
     """A cache of responses with expiration; the least recently used entry is evicted first."""
 
     def __init__(self, clock: Clock) -> None:
@@ -86,8 +86,8 @@ class WebhookAuthorizer:
         self._reviewer = reviewer
         self._clock = clock
         self._observer = observer
-        self._cached = _Answers(clock)
-        self._recent = _Answers(clock)
+        self._cached = _ResponseCache(clock)
+        self._recent = _ResponseCache(clock)
 
     async def authorize(self, attributes: Attributes) -> DecisionAndReason:
         """Return the decision, or raise AuthorizerFailed."""

@@ -61,10 +61,14 @@ class Facts(Struct, frozen=True, kw_only=True):
 def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
     """Return the objects of served resources, in the order in which they can be created."""
     served = {(row.group, row.version, row.name) for group in groups for row in group.resources}
-    return [required_object for required_object in _all(facts, groups) if required_object.resource in served]
+    return [
+        required_object
+        for required_object in _all_objects(facts, groups)
+        if required_object.resource in served
+    ]
 
 
-def _all(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
+def _all_objects(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
     return (
         *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
@@ -86,13 +90,13 @@ def authentication_config_map(facts: Facts) -> RequiredObject:
         resource=CONFIG_MAPS,
         name="extension-apiserver-authentication",
         namespace=wellknown.NAMESPACE_SYSTEM,
-        content={"data": authentication_data(_trust_of(facts))},
+        content={"data": authentication_data(_trusted_authorities(facts))},
         combine=partial(combine, now=parse_time(facts.now)),
         is_reconciled=True,
     )
 
 
-def _trust_of(facts: Facts) -> TrustedAuthorities:
+def _trusted_authorities(facts: Facts) -> TrustedAuthorities:
     """Return the authorities and headers by which other servers authenticate the requests of proxies, such as this server."""
     headers = facts.request_headers
     if headers is None:

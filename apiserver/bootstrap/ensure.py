@@ -54,7 +54,7 @@ async def ensure(
         if await registry.find(resource, required_object.namespace, required_object.name) is None:
             missing.append(required_object)
         elif required_object.is_reconciled:
-            await _renew(registry, resource, required_object)
+            await _overwrite(registry, resource, required_object)
     fixed = [required_object for required_object in missing if required_object.is_fixed]
     if await create_fixed(registry, resources, fixed) < len(fixed):
         return await _create_each(registry, resources, missing)
@@ -124,7 +124,7 @@ def _template(registry: Registry, resource: Resource, required_object: RequiredO
     return tree
 
 
-async def _renew(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
+async def _overwrite(registry: Registry, resource: Resource, required_object: RequiredObject) -> None:
     """Write the required content to an object, and overwrite the changes of others."""
     while True:
         present = await registry.get(resource, required_object.namespace, required_object.name)

@@ -45,9 +45,9 @@ class FlowSchemaStatus:
             while True:
                 await changed.wait()
                 changed.clear()
-                await self._judge_all()
+                await self._update_all()
 
-    async def _judge_all(self) -> None:
+    async def _update_all(self) -> None:
         levels = frozenset(
             stored.key.rpartition(b"/")[2].decode()
             for stored in self._registry.all_seen(self._levels.group_resource)
@@ -57,16 +57,18 @@ class FlowSchemaStatus:
         revisions = {}
         for stored in self._registry.all_seen(self._schemas.group_resource):
             await yield_to_loop()
-            if self._checked_revisions.get(stored.key) == stored.revision or await self._judge(stored):
+            if self._checked_revisions.get(stored.key) == stored.revision or await self._update_status(
+                stored
+            ):
                 revisions[stored.key] = stored.revision
         self._checked_revisions = revisions
 
-    async def _judge(self, stored: Stored) -> bool:
+    async def _update_status(self, stored: Stored) -> bool:
         """Return whether the status is up to date; otherwise write it."""
         try:
             tree = stored.tree()
             level = tree["spec"]["priorityLevelConfiguration"]["name"]
-            dangling = _dangling(level, is_there=level in self._level_names)
+            dangling = _dangling_condition(level, exists=level in self._level_names)
             if conditions.has_condition(tree, dangling):
                 return True
         except OF_WRONG_TYPES as error:
@@ -98,11 +100,11 @@ class FlowSchemaStatus:
         )
 
 
-def _dangling(level: str, *, is_there: bool) -> Tree:
+def _dangling_condition(level: str, *, exists: bool) -> Tree:
     named = f"This FlowSchema references the PriorityLevelConfiguration object named {gotext.quote(level)}"
     return {
         "type": "Dangling",
-        "status": "False" if is_there else "True",
-        "reason": "Found" if is_there else "NotFound",
-        "message": f"{named} and it exists" if is_there else f"{named} but there is no such object",
+        "status": "False" if exists else "True",
+        "reason": "Found" if exists else "NotFound",
+        "message": f"{named} and it exists" if exists else f"{named} but there is no such object",
     }

@@ -34,11 +34,11 @@ _SCHEDULER = {"kind": "User", "user": {"name": "system:kube-scheduler"}}
 _SYSTEM_ACCOUNTS = {"kind": "ServiceAccount", "serviceAccount": {"name": "*", "namespace": "kube-system"}}
 
 
-def _of_group(name: str) -> Mapping[str, Any]:
+def _group_subject(name: str) -> Mapping[str, Any]:
     return {"kind": "Group", "group": {"name": name}}
 
 
-_EVERYBODY = (_of_group("system:unauthenticated"), _of_group("system:authenticated"))
+_ALL_USERS = (_group_subject("system:unauthenticated"), _group_subject("system:authenticated"))
 
 
 def _resources(
@@ -74,8 +74,8 @@ class Schema(NamedTuple):
 
 
 SCHEMAS: Sequence[Schema] = (
-    Schema("exempt", "exempt", 1, "", (_of_group("system:masters"),), _ALL_REQUESTS),
-    Schema("probes", "exempt", 2, "", _EVERYBODY, _PROBES),
+    Schema("exempt", "exempt", 1, "", (_group_subject("system:masters"),), _ALL_REQUESTS),
+    Schema("probes", "exempt", 2, "", _ALL_USERS, _PROBES),
     Schema(
         "system-leader-election",
         "leader-election",
@@ -84,8 +84,8 @@ SCHEMAS: Sequence[Schema] = (
         (_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS),
         _ELECTION,
     ),
-    Schema("system-node-high", "node-high", 400, "ByUser", (_of_group("system:nodes"),), _NODES),
-    Schema("system-nodes", "system", 500, "ByUser", (_of_group("system:nodes"),), _ALL_REQUESTS),
+    Schema("system-node-high", "node-high", 400, "ByUser", (_group_subject("system:nodes"),), _NODES),
+    Schema("system-nodes", "system", 500, "ByUser", (_group_subject("system:nodes"),), _ALL_REQUESTS),
     Schema("kube-controller-manager", "workload-high", 800, "ByNamespace", (_MANAGER,), _ALL_REQUESTS),
     Schema("kube-scheduler", "workload-high", 800, "ByNamespace", (_SCHEDULER,), _ALL_REQUESTS),
     Schema(
@@ -101,15 +101,15 @@ SCHEMAS: Sequence[Schema] = (
         "workload-low",
         9000,
         "ByUser",
-        (_of_group("system:serviceaccounts"),),
+        (_group_subject("system:serviceaccounts"),),
         _ALL_REQUESTS,
     ),
-    Schema("global-default", "global-default", 9900, "ByUser", _EVERYBODY, _ALL_REQUESTS),
-    Schema("catch-all", "catch-all", 10000, "ByUser", _EVERYBODY, _ALL_REQUESTS),
+    Schema("global-default", "global-default", 9900, "ByUser", _ALL_USERS, _ALL_REQUESTS),
+    Schema("catch-all", "catch-all", 10000, "ByUser", _ALL_USERS, _ALL_REQUESTS),
 )
 
 
-_ENDPOINTS_ALONE: Final = {
+_ENDPOINTS: Final = {
     "resourceRules": [_resources(["get", "create", "update"], "", ["endpoints"], cluster=False)]
 }
 _OLD_ELECTION: Final = {
@@ -118,12 +118,14 @@ _OLD_ELECTION: Final = {
         *_ELECTION["resourceRules"],
     ]
 }
-_MIRRORS: Final = tuple(
+_ENDPOINT_CONTROLLERS: Final = tuple(
     {"kind": "ServiceAccount", "serviceAccount": {"namespace": "kube-system", "name": name}}
     for name in ("endpoint-controller", "endpointslicemirroring-controller")
 )
 UNTIL_1_33: Sequence[Schema] = (
-    Schema("endpoint-controller", "workload-high", 150, "ByUser", (_MANAGER, *_MIRRORS), _ENDPOINTS_ALONE),
+    Schema(
+        "endpoint-controller", "workload-high", 150, "ByUser", (_MANAGER, *_ENDPOINT_CONTROLLERS), _ENDPOINTS
+    ),
     Schema("workload-leader-election", "leader-election", 200, "ByUser", (_SYSTEM_ACCOUNTS,), _OLD_ELECTION),
 )
 """Additional schemas of older minor releases."""

@@ -32,7 +32,7 @@ class BootstrapRoles:
         self._registry = registry
         self._minor = minor
         self._resources = resources
-        self._more: list[RequiredObject] = []
+        self._additional_objects: list[RequiredObject] = []
         self._is_pending = False
         self._is_outdated = asyncio.Event()
         self._is_outdated.set()
@@ -44,7 +44,7 @@ class BootstrapRoles:
 
     def add(self, required_objects: Iterable[RequiredObject]) -> None:
         """Add objects to those of upstream."""
-        self._more += required_objects
+        self._additional_objects += required_objects
 
     def expect(self) -> None:
         """Report the hook as not finished, even before `run` begins."""
@@ -77,7 +77,7 @@ class BootstrapRoles:
         """Create and complete the roles and bindings; return whether all of them succeeded."""
         try:
             await self._registry.watch_cache.fresh()
-            required_objects = [*rbac.policy(self._minor), *self._more]
+            required_objects = [*rbac.policy(self._minor), *self._additional_objects]
             missing = [
                 required_object
                 for required_object in required_objects

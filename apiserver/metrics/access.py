@@ -32,7 +32,7 @@ _CERTIFICATE_BUCKETS: Final = (
     *(days * _DAY for days in (1, 2, 4, 7, 30, 90, 180, 360)),
 )
 _ATTEMPT_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
-_NAMED: Final = frozenset(
+_COUNTED_USERS: Final = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
 SUCCESS, FAILURE, ERROR = "success", "failure", "error"
@@ -178,7 +178,7 @@ class AccessMetrics(Collector):
 
     def record_user(self, user: str, began: float) -> None:
         """Count an authenticated user under one of few names."""
-        self._users[user if user in _NAMED else "email_id" if "@" in user else "other"] += 1
+        self._users[user if user in _COUNTED_USERS else "email_id" if "@" in user else "other"] += 1
         self.authentication[SUCCESS].observe(self.monotonic() - began)
 
     def collect(self) -> Iterable[Metric]:

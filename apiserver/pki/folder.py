@@ -100,17 +100,17 @@ def prepare_folder(
         authority = _authority(folder, AUTHORITY, "kubernetes", now, random)
         issuer = Issuer(authority, now=now, random=random)
         proxies = _authority(folder, PROXY_AUTHORITY, PROXY_AUTHORITY, now, random)
-        by_proxies = Issuer(proxies, now=now, random=random)
+        proxy_issuer = Issuer(proxies, now=now, random=random)
         for name, subject, signer in (
             (SERVER, server, issuer),
             (CLIENT, admin, issuer),
             (CONTROLLERS, MANAGER, issuer),
             (KUBELET_CLIENT, KUBELET_USER, issuer),
-            (PROXY_CLIENT, PROXY, by_proxies),
+            (PROXY_CLIENT, PROXY, proxy_issuer),
         ):
             pair = {folder.certificate(name).absolute(), folder.key(name).absolute()}
-            if pair.isdisjoint(users) and not _is_good(folder, name, subject, signer):
-                _keep(folder, name, signer.issue(subject))
+            if pair.isdisjoint(users) and not _is_usable(folder, name, subject, signer):
+                _write_pair(folder, name, signer.issue(subject))
         if not folder.key(ACCOUNTS).exists():
             write_private(folder.key(ACCOUNTS), make_key())
         yield folder
@@ -133,7 +133,7 @@ def _check_files(folder: Folder) -> None:
 def _authority(folder: Folder, file: str, name: str, now: datetime, random: Random) -> Pair:
     certificate, key = folder.certificate(file), folder.key(file)
     if not certificate.exists() and not key.exists():
-        _keep(folder, file, make_authority(name, now=now, random=random))
+        _write_pair(folder, file, make_authority(name, now=now, random=random))
     try:
         pair = folder.pair(file)
         end = ends(pair.certificate)
@@ -144,13 +144,13 @@ def _authority(folder: Folder, file: str, name: str, now: datetime, random: Rand
     return pair
 
 
-def _is_good(folder: Folder, name: str, subject: Subject, issuer: Issuer) -> bool:
+def _is_usable(folder: Folder, name: str, subject: Subject, issuer: Issuer) -> bool:
     if not (folder.certificate(name).exists() and folder.key(name).exists()):
         return False
     return issuer.is_usable(folder.certificate(name).read_bytes(), subject)
 
 
-def _keep(folder: Folder, name: str, pair: Pair) -> None:
+def _write_pair(folder: Folder, name: str, pair: Pair) -> None:
     write_private(folder.key(name), pair.key)
     write_private(folder.certificate(name), pair.certificate)
 

@@ -153,13 +153,13 @@ class ServingCertificates:
 
     def _make_context(self) -> ssl.SSLContext:
         """A client may send a certificate; the handshake fails if no authority has signed it."""
-        context = _with_pair(self._pair.contents)
+        context = _context_with_pair(self._pair.contents)
         context.minimum_version = self._handshake.minimum_version
         if self._handshake.ciphers:
             context.set_ciphers(":".join(self._handshake.ciphers))
         context.set_alpn_protocols(["http/1.1"])
         for authorities in filter(None, (self.client_ca, self.request_headers_ca)):
-            with _file(authorities) as path:
+            with _temporary_file(authorities) as path:
                 context.load_verify_locations(path)
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
@@ -172,20 +172,20 @@ def _check_authorities(contents: Sequence[bytes]) -> None:
 
 
 def _check_pair(contents: Sequence[bytes]) -> None:
-    _with_pair(contents)
+    _context_with_pair(contents)
 
 
-def _with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
+def _context_with_pair(contents: Sequence[bytes]) -> ssl.SSLContext:
     """Raise `ssl.SSLError` if the key is not that of the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate, key = contents
-    with _file(certificate) as certificate_path, _file(key) as key_path:
+    with _temporary_file(certificate) as certificate_path, _temporary_file(key) as key_path:
         context.load_cert_chain(certificate_path, key_path)
     return context
 
 
 @contextmanager
-def _file(content: bytes) -> Iterator[str]:
+def _temporary_file(content: bytes) -> Iterator[str]:
     """Write content to a private temporary file, because `ssl` reads files only."""
     descriptor, path = tempfile.mkstemp(prefix="mockube-")
     try:

@@ -118,14 +118,14 @@ def _host_ports(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | No
     def ports(container: ReadOnlyTree) -> list[str]:
         return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
 
-    names, values = _users(spec, ports)
+    names, values = _containers_with_values(spec, ports)
     if not names:
         return None
     subject = f"{name_list('container', names)} {plural_of('uses', len(names), 'use')}"
     return Violation("hostPort", f"{subject} {plural_of('hostPort', len(values))} {', '.join(values)}")
 
 
-def _users(
+def _containers_with_values(
     spec: ReadOnlyTree, values: Callable[[ReadOnlyTree], Collection[str]]
 ) -> tuple[list[str], list[str]]:
     """Return the names of the containers that use some values, and all these values, sorted."""
@@ -140,7 +140,7 @@ def _users(
 
 
 def _host_probes(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
-    names, hosts = _users(spec, lambda container: list(_hosts(container)))
+    names, hosts = _containers_with_values(spec, lambda container: list(_hosts(container)))
     if not names:
         return None
     subject = f"{name_list('container', sorted(set(names)))} {plural_of('uses', len(names), 'use')}"
@@ -174,7 +174,7 @@ def proc_mount(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | Non
         mount = security_context(container).get("procMount")
         return () if mount in (None, "Default") else (mount,)
 
-    names, values = _users(spec, types)
+    names, values = _containers_with_values(spec, types)
     if not names:
         return None
     return Violation(

@@ -28,7 +28,7 @@ from mockube.apiserver.storage.stored import Stored
 NAMESPACES: Final = GroupResource("", "namespaces")
 NAMESPACE: Final[Target] = "", "namespaces", ""
 _PODS: Final = GroupResource("", "pods")
-_CHANGES: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})
+_POD_TARGETS: Final = frozenset({POD, ("", "pods", "ephemeralcontainers"), ("", "pods", "resize")})
 _TEMPLATE: Final = ("spec", "template")
 _TEMPLATES: Final = {
     ("", "replicationcontrollers", ""): _TEMPLATE,
@@ -41,7 +41,7 @@ _TEMPLATES: Final = {
     ("batch", "cronjobs", ""): ("spec", "jobTemplate", "spec", "template"),
 }
 """The path of the pod template in each kind of workload."""
-_MARK: Final = f'"{PREFIX}'.encode()
+_LABEL_MARK: Final = f'"{PREFIX}'.encode()
 _PRIVILEGED: Final = str(LevelVersion())
 MAX_PODS: Final = 3000
 """The number of existing pods that are evaluated when a namespace's level rises."""
@@ -61,7 +61,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
 
 class PodSecurity(Plugin):
     operations = WRITE
-    about = frozenset({NAMESPACE, *_CHANGES, *_TEMPLATES})
+    about = frozenset({NAMESPACE, *_POD_TARGETS, *_TEMPLATES})
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = configuration or Configuration()
@@ -84,13 +84,13 @@ class PodSecurity(Plugin):
     async def _validate_pod(self, backend: Backend, attributes: Attributes) -> None:
         namespace = await _namespace(backend, attributes)
         defaults = self._configuration.defaults
-        if self._is_privileged and namespace.value.find(_MARK) < 0:
-            if attributes.target in _CHANGES:
+        if self._is_privileged and namespace.value.find(_LABEL_MARK) < 0:
+            if attributes.target in _POD_TARGETS:
                 _annotate(attributes, "enforce-policy", _PRIVILEGED)
             return
         policy, label_errors = read_policy(namespace.labels, defaults)
         pod = _pod(attributes)
-        if pod is None or not _is_asked(attributes, policy, has_errors=bool(label_errors)):
+        if pod is None or not _is_applicable(attributes, policy, has_errors=bool(label_errors)):
             return
         if pod["spec"].get("runtimeClassName") in self._configuration.exemptions.runtime_classes:
             _annotate(attributes, "exempt", "runtimeClass")
@@ -118,14 +118,16 @@ class PodSecurity(Plugin):
             if warning := _exempt_warning(attributes.name, policy, defaults, written):
                 attributes.call.warn(warning)
             return
-        for warning in await self._existing(backend, attributes.name, policy.enforce):
+        for warning in await self._warnings_of_existing(backend, attributes.name, policy.enforce):
             attributes.call.warn(warning)
 
-    async def _existing(self, backend: Backend, namespace: str, enforced: LevelVersion) -> list[str]:
+    async def _warnings_of_existing(
+        self, backend: Backend, namespace: str, enforced: LevelVersion
+    ) -> list[str]:
         """Return warnings about the existing pods that would be rejected."""
         await backend.watch_cache.fresh()
         exempt = self._configuration.exemptions.runtime_classes
-        pods = await _by_priority(backend.all_seen(_PODS, namespace), exempt)
+        pods = await _sort_by_owner(backend.all_seen(_PODS, namespace), exempt)
         deadline, checked = backend.clock.monotonic() + MAX_SECONDS, 0
         names: dict[str, list[str]] = {}
         for pod in pods[:MAX_PODS]:
@@ -158,9 +160,9 @@ def _pod(attributes: Attributes) -> Tree | None:
     return tree if tree and tree.get("spec") is not None else None
 
 
-def _is_asked(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bool:
+def _is_applicable(attributes: Attributes, policy: Policy, *, has_errors: bool) -> bool:
     """Return whether the policy applies to the write."""
-    if attributes.target not in _CHANGES:
+    if attributes.target not in _POD_TARGETS:
         return has_errors or not policy.warn.level == policy.audit.level == PRIVILEGED
     if not has_errors and policy.is_privileged:
         _annotate(attributes, "enforce-policy", _PRIVILEGED)
@@ -192,7 +194,7 @@ def _named_images(pod: Tree) -> Iterator[tuple[str, str]]:
 def _apply(attributes: Attributes, policy: Policy, pod: Tree) -> None:
     """Reject the write, add audit annotations, or warn, depending on the violations of a pod."""
     violated = {mode: _violation_text(mode, pod) for mode in {*policy}}
-    is_enforced = attributes.target in _CHANGES
+    is_enforced = attributes.target in _POD_TARGETS
     if is_enforced:
         _annotate(attributes, "enforce-policy", str(policy.enforce))
     if violated[policy.audit]:
@@ -233,7 +235,7 @@ def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree
     return f'namespace "{name}" is exempt from Pod Security, and the policy ({", ".join(ignored_modes)}) will be ignored'
 
 
-async def _by_priority(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:
+async def _sort_by_owner(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:
     """Return the pods, the first one of each owner before all others, because pods of one owner are probably alike."""
     first, others, owners = list[ReadOnlyTree](), list[ReadOnlyTree](), set[str]()
     for at, stored in enumerate(pods, 1):

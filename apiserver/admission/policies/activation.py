@@ -20,7 +20,7 @@ from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.user import SERVICE_ACCOUNT, User
 
-_OF_NAMESPACE: Final = (
+_NAMESPACE_METADATA: Final = (
     *(
         "name",
         "generateName",
@@ -66,16 +66,16 @@ def authorizers(authorization: Authorization, attributes: Attributes) -> dict[st
 
 def _answers(authorization: Authorization, user: User) -> Authorizer:
     def answer(question: Question) -> Answer:
-        asking = user
+        subject = user
         if question.service_account is not None:
             namespace, name = question.service_account
             groups = (SERVICE_ACCOUNT.rstrip(":") + "s", f"{SERVICE_ACCOUNT.rstrip(':')}s:{namespace}")
-            asking = User(
+            subject = User(
                 name=f"{SERVICE_ACCOUNT}{namespace}:{name}", groups=(*groups, "system:authenticated")
             )
         decision, reason = authorization.decide(
             Access(
-                user=asking,
+                user=subject,
                 verb=question.verb,
                 path=question.path,
                 group=question.group,
@@ -100,5 +100,5 @@ def _namespace(registry: Registry, attributes: Attributes) -> Tree | None:
     if stored is None:
         return None
     tree = stored.tree()
-    metadata = {name: value for name, value in tree["metadata"].items() if name in _OF_NAMESPACE}
+    metadata = {name: value for name, value in tree["metadata"].items() if name in _NAMESPACE_METADATA}
     return {"metadata": metadata, "spec": tree.get("spec", {}), "status": tree.get("status", {})}

@@ -126,9 +126,9 @@ class PolicySource(Generic[P]):
         for stored in backend.all_seen(self._policies):
             policy = self._compile_current(stored)
             if policy.name in by_policy:
-                yield from self._of_policy(backend, attributes, policy, by_policy[policy.name])
+                yield from self._policy_invocations(backend, attributes, policy, by_policy[policy.name])
 
-    def _of_policy(
+    def _policy_invocations(
         self, backend: Backend, attributes: Attributes, policy: P, bindings: Sequence[ReadOnlyTree]
     ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
         try:
@@ -136,7 +136,7 @@ class PolicySource(Generic[P]):
             row = matched_row(constraints, backend, attributes, self._equivalents)
             if row is None:
                 return
-            of_params = param_row(backend, policy.spec.get("paramKind"))
+            param_resource = param_row(backend, policy.spec.get("paramKind"))
         except (ApiError, BadConfiguration) as error:
             yield MisconfiguredPolicy(policy, f"failed to configure policy: {error}")
             return
@@ -146,7 +146,7 @@ class PolicySource(Generic[P]):
                 resources = spec.get("matchResources")
                 if resources and matched_row(resources, backend, attributes, self._equivalents) is None:
                     continue
-                params = collect(backend, of_params, spec.get("paramRef"), attributes.namespace)
+                params = collect(backend, param_resource, spec.get("paramRef"), attributes.namespace)
             except (ApiError, BadConfiguration) as error:
                 yield MisconfiguredPolicy(policy, f"failed to configure binding: {error}", meta.name(binding))
                 continue

@@ -25,7 +25,7 @@ _CONDITIONS_BUDGET: Final = BUDGET // 4
 _OUT_OF_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
-_MOST_COMPILED: Final = 1024
+_MAX_COMPILED: Final = 1024
 
 
 class OutOfBudget(Exception):
@@ -132,7 +132,7 @@ class MatchConditions:
         return True
 
 
-@lru_cache(_MOST_COMPILED)
+@lru_cache(_MAX_COMPILED)
 def webhook_conditions(*expressions: str) -> MatchConditions:
     """Return the conditions of a webhook, without variables and parameters; the same texts are compiled once."""
     return MatchConditions(expressions, Compiler(), OptionalVariables())

@@ -112,10 +112,10 @@ class _Write:
         self._is_patched = False
         self._is_dirty = False
 
-    def _see_as(self, row: Resource) -> None:
+    def _convert_to(self, row: Resource) -> None:
         """Convert the object to the version of a row for the next policy."""
         if not self._seen or row is not self._row:
-            self._take()
+            self._convert_back()
             self._row = row
             self._seen = {
                 **activation(self._registry, self._attributes, row, mutating=True),
@@ -134,14 +134,14 @@ class _Write:
             if self._is_patched:
                 rounds.require_reinvocation()
                 reinvocation.is_wanted = True
-                self._take()
+                self._convert_back()
         finally:
             rounds.output = self._attributes.object
         return refusals
 
     def _invoke(self, invocation: Invocation[MutatingPolicy]) -> Iterator[_Refusal]:
         policy, name = invocation.policy, meta.name(invocation.binding)
-        self._see_as(invocation.row)
+        self._convert_to(invocation.row)
         seen = {**self._seen, "params": invocation.param}
         try:
             if not policy.conditions.hold(seen):
@@ -183,7 +183,7 @@ class _Write:
             self._metrics.observe(policy.name, binding, error_type(problem), seconds)
         return problem
 
-    def _take(self) -> None:
+    def _convert_back(self) -> None:
         """Convert the changed object to the version that is admitted."""
         if not self._is_dirty:
             return

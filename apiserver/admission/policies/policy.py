@@ -120,10 +120,10 @@ class Policy(PolicyDefinition):
                 if not self.fails_open:
                     decision.denials.append(Denial(outcome.error, is_always=True))
             elif isinstance(outcome.value, str) and outcome.value.strip():
-                decision.annotations.append((audit["key"], _cut(outcome.value.strip())))
+                decision.annotations.append((audit["key"], _truncate(outcome.value.strip())))
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text.encode()[:_MAX_ANNOTATION].decode(errors="replace")
 
 

@@ -25,7 +25,7 @@ from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
 
 LOG: Final = logging.getLogger(__name__)
-_HARMLESS: Final = ("None", "NoneOnDryRun")
+_NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 
 
 class Environment(Struct, frozen=True, kw_only=True):
@@ -74,8 +74,8 @@ async def is_concerned(
         return True
     await prepare_version(registry, attributes, invocation.row)
     size = attributes.call.size
-    fulfils = partial(_matches_conditions, environment, registry, invocation, attributes, mutating=mutating)
-    return await await_again(partial(registry.worker.run, size, fulfils))
+    matches = partial(_matches_conditions, environment, registry, invocation, attributes, mutating=mutating)
+    return await await_again(partial(registry.worker.run, size, matches))
 
 
 def _matches_conditions(
@@ -119,7 +119,7 @@ async def call(
 ) -> Answer:
     """Send a review and return the answer, or raise CallFailed; ApiError if the webhook must not be called."""
     hook, row = invocation.hook, invocation.row
-    if attributes.dry_run and hook.spec.get("sideEffects") not in _HARMLESS:
+    if attributes.dry_run and hook.spec.get("sideEffects") not in _NO_SIDE_EFFECTS:
         raise status.BadRequest(f"admission webhook {gotext.quote(hook.name)} does not support dry run")
     version = review.review_version(hook)
     uid = randomness.uid(registry.random)

@@ -59,10 +59,10 @@ def endpoint(
                 "could not get REST client: webhook configuration must have either service or URL"
             )
         parts = urlsplit(url)
-        return Endpoint(url=f"{parts.scheme}://{parts.netloc}{_clean(parts.path)}", authority=authority)
+        return Endpoint(url=f"{parts.scheme}://{parts.netloc}{_clean_path(parts.path)}", authority=authority)
     namespace, name = service.get("namespace", ""), service.get("name", "")
     port = service.get("port") or _HTTPS
-    url = f"https://{name}.{namespace}.svc:{port}{_clean(service.get('path') or '')}"
+    url = f"https://{name}.{namespace}.svc:{port}{_clean_path(service.get('path') or '')}"
     try:
         at = resolve(backend, overrides, namespace, name, port)
     except OnlyPods as error:
@@ -72,7 +72,7 @@ def endpoint(
     return Endpoint(url=url, authority=authority, connect=at)
 
 
-def _clean(path: str) -> str:
+def _clean_path(path: str) -> str:
     """Return a path as Go's client joins it: without repeated slashes and without dot segments."""
     return "/" + normpath(f"/{path}").lstrip("/")
 

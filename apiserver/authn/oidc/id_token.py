@@ -26,12 +26,12 @@ _NOT_BEFORE_LEEWAY: Final = 60.0
 _STANDARD_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _INTEGER: Final = re.compile(r"-?[0-9]+")
-_MOST_DIGITS: Final = 100
+_MAX_DIGITS: Final = 100
 _BEFORE_1970: Final = 62_135_596_800
 """Seconds from year 1 to 1970."""
-_NEVER: Final = -_BEFORE_1970
-_LEAST: Final = -(1 << 63)
-_CYCLE: Final = 12_622_780_800
+_GO_ZERO_TIME: Final = -_BEFORE_1970
+_MIN_INT64: Final = -(1 << 63)
+_CALENDAR_CYCLE: Final = 12_622_780_800
 """Seconds of 400 years, after which the calendar repeats."""
 
 
@@ -100,7 +100,7 @@ class Verifier(Struct, frozen=True, kw_only=True):
         """Return the claims of a token, or raise BadToken."""
         signed, payload = _parse(token)
         if signed.algorithm not in self.algorithms:
-            detail = f"expected {_list(self.algorithms)} got {gotext.quote(signed.algorithm)}"
+            detail = f"expected {_quoted_list(self.algorithms)} got {gotext.quote(signed.algorithm)}"
             raise BadToken(f"oidc: id token signed with unsupported algorithm, {detail}")
         try:
             await self.keys.verify(signed)
@@ -133,8 +133,10 @@ class Verifier(Struct, frozen=True, kw_only=True):
 
     def _audience_problem(self, audience: Sequence[str]) -> str:
         if len(self.audiences) == 1:
-            return f"oidc: expected audience {gotext.quote(self.audiences[0])} got {_list(audience)}"
-        return f"oidc: expected audience in {_list(sorted(self.audiences))} got {_list(audience)}"
+            return f"oidc: expected audience {gotext.quote(self.audiences[0])} got {_quoted_list(audience)}"
+        return (
+            f"oidc: expected audience in {_quoted_list(sorted(self.audiences))} got {_quoted_list(audience)}"
+        )
 
 
 def _parse(token: str) -> tuple[SignedToken, bytes]:
@@ -229,7 +231,7 @@ def _audience(value: Any) -> Sequence[str]:
 
 def _required_time(claims: Mapping[str, Any], claim: str) -> int:
     """Return the time of a claim, or Go's zero time if the claim is missing."""
-    return _time(claims, claim) if claim in claims else _NEVER
+    return _time(claims, claim) if claim in claims else _GO_ZERO_TIME
 
 
 def _time(claims: Mapping[str, Any], claim: str) -> int:
@@ -242,24 +244,24 @@ def _time(claims: Mapping[str, Any], claim: str) -> int:
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         literal = gotext.quote(gotext.marshal(value))
         raise Undecodable(f"json: invalid number literal, trying to unmarshal {literal} into Number")
-    if isinstance(value, str) and _INTEGER.fullmatch(value) and len(value) < _MOST_DIGITS:
+    if isinstance(value, str) and _INTEGER.fullmatch(value) and len(value) < _MAX_DIGITS:
         value = int(value)
     number = float(value)
     if not math.isfinite(number):
         raise Undecodable(f"strconv.ParseFloat: parsing {gotext.quote(str(value))}: value out of range")
     # Go converts a number that is out of range to the smallest int64.
-    return int(value if isinstance(value, int) else number) if -(2.0**63) <= number < 2.0**63 else _LEAST
+    return int(value if isinstance(value, int) else number) if -(2.0**63) <= number < 2.0**63 else _MIN_INT64
 
 
 def _time_text(seconds: int) -> str:
-    if seconds == _LEAST:
+    if seconds == _MIN_INT64:
         return "292277026596-12-04 15:30:08 +0000 UTC"  # Go's sum of this and year 1 overflows
-    cycles, rest = divmod(seconds + _BEFORE_1970, _CYCLE)
+    cycles, rest = divmod(seconds + _BEFORE_1970, _CALENDAR_CYCLE)
     time = datetime(1, 1, 1, tzinfo=UTC) + timedelta(seconds=rest)
     year = time.year + 400 * cycles
     digits = f"{year:04}" if year >= 0 else f"-{-year:04}"
     return f"{digits}-{time:%m-%d %H:%M:%S} +0000 UTC"
 
 
-def _list(texts: Sequence[str]) -> str:
+def _quoted_list(texts: Sequence[str]) -> str:
     return f"[{' '.join(map(gotext.quote, texts))}]"

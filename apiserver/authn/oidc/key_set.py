@@ -107,14 +107,14 @@ class RemoteKeySet:
         try:
             request = Outgoing(url=self._url, tls=self._tls, follows_redirects=True)
             answer = await self._send(request)
-            self._problem = self._take(answer)
+            self._problem = self._store_keys(answer)
             body = None if self._problem else answer.body
         except CallFailed as error:
             self._problem = f"oidc: get keys failed {error}"
         self._fetches += 1
         self._on_fetch(body)
 
-    def _take(self, answer: Answer) -> str:
+    def _store_keys(self, answer: Answer) -> str:
         """Store the keys of a response; return the error if they are invalid, "" otherwise."""
         body = answer.body.decode("utf-8", "replace")
         if answer.code != 200:

@@ -75,7 +75,7 @@ class ClaimResolver:
 
     async def expand(self, claims: dict[str, Any]) -> None:
         """Add the claim, or raise BadToken."""
-        source = _source(claims, self._claim)
+        source = _claim_source(claims, self._claim)
         if source is None or not source[0]:
             return
         url, access_token = source
@@ -142,7 +142,7 @@ class ClaimResolver:
         return verifier
 
 
-def _source(claims: Mapping[str, Any], claim: str) -> tuple[str, str] | None:
+def _claim_source(claims: Mapping[str, Any], claim: str) -> tuple[str, str] | None:
     """Return the URL and the access token of a claim's source; None if the token contains the claim or names no source."""
     if claim in claims or "_claim_names" not in claims:
         return None

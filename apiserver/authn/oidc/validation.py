@@ -40,7 +40,7 @@ _EMAIL: Final = (
     " or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"
 )
 _RESERVED: Final = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
-_NO_REQUEST: Final = "invalid URI for request"
+_INVALID_URI: Final = "invalid URI for request"
 _ROOT: Final = Path().child("jwt")
 _ANONYMOUS: Final = Path().child("anonymous")
 
@@ -75,10 +75,14 @@ def validate(
 def validate_authenticator(
     authenticator: JWTAuthenticator, path: Path, disallowed: Collection[str]
 ) -> tuple[Mapper, list[FieldError]]:
-    problems = [*_issuer(authenticator.issuer, path.child("issuer"), disallowed)]
-    rules = _claim_rules(authenticator.claim_validation_rules, path.child("claimValidationRules"), problems)
-    mapper = _mappings(authenticator.claim_mappings, path.child("claimMappings"), rules, problems)
-    user_rules = _user_rules(authenticator.user_validation_rules, path.child("userValidationRules"), problems)
+    problems = [*_issuer_errors(authenticator.issuer, path.child("issuer"), disallowed)]
+    rules = _compile_claim_rules(
+        authenticator.claim_validation_rules, path.child("claimValidationRules"), problems
+    )
+    mapper = _compile_mappings(authenticator.claim_mappings, path.child("claimMappings"), rules, problems)
+    user_rules = _compile_user_rules(
+        authenticator.user_validation_rules, path.child("userValidationRules"), problems
+    )
     complete_mapper = Mapper(
         username=mapper.username,
         groups=mapper.groups,
@@ -90,17 +94,17 @@ def validate_authenticator(
     return complete_mapper, problems
 
 
-def _issuer(issuer: Issuer, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
+def _issuer_errors(issuer: Issuer, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
     if issuer.url:
-        yield from _url(issuer.url, path.child("url"), disallowed)
+        yield from _url_errors(issuer.url, path.child("url"), disallowed)
     else:
         yield errors.required(path.child("url"))
     if issuer.discovery_url:
         at = path.child("discoveryURL")
         if issuer.url and issuer.url.rstrip("/") == issuer.discovery_url.rstrip("/"):
             yield errors.invalid(at, issuer.discovery_url, "discoveryURL must be different from URL")
-        yield from _url(issuer.discovery_url, at, ())
-    yield from _audiences(issuer, path)
+        yield from _url_errors(issuer.discovery_url, at, ())
+    yield from _audience_errors(issuer, path)
     if issuer.certificate_authority and (problem := _authority_problem(issuer.certificate_authority)):
         yield errors.invalid(path.child("certificateAuthority"), "<omitted>", problem)
     if issuer.egress_selector_type:
@@ -112,11 +116,11 @@ def _issuer(issuer: Issuer, path: Path, disallowed: Collection[str]) -> Iterator
             yield errors.invalid(at, issuer.egress_selector_type, "egress selectors are not built")
 
 
-def _url(url: str, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
+def _url_errors(url: str, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
     if url in disallowed:
         issuers = f"[{' '.join(sorted(disallowed))}]"
         yield errors.invalid(path, url, f"URL must not overlap with disallowed issuers: {issuers}")
-    if (problem := request_uri_problem(url.partition("#")[0])) and not problem.endswith(_NO_REQUEST):
+    if (problem := request_uri_problem(url.partition("#")[0])) and not problem.endswith(_INVALID_URI):
         yield errors.invalid(path, url, problem)
         return
     parts = urlsplit(url)
@@ -130,7 +134,7 @@ def _url(url: str, path: Path, disallowed: Collection[str]) -> Iterator[FieldErr
         yield errors.invalid(path, url, "URL must not contain a fragment")
 
 
-def _audiences(issuer: Issuer, path: Path) -> Iterator[FieldError]:
+def _audience_errors(issuer: Issuer, path: Path) -> Iterator[FieldError]:
     at, policy = path.child("audiences"), issuer.audience_match_policy
     if not issuer.audiences:
         yield errors.required(at, f"at least one {at} is required")
@@ -158,7 +162,7 @@ def _authority_problem(text: str) -> str:
     return ""
 
 
-def _claim_rules(
+def _compile_claim_rules(
     rules: Sequence[ClaimValidationRule], path: Path, problems: list[FieldError]
 ) -> Sequence[Rule]:
     all_rules, claims, expressions = list[Rule](), set[str](), set[str]()
@@ -183,14 +187,14 @@ def _claim_rules(
                 problems.append(errors.duplicate(at.child("expression"), rule.expression))
                 continue
             expressions.add(rule.expression)
-            compiled_rules = _rule(
+            compiled_rules = _compile_rule(
                 rule.expression, CLAIMS, at.child("expression"), problems, message=rule.message
             )
             all_rules += compiled_rules
     return all_rules
 
 
-def _rule(
+def _compile_rule(
     text: str,
     variable: str,
     path: Path,
@@ -208,13 +212,13 @@ def _rule(
     return (Rule(text, compiled, name=name, message=message or ""),)
 
 
-def _mappings(
+def _compile_mappings(
     mappings: ClaimMappings, path: Path, rules: Sequence[Rule], problems: list[FieldError]
 ) -> Mapper:
     username = _prefixed_rules(mappings.username, path.child("username"), problems, is_required=True)
     groups = _prefixed_rules(mappings.groups, path.child("groups"), problems, is_required=False)
-    uid = _uid(mappings.uid, path.child("uid"), problems)
-    extra = _extra(mappings.extra, path.child("extra"), problems)
+    uid = _compile_uid(mappings.uid, path.child("uid"), problems)
+    extra = _compile_extra(mappings.extra, path.child("extra"), problems)
     if selects(username, "email") and not selects((*username, *extra, *rules), "email_verified"):
         at = path.child("username", "expression")
         problems.append(errors.invalid(at, mappings.username.expression, _EMAIL))
@@ -235,7 +239,7 @@ def _prefixed_rules(
         if mapping.prefix is not None:
             detail = "may not be specified when expression is set"
             problems.append(errors.invalid(path.child("prefix"), mapping.prefix, detail))
-        rule = _rule(mapping.expression, CLAIMS, path.child("expression"), problems)
+        rule = _compile_rule(mapping.expression, CLAIMS, path.child("expression"), problems)
         return rule if mapping.prefix is None else ()
     elif mapping.claim:
         if mapping.prefix is None:
@@ -245,15 +249,17 @@ def _prefixed_rules(
     return ()
 
 
-def _uid(mapping: ClaimOrExpression, path: Path, problems: list[FieldError]) -> Sequence[Rule]:
+def _compile_uid(mapping: ClaimOrExpression, path: Path, problems: list[FieldError]) -> Sequence[Rule]:
     if mapping.claim and mapping.expression:
         problems.append(errors.invalid(path, "", _BOTH))
     elif mapping.expression:
-        return _rule(mapping.expression, CLAIMS, path.child("expression"), problems)
+        return _compile_rule(mapping.expression, CLAIMS, path.child("expression"), problems)
     return ()
 
 
-def _extra(mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldError]) -> Sequence[Rule]:
+def _compile_extra(
+    mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldError]
+) -> Sequence[Rule]:
     extra_rules, keys = list[Rule](), set[str]()
     for index, mapping in enumerate(mappings):
         at, key = path.index(index), mapping.key
@@ -265,7 +271,7 @@ def _extra(mappings: Sequence[ExtraMapping], path: Path, problems: list[FieldErr
         if not mapping.value_expression:
             problems.append(errors.required(at.child("valueExpression")))
             continue
-        extra_rules += _rule(
+        extra_rules += _compile_rule(
             mapping.value_expression, CLAIMS, at.child("valueExpression"), problems, name=key
         )
     return extra_rules
@@ -288,7 +294,7 @@ def _key_problems(key: str, path: Path) -> Iterator[FieldError]:
         yield errors.invalid(path, key, _RESERVED)
 
 
-def _user_rules(
+def _compile_user_rules(
     rules: Sequence[UserValidationRule], path: Path, problems: list[FieldError]
 ) -> Sequence[Rule]:
     user_rules, expressions = list[Rule](), set[str]()
@@ -300,5 +306,5 @@ def _user_rules(
             problems.append(errors.duplicate(at, rule.expression))
         else:
             expressions.add(rule.expression)
-            user_rules += _rule(rule.expression, USER, at, problems, message=rule.message)
+            user_rules += _compile_rule(rule.expression, USER, at, problems, message=rule.message)
     return user_rules

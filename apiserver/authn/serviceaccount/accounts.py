@@ -131,7 +131,7 @@ class ServiceAccounts:
         uid = service_account["metadata"]["uid"]
         if uid != account.account.uid:
             raise BadToken(f"service account UID ({uid}) does not match claim ({account.account.uid})")
-        if _is_gone(service_account, now):
+        if _is_deleted(service_account, now):
             raise BadToken(f"service account {namespace}/{name} has been deleted")
         await self._check_bound("secret", namespace, account.secret, now)
         await self._check_bound("pod", namespace, account.pod, now)
@@ -150,11 +150,11 @@ class ServiceAccounts:
         if uid != reference.uid:
             claim = f"service account {kind} ref claim ({reference.uid})"
             raise BadToken(f"{kind.capitalize()} UID ({uid}) does not match {claim}")
-        if _is_gone(bound_object, now):
+        if _is_deleted(bound_object, now):
             raise BadToken(INVALIDATED)
 
 
-def _is_gone(tree: Tree, now: datetime) -> bool:
+def _is_deleted(tree: Tree, now: datetime) -> bool:
     """Return whether the deletion time of an object has passed by more than the allowed clock skew."""
-    marked = tree["metadata"].get("deletionTimestamp")
-    return marked is not None and parse_time(marked) < now - timedelta(seconds=LEEWAY_SECONDS)
+    deletion_time = tree["metadata"].get("deletionTimestamp")
+    return deletion_time is not None and parse_time(deletion_time) < now - timedelta(seconds=LEEWAY_SECONDS)

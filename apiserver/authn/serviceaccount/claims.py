@@ -109,7 +109,7 @@ def verified_claims(token: str, keys: Keys, issuers: Collection[str]) -> Claims 
 def _type_problem(claims: Claims) -> str:
     """Return go-jose's error for a claim of a wrong type; "" if there is none."""
     for name in ("iss", "sub", "jti"):
-        if problem := _no_string(claims.get(name)):
+        if problem := _string_problem(claims.get(name)):
             return problem
     for name in ("exp", "nbf", "iat"):
         if claims.get(name) is not None and not _is_number(claims[name]):
@@ -127,7 +127,7 @@ def _private_problem(private: Any) -> str:
         return ""
     if not isinstance(private, dict):
         return f"json: cannot unmarshal {_go_kind(private)} into Go value of type serviceaccount.kubernetes"
-    if problem := _no_string(private.get("namespace")):
+    if problem := _string_problem(private.get("namespace")):
         return problem
     for name in ("serviceaccount", "pod", "secret", "node"):
         reference = private.get(name)
@@ -135,12 +135,12 @@ def _private_problem(private: Any) -> str:
             continue
         if not isinstance(reference, dict):
             return f"json: cannot unmarshal {_go_kind(reference)} into Go value of type serviceaccount.ref"
-        if problem := _no_string(reference.get("name")) or _no_string(reference.get("uid")):
+        if problem := _string_problem(reference.get("name")) or _string_problem(reference.get("uid")):
             return problem
     return ""
 
 
-def _no_string(value: Any) -> str:
+def _string_problem(value: Any) -> str:
     if value is None or isinstance(value, str):
         return ""
     return f"json: cannot unmarshal {_go_kind(value)} into Go value of type string"
@@ -177,12 +177,12 @@ def shared_audiences(
     token_audiences = audiences(claims) or server_audiences
     shared = [audience for audience in target_audiences if audience in token_audiences]
     if not shared:
-        wrong, target = _list(token_audiences), _list(target_audiences)
+        wrong, target = _quoted_list(token_audiences), _quoted_list(target_audiences)
         raise BadToken(f"token audiences {wrong} is invalid for the target audiences {target}")
     return shared
 
 
-def _list(texts: Sequence[str]) -> str:
+def _quoted_list(texts: Sequence[str]) -> str:
     return f"[{' '.join(map(gotext.quote, texts))}]"
 
 

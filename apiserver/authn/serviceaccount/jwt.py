@@ -29,7 +29,7 @@ def sign(keys: Keys, claims: Claims) -> str:
 def issuer(token: str) -> str:
     """Return the issuer in a token, which is not verified; "" if it is not a JSON Web Token."""
     parts = token.split(".")
-    claims = _object(parts[1]) if len(parts) == 3 else None
+    claims = _decode_object(parts[1]) if len(parts) == 3 else None
     claim = claims.get("iss") if claims is not None else None
     return claim if isinstance(claim, str) else ""
 
@@ -38,8 +38,8 @@ def verify(keys: Keys, token: str) -> Claims | None:
     """Return the claims of a token that one of the keys has signed; None if it does not have this format."""
     text, _, signature = token.rpartition(".")
     header, _, payload = text.partition(".")
-    head, signed = _object(header), _decode(signature)
-    if head is None or (signed is None and not _is_base64(signature)) or _duplicate(header):
+    head, signed = _decode_object(header), _decode(signature)
+    if head is None or (signed is None and not _is_base64(signature)) or _duplicate_key(header):
         return None
     key = keys.by_id.get(str(head.get("kid", "")))
     if key is None:
@@ -51,15 +51,15 @@ def verify(keys: Keys, token: str) -> Claims | None:
         key.verify(signed, text.encode())
     except BadSignature as error:
         raise BadToken(_NOT_VERIFIED) from error
-    claims = _object(payload)
+    claims = _decode_object(payload)
     if claims is None:
         return None
-    if name := _duplicate(payload):
+    if name := _duplicate_key(payload):
         raise BadToken(f"json: duplicate key '{name}' in object")
     return claims
 
 
-def _object(part: str) -> Claims | None:
+def _decode_object(part: str) -> Claims | None:
     data = _decode(part)
     try:
         tree = orjson.loads(data) if data is not None else None
@@ -68,11 +68,11 @@ def _object(part: str) -> Claims | None:
     return tree if isinstance(tree, dict) else None
 
 
-def _duplicate(part: str) -> str:
+def _duplicate_key(part: str) -> str:
     """Return a duplicate key of an object in the part, which parsers could read differently; "" if there is none."""
     duplicate_name = ""
 
-    def note(pairs: list[tuple[str, Any]]) -> None:
+    def find_duplicate(pairs: list[tuple[str, Any]]) -> None:
         nonlocal duplicate_name
         seen: set[str] = set()
         for name, _ in pairs:
@@ -81,7 +81,7 @@ def _duplicate(part: str) -> str:
             seen.add(name)
 
     try:
-        json.loads(_decode(part) or b"null", object_pairs_hook=note)
+        json.loads(_decode(part) or b"null", object_pairs_hook=find_duplicate)
     except RecursionError:
         raise BadToken("json: exceeded max depth") from None
     return duplicate_name

@@ -49,8 +49,8 @@ class Keys:
 
     def __init__(self, signing: Private, others: Sequence[Public] = ()) -> None:
         self._signing = signing
-        self.signer = _public(signing.public_key())
-        public = [self.signer, *map(_public, others)]
+        self.signer = _with_id(signing.public_key())
+        public = [self.signer, *map(_with_id, others)]
         self.by_id: Mapping[str, PublicKey] = {key.id: key for key in public}
 
     def sign(self, text: bytes) -> bytes:
@@ -65,7 +65,7 @@ class Keys:
 
 def load(signing: bytes, others: Sequence[bytes] = ()) -> Keys:
     """Return keys read from PEM; `others`, which only verify tokens, may be private or public keys."""
-    return Keys(_private(signing), [_public_of(pem) for pem in others])
+    return Keys(_load_private_key(signing), [_load_public_key(pem) for pem in others])
 
 
 def encode(data: bytes) -> str:
@@ -73,7 +73,7 @@ def encode(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _private(pem: bytes) -> Private:
+def _load_private_key(pem: bytes) -> Private:
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except (ValueError, TypeError) as error:
@@ -85,9 +85,9 @@ def _private(pem: bytes) -> Private:
     raise BadKey(_WRONG_KIND)
 
 
-def _public_of(pem: bytes) -> Public:
+def _load_public_key(pem: bytes) -> Public:
     if b"PRIVATE KEY" in pem:
-        return _private(pem).public_key()
+        return _load_private_key(pem).public_key()
     try:
         key = (
             load_pem_x509_certificate(pem).public_key()
@@ -103,7 +103,7 @@ def _public_of(pem: bytes) -> Public:
     raise BadKey(_WRONG_KIND)
 
 
-def _public(key: Public) -> PublicKey:
+def _with_id(key: Public) -> PublicKey:
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     der = key.public_bytes(serialization.Encoding.DER, form)
     algorithm = "RS256" if isinstance(key, rsa.RSAPublicKey) else CURVES[key.curve.name]

@@ -14,8 +14,8 @@ from mockube.apiserver.user import User, node_name
 _ALLOWED: Final[DecisionAndReason] = (Decision.ALLOW, "")
 _LEASES: Final = "kube-node-lease"
 _OWN_OBJECT: Final = ("get", "create", "update", "patch", "delete")
-_OF_SLICES: Final = "get, watch, list, create, update, patch, delete, deletecollection"
-_OF_PODS: Final = {
+_SLICE_VERBS: Final = "get, watch, list, create, update, patch, delete, deletecollection"
+_POD_VERBS: Final = {
     "": ("create", "delete"),
     "status": ("update", "patch"),
     "eviction": ("create",),
@@ -33,7 +33,7 @@ class NodeAuthorizer:
     def __init__(self, graph: NodeGraph, rules: Sequence[Mapping[str, Any]]) -> None:
         self.graph = graph
         self._rules = RuleSet(rules)
-        self._about: Mapping[tuple[str, str], Callable[[str, Attributes], DecisionAndReason]] = {
+        self._authorizers: Mapping[tuple[str, str], Callable[[str, Attributes], DecisionAndReason]] = {
             ("", "secrets"): self._read,
             ("", "configmaps"): self._read,
             ("", "persistentvolumeclaims"): self._claim,
@@ -55,9 +55,9 @@ class NodeAuthorizer:
             return NO_OPINION
         if not node:
             return _no_opinion(f"unknown node for user {quote(attributes.user.name)}")
-        about = self._about.get((attributes.group, attributes.resource))
-        if about is not None:
-            return about(node, attributes)
+        authorize = self._authorizers.get((attributes.group, attributes.resource))
+        if authorize is not None:
+            return authorize(node, attributes)
         return _ALLOWED if self._has_rule(attributes) else NO_OPINION
 
     def rules(self, user: User, _namespace: str) -> Rules:
@@ -127,7 +127,7 @@ class NodeAuthorizer:
             )
         if verb == "create":
             return _ALLOWED
-        return _no_opinion(f"only the following verbs are allowed for a ResourceSlice: {_OF_SLICES}")
+        return _no_opinion(f"only the following verbs are allowed for a ResourceSlice: {_SLICE_VERBS}")
 
     def _pod(self, node: str, attributes: Attributes) -> DecisionAndReason:
         verb = attributes.verb
@@ -140,7 +140,7 @@ class NodeAuthorizer:
                 if attributes.name:
                     return self._authorize_related(node, attributes)
                 return _no_opinion("can only list/watch pods with spec.nodeName field selector")
-        return _ALLOWED if verb in _OF_PODS.get(attributes.subresource, ()) else NO_OPINION
+        return _ALLOWED if verb in _POD_VERBS.get(attributes.subresource, ()) else NO_OPINION
 
 
 def _lease(node: str, attributes: Attributes) -> DecisionAndReason:

@@ -40,7 +40,7 @@ class NodeGraph:
         self._caches: Caches | None = None
         self._watchers: list[_Watcher] = []
         """Empty until the first request of a node user."""
-        self._most_noted = 0
+        self._max_queued = 0
         self._noted: dict[tuple[str, bytes], None] = {}
         self._objects: dict[tuple[str, bytes], _Links] = {}
         """The references of each object."""
@@ -74,8 +74,8 @@ class NodeGraph:
         """Return whether a node needs an object. Raise PreparationNeeded if too many changes are queued to apply now."""
         self._start_watching()
         if len(self._noted) > AT_ONCE:
-            raise PreparationNeeded(self.catch_up, self._take_in_all)
-        self._take_in_all()
+            raise PreparationNeeded(self.catch_up, self._apply_all_changes)
+        self._apply_all_changes()
         return any(node in self._nodes.get(referrer, ()) for referrer in self._reachable(reference))
 
     def _reachable(self, reference: Reference) -> Iterable[Reference]:
@@ -86,7 +86,7 @@ class NodeGraph:
     async def catch_up(self) -> None:
         """Apply the queued changes, while other requests are served."""
         while self._noted:
-            self._take_in(AT_ONCE)
+            self._apply_changes(AT_ONCE)
             await yield_to_loop()
 
     # --- following
@@ -100,17 +100,17 @@ class NodeGraph:
             cache.follow(watcher)
             self._watchers.append(watcher)
             self._noted |= dict.fromkeys((resource, stored.key) for stored in cache)
-        self._most_noted = len(self._noted) + MAX_NOTED
+        self._max_queued = len(self._noted) + MAX_NOTED
 
     def note(self, resource: str, key: bytes) -> None:
         self._noted[resource, key] = None
-        if len(self._noted) > self._most_noted:
+        if len(self._noted) > self._max_queued:
             self.reset()
 
-    def _take_in_all(self) -> None:
-        self._take_in(len(self._noted))
+    def _apply_all_changes(self) -> None:
+        self._apply_changes(len(self._noted))
 
-    def _take_in(self, count: int) -> None:
+    def _apply_changes(self, count: int) -> None:
         assert self._caches is not None
         for _ in range(min(count, len(self._noted))):
             resource, key = next(iter(self._noted))

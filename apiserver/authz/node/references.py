@@ -22,7 +22,7 @@ Reference = tuple[str, str, str]
 _Object = Mapping[str, Any]
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
-_OF_VOLUMES: Final = {
+_SECRET_FIELDS: Final = {
     "cephfs": ("secretRef",),
     "cinder": ("secretRef",),
     "flexVolume": ("secretRef",),
@@ -50,22 +50,26 @@ def of_pod(pod: _Object) -> Iterator[Reference]:
         *(
             (CONFIG_MAP, config_map)
             for container in every_container(spec)
-            for config_map in _of_environment(container)
+            for config_map in _config_maps_of_environment(container)
         ),
-        *(reference for volume in spec.get("volumes") or () for reference in _of_volume(volume, name)),
+        *(
+            reference
+            for volume in spec.get("volumes") or ()
+            for reference in _volume_references(volume, name)
+        ),
         *((RESOURCE_CLAIM, claim) for claim in _resource_claims(pod)),
     ]
     yield from ((resource, namespace, other) for resource, other in references if other)
 
 
-def _of_environment(container: _Object) -> Iterator[Any]:
+def _config_maps_of_environment(container: _Object) -> Iterator[Any]:
     for source in container.get("envFrom") or ():
         yield (source.get("configMapRef") or {}).get("name")
     for variable in container.get("env") or ():
         yield ((variable.get("valueFrom") or {}).get("configMapKeyRef") or {}).get("name")
 
 
-def _of_volume(volume: _Object, pod: str) -> Iterator[tuple[str, Any]]:
+def _volume_references(volume: _Object, pod: str) -> Iterator[tuple[str, Any]]:
     yield CONFIG_MAP, (volume.get("configMap") or {}).get("name")
     for projected in (volume.get("projected") or {}).get("sources") or ():
         yield CONFIG_MAP, (projected.get("configMap") or {}).get("name")
@@ -97,7 +101,7 @@ def secrets_of_volume(volume: _Object) -> Iterator[Reference]:
     azure = spec.get("azureFile") or {}
     if azure.get("secretName"):
         yield SECRET, azure.get("secretNamespace") or default, azure["secretName"]
-    for source, fields in _OF_VOLUMES.items():
+    for source, fields in _SECRET_FIELDS.items():
         for field in fields:
             reference = (spec.get(source) or {}).get(field) or {}
             if reference.get("name"):

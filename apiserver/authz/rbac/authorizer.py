@@ -22,8 +22,8 @@ MAX_USERS: Final = 4096
 MAX_DECISIONS: Final = 1024
 """The number of cached decisions about one user in one namespace."""
 
-_Question = tuple[str, ...]
-_Answers = Sequence[tuple[frozenset[str], DecisionAndReason]]
+_DecisionKey = tuple[str, ...]
+_NamedDecisions = Sequence[tuple[frozenset[str], DecisionAndReason]]
 """Decisions with the object names that they apply to, `ANY_NAME` for all."""
 
 
@@ -35,12 +35,12 @@ class Grants:
         all_roles = list(policy.granted_roles(user, namespace))
         self._granted: Sequence[GrantedRole] = [role for role in all_roles if role.rules is not None]
         problem = aggregate([role.error for role in all_roles if role.error])
-        self._refusal = (Decision.NO_OPINION, f"RBAC: {problem}") if problem else NO_OPINION
-        self._answers: dict[_Question, _Answers] = {}
+        self._default_decision = (Decision.NO_OPINION, f"RBAC: {problem}") if problem else NO_OPINION
+        self._answers: dict[_DecisionKey, _NamedDecisions] = {}
 
     def decide(self, attributes: Attributes) -> DecisionAndReason:
         if attributes.resource or not attributes.path:
-            key: _Question = (
+            key: _DecisionKey = (
                 attributes.verb,
                 attributes.group,
                 attributes.resource,
@@ -48,28 +48,28 @@ class Grants:
             )
         else:
             key = attributes.verb, attributes.path
-        answers = self._answers.get(key)
-        if answers is None:
-            answers = self._answer(key)
-        for names, outcome in answers:
+        decisions = self._answers.get(key)
+        if decisions is None:
+            decisions = self._compute_decisions(key)
+        for names, outcome in decisions:
             if not names or attributes.name in names:
                 return outcome
-        return self._refusal
+        return self._default_decision
 
-    def _answer(self, key: _Question) -> _Answers:
+    def _compute_decisions(self, key: _DecisionKey) -> _NamedDecisions:
         """Cache and return the decisions of the roles that allow a request, up to the first without resource names."""
-        answers = []
+        decisions = []
         for binding, rules, _ in self._granted:
             assert rules is not None
             names = rules.names(*key) if len(key) == 4 else ANY_NAME if rules.allows_path(*key) else None
             if names is not None:
-                answers.append((names, (Decision.ALLOW, binding.reason(self._subjects))))
+                decisions.append((names, (Decision.ALLOW, binding.reason(self._subjects))))
                 if not names:
                     break
         if len(self._answers) >= MAX_DECISIONS:
             self._answers.clear()
-        self._answers[key] = answers
-        return answers
+        self._answers[key] = decisions
+        return decisions
 
 
 class RBAC:
@@ -107,8 +107,12 @@ class RBAC:
         trees = [tree for role in granted if role.rules is not None for tree in role.rules.trees]
         field_names = ("verbs", "apiGroups", "resources", "resourceNames")
         return Rules(
-            resources=[_part(tree, *field_names) for tree in trees if tree.get("resources")],
-            paths=[_part(tree, "verbs", "nonResourceURLs") for tree in trees if tree.get("nonResourceURLs")],
+            resources=[_select_fields(tree, *field_names) for tree in trees if tree.get("resources")],
+            paths=[
+                _select_fields(tree, "verbs", "nonResourceURLs")
+                for tree in trees
+                if tree.get("nonResourceURLs")
+            ],
             error=aggregate([role.error for role in granted if role.error]),
         )
 
@@ -138,7 +142,7 @@ class RBAC:
             self._clear(namespace)
 
 
-def _part(tree: Mapping[str, Any], *names: str) -> Rule:
+def _select_fields(tree: Mapping[str, Any], *names: str) -> Rule:
     return {name: tree[name] for name in names if tree.get(name)}
 
 

@@ -35,7 +35,7 @@ def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[Polic
         return str(error)
     if not missing:
         return ""
-    groups = _list(user.groups)
+    groups = _quoted_list(user.groups)
     lines = sorted({describe(rule) for rule in compact_rules(missing)})
     text = (
         f"user {quote(user.name)} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n"
@@ -49,7 +49,7 @@ def missing_rules(own: Sequence[PolicyRule], rules: Iterable[PolicyRule]) -> Seq
     """Return the single rights of `rules` that no rule of `own` covers, each as a rule, comparing at most `MAX_COMPARED`."""
     rights = RuleSet(own)
     missing = []
-    for count, single in enumerate(part for rule in rules for part in _single(rule)):
+    for count, single in enumerate(part for rule in rules for part in _single_rights(rule)):
         if count >= MAX_COMPARED:
             raise TooManyRights(f"the role has more than {MAX_COMPARED} single rights")
         if not _covers(rights, single):
@@ -57,7 +57,7 @@ def missing_rules(own: Sequence[PolicyRule], rules: Iterable[PolicyRule]) -> Seq
     return missing
 
 
-def _single(rule: PolicyRule) -> Iterator[PolicyRule]:
+def _single_rights(rule: PolicyRule) -> Iterator[PolicyRule]:
     """Yield the single rights of a rule: one verb on one resource of one group, or of one name, or on one URL."""
     names = [[name] for name in rule.get("resourceNames") or ()]
     for group in rule.get("apiGroups") or ():
@@ -113,9 +113,9 @@ _GO_NAMES: Final = {
 
 def describe(rule: PolicyRule) -> str:
     """Format a rule as upstream's messages do."""
-    parts = [f"{title}:{_list(rule[name])}" for name, title in _GO_NAMES.items() if rule.get(name)]
+    parts = [f"{title}:{_quoted_list(rule[name])}" for name, title in _GO_NAMES.items() if rule.get(name)]
     return f"{{{', '.join(parts)}}}"
 
 
-def _list(texts: Iterable[str]) -> str:
+def _quoted_list(texts: Iterable[str]) -> str:
     return f"[{' '.join(map(quote, texts))}]"

@@ -57,20 +57,20 @@ class RuleSet:
         return frozenset(names) if names else None
 
     def allows_path(self, verb: str, path: str) -> bool:
-        _, of_urls = self._ensure_index()
-        return any(rule.has_verb(verb) and covers_path(rule.urls, path) for rule in of_urls)
+        _, url_rules = self._ensure_index()
+        return any(rule.has_verb(verb) and covers_path(rule.urls, path) for rule in url_rules)
 
 
 def _index(trees: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Sequence[_Rule]], Sequence[_Rule]]:
     by_resource: dict[str, list[_Rule]] = {}
-    of_urls = []
+    url_rules = []
     for tree in trees:
         rule = _Rule(tree)
         for resource in _set(tree, "resources"):
             by_resource.setdefault(resource, []).append(rule)
         if rule.urls:
-            of_urls.append(rule)
-    return by_resource, of_urls
+            url_rules.append(rule)
+    return by_resource, url_rules
 
 
 def _patterns(resource: str, subresource: str) -> Iterator[str]:
