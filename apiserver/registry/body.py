@@ -45,7 +45,7 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     if complaints := [*parsed.complaints, *decoded.strict]:
         judge_fields(call, options, complaints, _refusal(call, kind))
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
-    new_object["apiVersion"] = _version(new_object["apiVersion"])
+    new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
     return new_object
 

@@ -186,3 +186,13 @@ async def test_namespace_finalizers_are_owned_by_their_writer(client, kind):
     assert (answer.status, answer.body["spec"]) == (200, {"finalizers": ["kubernetes"]})
     managed = {one["manager"]: one["fieldsV1"] for one in answer.body["metadata"]["managedFields"]}
     assert managed["x"]["f:spec"] == {"f:finalizers": {}}
+
+
+async def test_api_version_without_group_and_version_is_that_of_the_request(client):
+    """Go parses "/" as no version, and the path has one."""
+    body = {"apiVersion": "/", "kind": "ConfigMap", "metadata": {"name": "slash"}}
+    maps = "/api/v1/namespaces/default/configmaps"
+    assert (await client.post(maps, body)).body["apiVersion"] == "v1"
+    assert (await client.get(f"{maps}/slash")).body["apiVersion"] == "v1"
+    assert (await client.put(f"{maps}/slash", body)).body["apiVersion"] == "v1"
+    assert (await client.delete(f"{maps}/slash")).status == 200
