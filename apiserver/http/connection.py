@@ -354,12 +354,12 @@ class Connection(web.RequestHandler):
         else:
             if self.head_since is None:
                 self.head_since = self.server.clock.monotonic()
-            if len(self._head) < self._fed or self._owes_line(data):
+            if len(self._head) < self._fed or self._needs_line(data):
                 return
             part, self._head = bytes(self._head), bytearray()
             self._fed += len(part)
             feed(part)
 
-    def _owes_line(self, data: bytes) -> bool:
+    def _needs_line(self, data: bytes) -> bool:
         """Return whether the rest of the first line is needed, because the method may have to be replaced."""
         return not self._fed and b"\n" not in data and methods.may_be_unusual(self._head)

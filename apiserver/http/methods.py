@@ -22,8 +22,8 @@ def may_be_unusual(head: bytes | bytearray) -> bool:
 
 
 def replace_unusual(head: bytes) -> tuple[bytes, str]:
-    """Return a head for the parser, and the replaced method; "" if none was replaced."""
-    line = None if head.startswith(USUAL) else _LINE.match(head)
+    """Return a head without a usual method for the parser, and the replaced method; "" if none was replaced."""
+    line = _LINE.match(head)
     if line is None or (line[1] == b"CONNECT" and not line[2].startswith(b"/")):
         return head, ""
     return b"GET" + head[line.end(1) :], line[1].decode()

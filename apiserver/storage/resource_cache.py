@@ -112,8 +112,8 @@ class ResourceCache:
         self._followers: dict[bytes, list[CacheWatcher]] = {}
         self._labels: dict[str, LabelIndex] = {}
         """The indexes of labels that selectors have used, by name."""
-        self._unfinished: list[tuple[str, LabelIndex]] = []
-        """Names and indexes of labels that are being indexed."""
+        self._unfinished: dict[str, LabelIndex] = {}
+        """The indexes of labels that are being indexed, by name; of one label, the index that was begun last."""
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -139,8 +139,7 @@ class ResourceCache:
 
     def index_label(self, name: str, step: int) -> Iterator[None]:
         """Index a label, `step` objects at a time. The index includes changes between two steps."""
-        index: LabelIndex = {}
-        self._unfinished.append((name, index))
+        index = self._unfinished[name] = {}
         try:
             keys = list(self.objects)
             for start in range(0, len(keys), step):
@@ -149,12 +148,13 @@ class ResourceCache:
                     if stored is not None and (value := stored.labels.get(name)) is not None:
                         index.setdefault(value, set()).add(key)
                 yield
-            if any(index is other for _, other in self._unfinished):
+            if self._unfinished.get(name) is index:
                 self._labels[name] = index
             if len(self._labels) > INDEXED_LABELS:
                 del self._labels[next(iter(self._labels))]
         finally:
-            self._unfinished = [other for other in self._unfinished if other[1] is not index]
+            if self._unfinished.get(name) is index:
+                del self._unfinished[name]
 
     def count(self, prefix: bytes) -> int:
         """Return the number of objects at or below a prefix."""
@@ -228,7 +228,7 @@ class ResourceCache:
         self._history = []
         self._history_bytes = 0
         self._labels = {}
-        self._unfinished = []
+        self._unfinished = {}
         self._oldest = revision
 
     def __iter__(self) -> Iterator[Stored]:
@@ -238,7 +238,7 @@ class ResourceCache:
         """Update the label indexes."""
         if not self._labels and not self._unfinished:
             return
-        for name, by_value in (*self._labels.items(), *self._unfinished):
+        for name, by_value in (*self._labels.items(), *self._unfinished.items()):
             if change.before is not None and (old_value := change.before.labels.get(name)) is not None:
                 by_value.get(old_value, set()).discard(change.after.key)
             if (

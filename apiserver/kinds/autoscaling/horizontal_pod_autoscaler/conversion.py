@@ -148,32 +148,17 @@ _SPECS: Final[Mapping[str, _FieldPaths]] = {
         ("targetAverageValue", ("target", "averageValue")),
     ),
 }
+
+
+def _status_field(name: str, path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the field of a metric's status for a field of its specification, which may be in the target."""
+    if path[0] != "target":
+        return name, path
+    return name.replace("target", "current"), ("current", *path[1:])
+
+
 _STATUSES: Final[Mapping[str, _FieldPaths]] = {
-    "resource": (
-        ("name", ("name",)),
-        ("currentAverageUtilization", ("current", "averageUtilization")),
-        ("currentAverageValue", ("current", "averageValue")),
-    ),
-    "containerResource": (
-        ("name", ("name",)),
-        ("currentAverageUtilization", ("current", "averageUtilization")),
-        ("currentAverageValue", ("current", "averageValue")),
-        ("container", ("container",)),
-    ),
-    "pods": (_NAME, ("currentAverageValue", ("current", "averageValue")), _SELECTOR),
-    "object": (
-        ("target", ("describedObject",)),
-        _NAME,
-        ("currentValue", ("current", "value")),
-        _SELECTOR,
-        ("averageValue", ("current", "averageValue")),
-    ),
-    "external": (
-        ("metricName", ("metric", "name")),
-        ("metricSelector", ("metric", "selector")),
-        ("currentValue", ("current", "value")),
-        ("currentAverageValue", ("current", "averageValue")),
-    ),
+    source: [_status_field(name, path) for name, path in fields] for source, fields in _SPECS.items()
 }
 _WRITTEN_IF_ABSENT: Final = frozenset(
     {
