@@ -190,7 +190,7 @@ _ITEMS: Mapping[Format, Callable[[Tree], bytes]] = {
 def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format) -> Sequence[bytes]:
     """Join encoded items into a list without encoding them again."""
     if format_ is Format.PROTOBUF:
-        return [envelope.encode_list(head, items)]
+        return envelope.encode_list(head, items)
     if format_ is Format.YAML:
         return yaml_codec.dump_list(head, field, items)
     first = [items[0][1:]] if items else []

@@ -4,14 +4,14 @@ An object is the prefix `k8s\0` and a `runtime.Unknown`, which has the kind, the
 watch is a sequence of frames: four bytes of length, and a WatchEvent, which has no prefix itself, but its object has one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mockube.apiserver.wire.protobuf.decode import decoder
 from mockube.apiserver.wire.protobuf.encode import encoder
 from mockube.apiserver.wire.protobuf.forms import Json
 from mockube.apiserver.wire.protobuf.scalars import write_string
-from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, fields_of, message_of
+from mockube.apiserver.wire.protobuf.tables import MAX_DEPTH, message_of
 from mockube.apiserver.wire.protobuf.varint import (
     LENGTH,
     ProtobufError,
@@ -28,6 +28,7 @@ _API_VERSION, _KIND = 1, 2  # runtime.TypeMeta
 _EVENT_TYPE, _EVENT_OBJECT = 1, 2  # WatchEvent
 _EXTENSION_RAW = 1  # runtime.RawExtension
 _FRAME_HEADER = 4
+_META_V1BETA1 = "meta.k8s.io/v1beta1"
 
 
 def is_protobuf(data: bytes) -> bool:
@@ -61,16 +62,22 @@ def encode(tree: dict[str, Json]) -> bytes:
 
 def encode_item(tree: dict[str, Json]) -> bytes:
     """Encode an object as an item of a list."""
-    return _message(tree)
+    return _part(_items_number(tree), _message(tree))
 
 
-def encode_list(head: dict[str, Json], items: Iterable[bytes]) -> bytes:
-    """Encode a list of encoded items, with the same bytes as `encode`; `head` is the list without items."""
-    fields = fields_of(message_of(head["apiVersion"], head["kind"]))
-    numbers = {field.name: field.number for field in fields}
-    encoded_items = b"".join([_part(numbers["items"], item) for item in items])
-    parts = {numbers["metadata"]: _message(head), numbers["items"]: encoded_items}
-    return _envelope(head, b"".join(part for _, part in sorted(parts.items())))
+def encode_list(head: dict[str, Json], items: Sequence[bytes]) -> list[bytes]:
+    """Return the parts of a list of encoded items, together the same bytes as `encode`'s; `head` is the list without items."""
+    metadata = _message(head)
+    size = varint(len(metadata) + sum(map(len, items)))
+    start = _start(head) + varint(tag_of(_RAW, LENGTH)) + size
+    if _items_number(head) == 1:
+        return [start, *items, metadata + _END]
+    return [start + metadata, *items, _END]
+
+
+def _items_number(tree: dict[str, Json]) -> int:
+    """Return the field number of the items of a list, by the list or by an item: metadata is the other of 1 and 2."""
+    return 1 if tree.get("apiVersion") == _META_V1BETA1 else 2
 
 
 def _message(tree: dict[str, Json]) -> bytes:
@@ -80,10 +87,14 @@ def _message(tree: dict[str, Json]) -> bytes:
 
 
 def _envelope(tree: dict[str, Json], message: bytes) -> bytes:
+    return _start(tree) + _part(_RAW, message) + _END
+
+
+def _start(tree: dict[str, Json]) -> bytes:
+    """Return the bytes before an object's message."""
     with _converted_errors():
         type_meta = _string(_API_VERSION, tree.get("apiVersion", "")) + _string(_KIND, tree.get("kind", ""))
-    unused = _part(_CONTENT_ENCODING, b"") + _part(_CONTENT_TYPE, b"")
-    return MAGIC + _part(_TYPE_META, type_meta) + _part(_RAW, message) + unused
+    return MAGIC + _part(_TYPE_META, type_meta)
 
 
 def watch_frame(event_type: str, encoded: bytes) -> bytes:
@@ -110,3 +121,7 @@ def _part(number: int, payload: bytes) -> bytes:
 
 def _string(number: int, value: Json) -> bytes:
     return varint(tag_of(number, LENGTH)) + write_string(value)
+
+
+_END = _part(_CONTENT_ENCODING, b"") + _part(_CONTENT_TYPE, b"")
+"""The bytes after an object's message."""

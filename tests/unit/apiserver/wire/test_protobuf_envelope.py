@@ -47,8 +47,8 @@ LISTS = [
 def test_list_of_encoded_items_equals_encoded_list(version, kind):
     head = {"kind": f"{kind}List", "apiVersion": version, "metadata": {"resourceVersion": "7"}}
     items = [{"kind": kind, "apiVersion": version, "metadata": {"name": name}} for name in "ab"]
-    assert encode_list(head, map(encode_item, items)) == encode(head | {"items": items})
-    assert encode_list(head, []) == encode(head | {"items": []})
+    assert b"".join(encode_list(head, [*map(encode_item, items)])) == encode(head | {"items": items})
+    assert b"".join(encode_list(head, [])) == encode(head | {"items": []})
 
 
 def test_stored_protobuf_is_distinguished_from_json():
