@@ -26,6 +26,8 @@ _NAMED_ESCAPES = {
 
 # Go's encoder makes JSON safe to paste into HTML and JavaScript.
 _HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_INVALID_BYTES = re.compile("[\udc80-\udcff]+")
+"""Bytes that `surrogateescape` did not decode."""
 HTML_ESCAPES: Final = str.maketrans(_HTML)
 _HTML_BYTES = [(character.encode(), escape.encode()) for character, escape in _HTML.items()]
 
@@ -45,6 +47,11 @@ class NumberError(ValueError):
 
     def __init__(self, function: str, text: str, problem: str) -> None:
         super().__init__(f"strconv.{function}: parsing {quote(text)}: {problem}")
+
+
+def decode_utf8(data: bytes) -> str:
+    """Decode UTF-8 with U+FFFD for each byte of an invalid sequence; Python has one for the sequence."""
+    return _INVALID_BYTES.sub(lambda run: "\ufffd" * len(run[0]), data.decode(errors="surrogateescape"))
 
 
 def quote(text: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from yaml.events import ScalarEvent
 
+from mockube.apimachinery import gotext
+
 MAX_SHOWN: Final = 200
 """Characters of a value in an error."""
 
@@ -88,9 +90,7 @@ def _resolve_tagged(tag: str, text: str) -> Any:
 
 def _binary(text: str) -> str:
     try:
-        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True).decode(
-            errors="replace"
-        )
+        return gotext.decode_utf8(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
     except (binascii.Error, ValueError) as error:
         raise refusal("!!binary value contains invalid base64 data") from error
 

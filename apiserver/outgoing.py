@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import orjson
 from msgspec import Struct, field
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.wire.go_json import syntax_error
 
@@ -147,7 +147,7 @@ def _status_of(answer: Answer, kind: str = "") -> Mapping[str, Any]:
     """Return the status of a review, or raise _BadStatus or ReviewFailed."""
     if answer.code >= 400:
         is_text = answer.headers.get("content-type", "").startswith("text/")
-        message = answer.body.decode("utf-8", "replace").strip() if is_text else "unknown"
+        message = gotext.decode_utf8(answer.body).strip() if is_text else "unknown"
         raise _BadStatus(str(status.generic(answer.code, server_message=message[:_MAX_SHOWN])), answer.code)
     try:
         tree = orjson.loads(answer.body)

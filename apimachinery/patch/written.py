@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from mockube.apimachinery import gotext
 from mockube.apimachinery.gotext import HTML_ESCAPES
 from mockube.apimachinery.schema.document import Literal
 
@@ -38,7 +39,7 @@ class _Decoder(JSONDecoder):
 
 def loads(text: bytes) -> Any:
     """Return the document of a valid text; its texts and numbers keep their original form."""
-    return _Decoder().decode(text.decode("utf-8", "replace"))
+    return _Decoder().decode(gotext.decode_utf8(text))
 
 
 def dumps(value: Any) -> str:

@@ -128,7 +128,7 @@ def _check_type(review: _Review, data: bytes, version: str, about: str) -> None:
         return
     if not review.kind or not review.api_version:
         field = "apiVersion" if review.kind else "Kind"
-        problem = f"Object '{field}' is missing in '{data[:MAX_SHOWN].decode('utf-8', 'replace')}'"
+        problem = f"Object '{field}' is missing in '{gotext.decode_utf8(data[:MAX_SHOWN])}'"
     elif review.kind == KIND and review.api_version in {f"{GROUP}/{supported}" for supported in VERSIONS}:
         named = review.api_version.rpartition("/")[2]
         problem = f"converting ({named}.{KIND}) to ({version}.{KIND}): unknown conversion"
@@ -183,7 +183,7 @@ def _object(raw: bytes) -> Tree:
     tree: Tree = value
     kind = tree.get("kind")
     if not kind or not isinstance(kind, str):
-        raise ConversionFailed(f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'", INVALID)
+        raise ConversionFailed(f"Object 'Kind' is missing in '{gotext.decode_utf8(raw)}'", INVALID)
     return tree
 
 

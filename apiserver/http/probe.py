@@ -7,6 +7,7 @@ from typing import Final
 from aiohttp import ClientConnectorError, ClientError, ClientSession, ClientTimeout, hdrs
 from yarl import URL
 
+from mockube.apimachinery import gotext
 from mockube.apiserver.registry.component_statuses import Health
 
 SECONDS: Final = 20.0
@@ -43,7 +44,7 @@ def _is_redirect(code: int) -> bool:
 def _health(code: int, body: bytes) -> Health:
     if code >= HTTPStatus.BAD_REQUEST:
         return Health(is_good=False, message=f"HTTP probe failed with statuscode: {code}")
-    return Health(is_good=True, message=body.decode("utf-8", "replace"))
+    return Health(is_good=True, message=gotext.decode_utf8(body))
 
 
 def _reason(error: ClientError | ValueError | TimeoutError) -> str:

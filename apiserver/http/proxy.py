@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final, cast
 from urllib.parse import urlsplit
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
@@ -174,7 +174,7 @@ async def _log_error(backend: BackendConnection, head: ResponseHead, name: str) 
             text += data
             if len(text) > MAX_ERROR:
                 break
-    message = text[:MAX_ERROR].decode("utf-8", "replace")
+    message = gotext.decode_utf8(text[:MAX_ERROR])
     if head.code == HTTPStatus.INTERNAL_SERVER_ERROR:
         return status.internal_error(message)
     if head.code == HTTPStatus.BAD_REQUEST:

@@ -28,7 +28,7 @@ from aiohttp import (
 from aiohttp.abc import ResolveResult
 from yarl import URL
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.admission.webhooks.review import CallFailed
@@ -187,7 +187,7 @@ async def _read(response: ClientResponse, post_url: str) -> bytes:
 
 def _status_failure(code: int, content_type: str, answer: bytes) -> CallFailed:
     is_text = content_type.startswith("text/")
-    message = answer.decode("utf-8", "replace").strip() if is_text else "unknown"
+    message = gotext.decode_utf8(answer).strip() if is_text else "unknown"
     error = status.generic(code, server_message=message[:MAX_SHOWN])
     return CallFailed(f"failed to call webhook: {error}", code)
 

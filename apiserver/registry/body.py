@@ -264,7 +264,7 @@ def _check_custom(call: Call, parsed: ParsedObject) -> None:
     api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
     if not kind:
         text = (parsed.text or orjson.dumps(tree)) if call.body.data else b""
-        raise _not_recognized(call.body, expected_kind, missing_kind(text.decode("utf-8", "replace")))
+        raise _not_recognized(call.body, expected_kind, missing_kind(gotext.decode_utf8(text)))
     if api_version != expected_version:
         mismatch = f"does not match the expected API version ({expected_version})"
         raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
@@ -299,7 +299,7 @@ def _summary(data: bytes) -> str:
     if not data:
         return "<empty>"
     start = data[:SUMMARY_BYTES]
-    text = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
+    text = gotext.decode_utf8(start) if data.startswith(b"{") else start.hex()
     return f"{text} ..." if len(data) > SUMMARY_BYTES else text
 
 

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from multidict import MultiMapping
 
+from mockube.apimachinery import gotext
 from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import BOOLEANS
@@ -168,9 +169,7 @@ class Request:
     @staticmethod
     def text(value: str) -> str:
         """Return the value of a header as text that can be encoded."""
-        return (
-            value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        )
+        return value if value.isascii() else gotext.decode_utf8(value.encode("utf-8", "surrogateescape"))
 
     def attributes(self) -> Attributes:
         """Return the attributes of the request for authorizers."""

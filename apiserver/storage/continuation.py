@@ -55,7 +55,7 @@ def _read(text: str) -> dict[str, object]:
     data = _decode(text.encode())
     if fault := go_json.syntax_error(data):
         raise BadToken(f"continue key is not valid: {fault}")
-    token = go_json.replace_invalid_characters(data)
+    token = go_json.decode(go_json.replace_invalid_characters(data))
     if token is None:
         return {}
     if not isinstance(token, dict):

@@ -1,12 +1,14 @@
 """The syntax errors of Go's JSON decoder, for texts that orjson refuses.
 
-Go accepts invalid UTF-8 and lone surrogates, which orjson refuses: `replace_invalid_characters` decodes such texts.
+Go accepts invalid UTF-8 and lone surrogates, which orjson refuses: `replace_invalid_characters` makes such texts valid.
 """
 
-import json  # noqa: TID251 - orjson refuses what is replaced here
+import json  # noqa: TID251 - orjson does not say which number is too large
 import math
 import re
 from typing import Any
+
+import orjson
 
 from mockube.apimachinery import gotext
 
@@ -18,6 +20,11 @@ _LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
 _HEX = re.compile(rb"[0-9a-fA-F]")
 _DIGITS_IN_64_BITS = 20
 _DIGITS = re.compile(rb"[0-9]*")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
+"""An escape in a text; the group is a surrogate without its other half."""
 
 
 class _SyntaxFault(Exception):
@@ -46,12 +53,22 @@ class OutOfRange(ValueError):
     """A number is larger than the largest float64."""
 
 
-def replace_invalid_characters(text: bytes) -> Any:
-    """Decode a text without syntax errors; invalid characters are replaced by U+FFFD."""
-    read = json.loads(text.decode("utf-8", errors="replace"), parse_int=_parse_int, parse_float=_fraction)
-    return json.loads(
-        json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+def replace_invalid_characters(text: bytes) -> bytes:
+    """Return a text without syntax errors with U+FFFD for each invalid byte and each lone surrogate."""
+    valid = gotext.decode_utf8(text).encode()
+    return _ESCAPE.sub(_replace_lone, valid) if _SURROGATE.search(valid) else valid
+
+
+def _replace_lone(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if escape[1] is None else rb"\ufffd"
+
+
+def decode(text: bytes) -> Any:
+    """Decode a text without syntax errors and invalid characters."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # a number that is too large
+        return json.loads(text, parse_int=_parse_int, parse_float=_fraction)
 
 
 def _parse_int(text: str) -> int | float:

@@ -65,14 +65,15 @@ def duplicate_keys(parsed: ParsedObject) -> tuple[str, ...]:
 def _json(data: bytes) -> ParsedObject:
     if is_too_deep(data):
         raise NotJson("exceeded max depth")
-    try:
+    with suppress(orjson.JSONDecodeError):
         return ParsedObject(orjson.loads(data), data)
-    except orjson.JSONDecodeError as error:
-        fault = go_json.syntax_error(data)
-        if fault:
-            raise NotJson(fault) from error
+    text = go_json.replace_invalid_characters(data)
+    with suppress(orjson.JSONDecodeError):
+        return ParsedObject(orjson.loads(text), text)
+    if fault := go_json.syntax_error(data):
+        raise NotJson(fault)
     try:
-        return ParsedObject(go_json.replace_invalid_characters(data))
+        return ParsedObject(go_json.decode(text), text)
     except go_json.OutOfRange as error:
         raise NotJson(str(error)) from error
 

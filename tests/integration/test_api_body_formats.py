@@ -68,3 +68,27 @@ async def test_list_element_without_key_is_validated_as_empty_key(client, spec, 
     refused = await client.send("PATCH", path, body, Content_Type=f"application/{APPLY}")
     assert refused.status == 422
     assert f"template.spec.{field}" in [cause["field"] for cause in refused.body["details"]["causes"]]
+
+
+STRICT = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (
+            b'"data":{"k":"\xff","k":"x"},"foo":1,"foo":2',
+            'duplicate field "data.k", unknown field "foo"',
+        ),
+        (b'"DATA":{"k":"\xff"}', 'unknown field "DATA"'),
+        (b'"data":{"\xff":"x","\xff":"y"}', 'duplicate field "data.\ufffd"'),
+        (b'"data":{"k":"\xff"},"Foo\xff":1', 'unknown field "Foo\ufffd"'),
+        (b'"data":{"k":"\\ud800","k":"x"}', 'duplicate field "data.k"'),
+    ],
+)
+async def test_invalid_characters_do_not_hide_wrong_fields(client, members, message):
+    body = b'{"metadata":{"name":"b"},%b}' % members
+    answer = await client.send(
+        "POST", f"{MAPS}?fieldValidation=Strict", body, Content_Type="application/json"
+    )
+    assert (answer.status, answer.body["message"]) == (400, STRICT + message)

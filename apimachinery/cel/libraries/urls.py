@@ -77,7 +77,7 @@ def _is_escaped(path: str) -> bool:
 
 
 def _unescape(text: str) -> str:
-    return unquote_to_bytes(text).decode(errors="replace") if "%" in text else text
+    return gotext.decode_utf8(unquote_to_bytes(text)) if "%" in text else text
 
 
 def request_uri_problem(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from mockube.apimachinery import gotext
 from mockube.apimachinery.admission_expressions import (
     BOOL,
     TEXT,
@@ -124,7 +125,7 @@ class Policy(PolicyDefinition):
 
 
 def _truncate(text: str) -> str:
-    return text.encode()[:_MAX_ANNOTATION].decode(errors="replace")
+    return gotext.decode_utf8(text.encode()[:_MAX_ANNOTATION])
 
 
 def _failure_message(validation: ReadOnlyTree, message: Outcome) -> str:

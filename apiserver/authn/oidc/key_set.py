@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
+from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
 from mockube.apiserver.authn.credentials import BadToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, is_signed
@@ -116,7 +117,7 @@ class RemoteKeySet:
 
     def _store_keys(self, answer: Answer) -> str:
         """Store the keys of a response; return the error if they are invalid, "" otherwise."""
-        body = answer.body.decode("utf-8", "replace")
+        body = gotext.decode_utf8(answer.body)
         if answer.code != 200:
             return f"oidc: get keys failed: {answer.status_line} {body}"
         try:

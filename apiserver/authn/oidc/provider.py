@@ -42,7 +42,7 @@ class Provider(Struct, frozen=True, kw_only=True):
         except CallFailed as error:
             raise NotInitialized(str(error)) from error
         if answer.code != 200:
-            body = answer.body.decode("utf-8", "replace")
+            body = gotext.decode_utf8(answer.body)
             raise NotInitialized(f"{answer.status_line}: {body}")
         try:
             tree = orjson.loads(answer.body)
@@ -113,7 +113,7 @@ class ClaimResolver:
         if not 200 <= answer.code <= 226:
             problem = f"error while getting distributed claim JWT: {answer.status_line}"
             raise BadToken(f"while getting distributed claim {gotext.quote(self._claim)}: {problem}")
-        return answer.body.decode("utf-8", "replace")
+        return gotext.decode_utf8(answer.body)
 
     async def _verifier(self, issuer: str) -> Verifier:
         """Return the verifier of a claim source's issuer; a failed discovery is retried after `RETRY_SECONDS`."""

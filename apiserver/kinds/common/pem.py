@@ -12,6 +12,8 @@ from cryptography import x509
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.apimachinery import gotext
+
 _BEGIN: Final = b"-----BEGIN "
 _END: Final = b"\n-----END "
 _DASHES: Final = b"-----"
@@ -78,7 +80,7 @@ def _read_block(text: bytes, at: int, end: int) -> tuple[Block | None, int]:
         data = base64.b64decode(text[body : max(body, end)].translate(None, b" \t\r\n"), validate=True)
     except binascii.Error:
         return None, body
-    return Block(type=kind.decode(errors="replace"), headers=text[headers:body], data=data), body
+    return Block(type=gotext.decode_utf8(kind), headers=text[headers:body], data=data), body
 
 
 def _line(text: bytes, at: int) -> tuple[bytes, int]:

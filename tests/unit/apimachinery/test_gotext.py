@@ -120,3 +120,17 @@ def test_invalid_boolean_has_error_of_strconv(text):
     with pytest.raises(gotext.NumberError) as refused:
         gotext.parse_bool(text)
     assert str(refused.value) == f'strconv.ParseBool: parsing "{text}": invalid syntax'
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"plain", "plain"),
+        ("\u20ac".encode(), "\u20ac"),
+        (b"\xe2\x82x", "\ufffd\ufffdx"),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
+        (b"a\xffb\xf0\x9f\x98", "a\ufffdb\ufffd\ufffd\ufffd"),
+    ],
+)
+def test_invalid_bytes_are_replaced_one_by_one(data, text):
+    assert gotext.decode_utf8(data) == text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mockube.apimachinery.status import UnsupportedMediaType
 from mockube.apiserver.wire import go_json
-from mockube.apiserver.wire.parse import Unreadable, parse
+from mockube.apiserver.wire.parse import Unreadable, duplicate_keys, parse
 from mockube.apiserver.wire.protobuf import envelope
 
 JSON = "application/json"
@@ -54,13 +54,35 @@ def test_json_error_is_found_where_orjson_finds_one(text):
     except orjson.JSONDecodeError:
         if not go_json.syntax_error(text):
             with contextlib.suppress(go_json.OutOfRange):
-                go_json.replace_invalid_characters(text)
+                go_json.decode(go_json.replace_invalid_characters(text))
     else:
         assert go_json.syntax_error(text) == ""
 
 
-def test_invalid_characters_are_replaced():
-    assert parse(b'{"a":"x\xffy","b":"\\ud800"}', JSON).tree == {"a": "x\ufffdy", "b": "\ufffd"}
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (rb"x\ud800y", "x\ufffdy"),
+        (rb"\udc00", "\ufffd"),
+        (rb"\ud800\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\\ud800\ud800", "\\ud800\ufffd"),
+        (b"x\xffy", "x\ufffdy"),
+        (b"\xe2\x82x", "\ufffd\ufffdx"),
+        (b"\xf0\x9f\x98", "\ufffd\ufffd\ufffd"),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
+        (b"\xc0\x80", "\ufffd\ufffd"),
+        (b"\xf5\x80\x80\x80", "\ufffd\ufffd\ufffd\ufffd"),
+        ("\xe9\u20ac".encode() + b"\xff\\ud800", "\xe9\u20ac\ufffd\ufffd"),
+    ],
+)
+def test_invalid_characters_are_replaced(text, value):
+    """Each invalid byte is replaced by itself, as by Go."""
+    assert parse(b'{"a":"' + text + b'"}', JSON).tree == {"a": value}
+
+
+def test_duplicate_keys_are_found_beside_invalid_characters():
+    parsed = parse(b'{"a":"\xff","b":1,"b":2}', JSON)
+    assert duplicate_keys(parsed) == ('yaml: unmarshal errors:\n  line 1: key "b" already set in map',)
 
 
 def test_body_is_parsed_by_media_type():
