@@ -1,8 +1,29 @@
 """The tests of a file share one cluster; its recorded calls are cleared before each test."""
 
+import gc
+import threading
+import warnings
+
 import pytest
 
 from mockube import Cluster
+
+PORT_FORWARD = "Kubernetes port forward proxy"
+"""The start of the names of the official client's threads that forward ports, which end after their connections."""
+PATIENCE = 30.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def clients():
+    """Collect the connections that clients of a file did not close, so that no later test gets their warnings."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith(PORT_FORWARD):
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), thread.name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="module")

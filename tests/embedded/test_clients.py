@@ -1,6 +1,5 @@
 """Third-party Python clients that `Cluster` returns with its connection configured."""
 
-import gc
 import sys
 
 import pytest
@@ -17,13 +16,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect unclosed connections here, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 def test_official_client_works(cluster):

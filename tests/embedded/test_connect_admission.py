@@ -1,7 +1,5 @@
 """Admission of exec, attach, port-forward and proxy: a CONNECT operation with the options as object."""
 
-import gc
-
 import pytest
 from kubernetes import client as official
 from kubernetes.stream import stream
@@ -36,13 +34,6 @@ kind: Pod
 metadata: {name: admitted}
 spec: {containers: [{name: c, image: app, ports: [{containerPort: 80}]}]}
 """
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 def test_policy_receives_connect_options(cluster):

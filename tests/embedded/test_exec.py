@@ -1,7 +1,6 @@
 """exec and attach of simulated containers, over WebSocket with a real client and over SPDY frames."""
 
 import asyncio
-import gc
 
 import orjson
 import pytest
@@ -28,13 +27,6 @@ def pods(shared):
     api.create_namespaced_pod("default", {"metadata": {"name": "shell"}, "spec": {"containers": [container]}})
     shared.wait("Pod", "shell", "Ready")
     return api
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 def execute(pods, *command, **options):

@@ -1,6 +1,5 @@
 """kwok's Logs, Exec, Attach and PortForward objects, tested with real clients."""
 
-import gc
 import os
 import re
 import socket
@@ -25,13 +24,6 @@ KINDS = {
     "clusterportforwards": "ClusterPortForward",
     "metrics": "Metric",
 }
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 def define(cluster):

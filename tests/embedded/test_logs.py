@@ -19,13 +19,6 @@ pytestmark = [
 NAMES = map("logs-{}".format, itertools.count())
 
 
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
-
-
 def start(cluster, script, *, policy="Always", ready=True):
     """Create a pod that runs a script; return its name and the client."""
     name = next(NAMES)

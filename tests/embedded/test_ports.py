@@ -1,6 +1,5 @@
 """port-forward, and the pod, service and node proxies, to the ports of simulated pods."""
 
-import gc
 import ssl
 import urllib.error
 import urllib.request
@@ -19,13 +18,6 @@ SERVICE = {
     "metadata": {"name": "web"},
     "spec": {"selector": {"app": "web"}, "ports": [{"port": 8080, "targetPort": 80}]},
 }
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Logs, exec, attach and ports of containers that run as local processes."""
 
 import base64
-import gc
 
 import pytest
 from kubernetes import client as official
@@ -23,13 +22,6 @@ pytestmark = [
 def cluster():
     with Cluster(nodes=1, images=IMAGES) as started:
         yield started
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture

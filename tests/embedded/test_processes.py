@@ -1,7 +1,6 @@
 """Containers as local processes: environment, files, probes, restarts and termination."""
 
 import base64
-import gc
 from pathlib import Path
 
 import pytest
@@ -27,13 +26,6 @@ pytestmark = [
 def cluster():
     with Cluster(nodes=1, images=IMAGES) as started:
         yield started
-
-
-@pytest.fixture(autouse=True)
-def left_open_no_longer():
-    """Collect the client's unclosed connections, so that no later test gets their warnings."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture
