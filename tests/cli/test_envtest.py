@@ -4,6 +4,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import orjson
@@ -59,6 +60,8 @@ def healthy(url, process, context=None):
         try:
             with urllib.request.urlopen(url, timeout=5, context=context) as answer:
                 return answer.read()
+        except urllib.error.HTTPError as error:
+            error.close()
         except OSError:
             continue
     raise AssertionError("it has ended")

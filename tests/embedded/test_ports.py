@@ -108,5 +108,6 @@ def test_kubelets_refuse_unauthenticated_clients(shared, api):
     context = ssl.create_default_context(cadata=data["certificate"])
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(f"https://{data['address']}/pods", context=context)
-    assert refused.value.code == 401
-    assert "Server" not in refused.value.headers
+    with refused.value as answer:
+        assert answer.code == 401
+        assert "Server" not in answer.headers

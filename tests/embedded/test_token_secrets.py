@@ -29,7 +29,8 @@ def test_token_secret_authenticates_until_account_is_deleted(cluster):
     asked = Request(f"{server}/api/v1/nodes", headers={"Authorization": f"Bearer {data['token']}"})
     with pytest.raises(HTTPError) as refused:
         urlopen(asked, context=ssl.create_default_context(cadata=data["ca.crt"]))
-    assert refused.value.code == 403
-    assert "system:serviceaccount:default:builder" in refused.value.read().decode()
+    with refused.value as answer:
+        assert answer.code == 403
+        assert "system:serviceaccount:default:builder" in answer.read().decode()
     cluster.delete("ServiceAccount", "builder")
     cluster.wait_gone("Secret", "builder-token")
