@@ -55,8 +55,6 @@ class Leases:
 
     def move(self, key: bytes, old: LeaseId, new: LeaseId) -> None:
         """Detach a key from one lease and attach it to another; a removed lease has no keys."""
-        if old == new:
-            return
         if old in self._granted:
             self._granted[old].keys.discard(key)
         if new in self._granted:

@@ -325,7 +325,9 @@ class Mvcc:
     def _put(self, request: Put, events: list[Event]) -> PutResult:
         revision = self.revision + 1
         kv, previous = self._versions.put(request.key, request.value, request.lease, revision)
-        self.leases.move(kv.key, NO_LEASE if previous is None else previous.lease, kv.lease)
+        old_lease = NO_LEASE if previous is None else previous.lease
+        if old_lease != kv.lease:  # most keys have no lease
+            self.leases.move(kv.key, old_lease, kv.lease)
         events.append(Event(kind=EventKind.PUT, kv=kv, previous=previous))
         return PutResult(revision=revision, previous=previous if request.previous else None)
 
