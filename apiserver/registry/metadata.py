@@ -10,9 +10,8 @@ import orjson
 from mockube.apimachinery import gotext, randomness, status
 from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
-from mockube.apimachinery.patch.apply.conflicts import with_api_version
 from mockube.apimachinery.patch.apply.fieldset import of_fields
-from mockube.apimachinery.patch.apply.managers import Json
+from mockube.apimachinery.patch.apply.managers import Json, with_api_version
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time

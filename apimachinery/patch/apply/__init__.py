@@ -4,7 +4,8 @@ A module belongs here if it works on sets of fields, on objects by the way their
 own fields. The meaning is that of structured-merge-diff, with which kube-apiserver does the same.
 """
 
-from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts, Unconvertible, Versions
+from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts
 from mockube.apimachinery.patch.apply.field_manager import FieldManager, Untypable
+from mockube.apimachinery.patch.apply.managers import Unconvertible, Versions
 
 __all__ = ["Conflict", "Conflicts", "FieldManager", "Unconvertible", "Untypable", "Versions"]

@@ -3,18 +3,15 @@
 Managers own fields in the API version of their requests, so an object is compared in each of these versions.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from msgspec import Struct, field
-
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch.apply import fieldsv1
-from mockube.apimachinery.patch.apply.atoms import Atom, Scalar, TypedError, child_atom
-from mockube.apimachinery.patch.apply.compare import Comparison, compare
+from mockube.apimachinery.patch.apply.atoms import Atom, Scalar, child_atom
+from mockube.apimachinery.patch.apply.compare import Comparison
 from mockube.apimachinery.patch.apply.fieldset import (
-    EMPTY,
     LEAF,
     SELF,
     FieldSet,
@@ -30,8 +27,9 @@ from mockube.apimachinery.patch.apply.managers import (
     Managed,
     Manager,
     OwnedFields,
+    Unconvertible,
+    Versions,
 )
-from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError
 
 
@@ -109,46 +107,6 @@ def _refit(atom: Atom | None, fields: FieldSet) -> FieldSet:
 
 
 # --- ownership: a manager that changes a place takes it from all others; a removed place has no owner
-
-
-def with_api_version(value: Json, version: str) -> Json:
-    """An object in another version, where versions differ in their names only."""
-    return {**value, "apiVersion": version}
-
-
-class Unconvertible(ValueError):
-    """An object cannot be converted to the version of a manager."""
-
-
-class Versions(Struct, frozen=True, kw_only=True):
-    """A resource in the API versions that there are; `own` is the one of the request."""
-
-    own: str
-    atoms: Mapping[str, Atom]
-    convert: Callable[[Json, str], Json] = with_api_version
-    """An object in another of the versions."""
-    reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
-    """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
-
-    unknown_version: str = ""
-    """The error for a manager with fields of another version; if it is empty, that manager is dropped."""
-
-    def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
-        """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
-        if version == value.get("apiVersion", self.own):
-            return value
-        try:
-            converted = self.convert(value, version)
-            validate(self.atoms[version], converted)
-        except (Unconvertible, TypedError) as error:
-            raise Unconvertible(refusal.format(error)) from error
-        return converted
-
-    def compare(self, version: str, before: Json, after: Json) -> Comparison:
-        old = self.to_version(version, before, "failed to convert old object: {}")
-        new = self.to_version(version, after, "failed to convert new object: {}")
-        changes = compare(self.atoms[version], old, new)
-        return changes.exclude(self.reset_fields.get(version, EMPTY))
 
 
 def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Manager, OwnedFields]:

@@ -13,11 +13,10 @@ import orjson
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.patch.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar, Untyped
 from mockube.apimachinery.patch.apply.compare import compare
-from mockube.apimachinery.patch.apply.conflicts import Versions
 from mockube.apimachinery.patch.apply.elements import FIELD, Element, sort_key
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, SELF, FieldSet, difference, of_fields, union
 from mockube.apimachinery.patch.apply.fieldsv1 import encode
-from mockube.apimachinery.patch.apply.managers import NEVER_OWNED, Json
+from mockube.apimachinery.patch.apply.managers import NEVER_OWNED, Json, Versions
 from mockube.apimachinery.pieces import sorted_in_pieces
 
 Fields: TypeAlias = dict[str, Any]

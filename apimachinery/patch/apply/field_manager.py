@@ -14,10 +14,18 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.patch.apply import creation, last_applied, managers, updater
 from mockube.apimachinery.patch.apply.atoms import TypedError
-from mockube.apimachinery.patch.apply.conflicts import Conflicts, Unconvertible, Versions
+from mockube.apimachinery.patch.apply.conflicts import Conflicts
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import has_path
-from mockube.apimachinery.patch.apply.managers import APPLY, UPDATE, Managed, Manager, cap_managers
+from mockube.apimachinery.patch.apply.managers import (
+    APPLY,
+    UPDATE,
+    Managed,
+    Manager,
+    Unconvertible,
+    Versions,
+    cap_managers,
+)
 from mockube.apimachinery.patch.apply.updater import Write
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, Undecodable

@@ -1,20 +1,22 @@
 """Managers and the fields that each owns, as `metadata.managedFields`; `conflicts` compares them when an object changes.
 
 A manager is identified by its name, by whether it applied or updated, through which subresource, and for updates in
-which API version: an applier has one entry for all versions.
+which API version: an applier has one entry for all versions. A manager owns fields in the version of its requests, so
+objects are converted to the versions of all managers.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
+
+from msgspec import Struct, field
 
 from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.patch.apply import fieldsv1
+from mockube.apimachinery.patch.apply.atoms import Atom, TypedError
+from mockube.apimachinery.patch.apply.compare import Comparison, compare
 from mockube.apimachinery.patch.apply.elements import MalformedFields
-from mockube.apimachinery.patch.apply.fieldset import (
-    FieldSet,
-    of_fields,
-    union_of,
-)
+from mockube.apimachinery.patch.apply.fieldset import EMPTY, FieldSet, of_fields, union_of
+from mockube.apimachinery.patch.apply.validate import validate
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -81,6 +83,46 @@ class OwnedFields(NamedTuple):
 
 
 Managed: TypeAlias = Mapping[Manager, OwnedFields]
+
+
+def with_api_version(value: Json, version: str) -> Json:
+    """An object in another version, where versions differ in their names only."""
+    return {**value, "apiVersion": version}
+
+
+class Unconvertible(ValueError):
+    """An object cannot be converted to the version of a manager."""
+
+
+class Versions(Struct, frozen=True, kw_only=True):
+    """A resource in the API versions that there are; `own` is the one of the request."""
+
+    own: str
+    atoms: Mapping[str, Atom]
+    convert: Callable[[Json, str], Json] = with_api_version
+    """An object in another of the versions."""
+    reset_fields: Mapping[str, FieldSet] = field(default_factory=dict)
+    """By version, what requests of this kind cannot change, and so never own: the status, or all but the status."""
+
+    unknown_version: str = ""
+    """The error for a manager with fields of another version; if it is empty, that manager is dropped."""
+
+    def to_version(self, version: str, value: Json, refusal: str = "{}") -> Json:
+        """An object in a version; `Unconvertible`, in the words of a refusal, if it is none of that version's type."""
+        if version == value.get("apiVersion", self.own):
+            return value
+        try:
+            converted = self.convert(value, version)
+            validate(self.atoms[version], converted)
+        except (Unconvertible, TypedError) as error:
+            raise Unconvertible(refusal.format(error)) from error
+        return converted
+
+    def compare(self, version: str, before: Json, after: Json) -> Comparison:
+        old = self.to_version(version, before, "failed to convert old object: {}")
+        new = self.to_version(version, after, "failed to convert new object: {}")
+        changes = compare(self.atoms[version], old, new)
+        return changes.exclude(self.reset_fields.get(version, EMPTY))
 
 
 def decode(entries: Iterable[Mapping[str, Any]]) -> dict[Manager, OwnedFields]:

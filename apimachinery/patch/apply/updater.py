@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.apimachinery.patch.apply.compare import equal
-from mockube.apimachinery.patch.apply.conflicts import Versions, known_managers, settle
+from mockube.apimachinery.patch.apply.conflicts import known_managers, settle
 from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     FieldSet,
@@ -15,7 +15,14 @@ from mockube.apimachinery.patch.apply.fieldset import (
     union,
     union_of,
 )
-from mockube.apimachinery.patch.apply.managers import NEVER_OWNED, Json, Managed, Manager, OwnedFields
+from mockube.apimachinery.patch.apply.managers import (
+    NEVER_OWNED,
+    Json,
+    Managed,
+    Manager,
+    OwnedFields,
+    Versions,
+)
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.places import applied_fields, remove, with_fields
 
