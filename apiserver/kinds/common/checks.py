@@ -254,6 +254,9 @@ def between(least: int, most: int) -> Check:
 non_negative: Final = require_that(lambda value: value is None or value >= 0, NOT_NEGATIVE)
 positive: Final = require_that(lambda value: value is not None and value > 0, NOT_POSITIVE)
 port_number: Final = between(1, 65535)
+trimmed: Final = require_that(
+    lambda text: text == text.strip(), "must not have leading or trailing whitespace"
+)
 
 
 # --- of a change

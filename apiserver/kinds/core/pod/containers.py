@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.checks import (
     refuse_any,
     report,
     require,
-    require_that,
+    trimmed,
 )
 from mockube.apiserver.kinds.core.pod.context import PodContext
 from mockube.apiserver.kinds.core.pod.env import check_env, check_env_from
@@ -216,16 +216,7 @@ def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[
 
 check_trimmed_image: Final[Check] = field(
     "image",
-    require_that(lambda image: image == image.strip(), "must not have leading or trailing whitespace"),
+    trimmed,
     absent="",
 )
 """Not checked in templates, where a blank image may be a placeholder."""
-
-
-def check_trimmed_images(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-    return [
-        error
-        for kind in ("containers", "initContainers")
-        for index, container in enumerate(spec.get(kind) or ())
-        for error in check_trimmed_image(container, path.child(kind).index(index))
-    ]

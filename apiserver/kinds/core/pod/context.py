@@ -1,17 +1,9 @@
-"""What the rules of a pod's parts depend on: the pod around a part, and the options from the old pod.
+"""What the rules of a pod's parts depend on: the pod around a part, and the options from the old pod."""
 
-Also the key by which the result for a spec is cached, because most pods differ from the previous one in their metadata
-only. Admission gives the volume with the pod's token a random name; the key has a fixed name in its place.
-"""
+from collections.abc import Iterator, Mapping
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeVar
-
-import orjson
 from msgspec import Struct
 
-from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -96,39 +88,3 @@ def containers_of(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree
     for field in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(field) or ()):
             yield container, path.child(field).index(index)
-
-
-Answer = TypeVar("Answer")
-
-_MAX_SPECS: Final = 40
-_MAX_SPEC_BYTES: Final = 16 * 1024
-"""The size of the largest spec that is cached."""
-_MAX_ITEMS: Final = 256
-"""Of one list: a spec with more of them is larger than that."""
-
-_PREFIX: Final = b"kube-api-access-"
-_TOKEN: Final = re.compile(_PREFIX + rb"[a-z0-9]{5}")
-_ANY_TOKEN: Final = b"kube-api-access-00000"
-
-
-def is_large(spec: ReadOnlyTree) -> bool:
-    """Whether a spec has so many items that it is not cached: to encode and parse all of it would take long."""
-    return len(spec.get("containers") or ()) > _MAX_ITEMS or len(spec.get("volumes") or ()) > _MAX_ITEMS
-
-
-def spec_cache_key(spec: ReadOnlyTree) -> bytes:
-    """Return the spec's JSON with a fixed name, of the same length, for the volume of its token.
-
-    Specs with the same key differ in that name only, so they are either all valid or all invalid.
-    """
-    text = orjson.dumps(spec)
-    at = text.find(_PREFIX)  # much sooner than the pattern would be
-    named = None if at < 0 else _TOKEN.search(text, at)
-    if named is None or text.find(_ANY_TOKEN) >= 0:
-        return text
-    return text.replace(named[0], _ANY_TOKEN)
-
-
-def cached_by_spec(function: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
-    """Cache a function of a spec by `spec_cache_key`. The function gets a tree of its own."""
-    return memoize(_MAX_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: function(orjson.loads(text)))

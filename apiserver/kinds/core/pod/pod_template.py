@@ -107,8 +107,9 @@ def check_pod_template(
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     yield from check_template_metadata(template, path, options)
     yield from check_pod_spec(spec, None, at, options)
-    yield from check_seccomp_agrees(annotations, spec, at)
-    yield from check_apparmor_agrees(annotations, spec, at)
+    if annotations:
+        yield from check_seccomp_agrees(annotations, spec, at)
+        yield from check_apparmor_agrees(annotations, spec, at)
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         yield errors.forbidden(at.child("ephemeralContainers"), detail)

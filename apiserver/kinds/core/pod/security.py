@@ -169,8 +169,6 @@ def check_apparmor_annotations(
 def check_seccomp_agrees(
     annotations: Mapping[str, str], spec: ReadOnlyTree, path: Path
 ) -> Iterator[FieldError]:
-    if not annotations:
-        return
     of_pod = _profile(spec, "seccompProfile")
     if of_pod is not None and SECCOMP_OF_POD in annotations:
         yield from _check_agrees(
@@ -188,7 +186,7 @@ def check_seccomp_agrees(
 def check_apparmor_agrees(
     annotations: Mapping[str, str], spec: ReadOnlyTree, path: Path
 ) -> Iterator[FieldError]:
-    if not annotations or os_of(spec) == WINDOWS:
+    if os_of(spec) == WINDOWS:
         return
     of_pod = _profile(spec, "appArmorProfile")
     for container, at in containers_of(spec, path):

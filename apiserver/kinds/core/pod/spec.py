@@ -1,13 +1,19 @@
-"""A pod's spec: all its rules, in upstream's order."""
+"""A pod's spec: all its rules, in upstream's order, and the cache of results for recent specs.
 
+Most pods differ from the previous one in their metadata only. Admission gives the volume with the pod's token a random
+name; the key of the cache has a fixed name in its place.
+"""
+
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import orjson
 
 from mockube.apimachinery import errors, names
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
@@ -36,10 +42,7 @@ from mockube.apiserver.kinds.core.pod.context import (
     WINDOWS,
     PodContext,
     PodValidationOptions,
-    cached_by_spec,
     containers_of,
-    is_large,
-    spec_cache_key,
 )
 from mockube.apiserver.kinds.core.pod.env import check_file_volumes
 from mockube.apiserver.kinds.core.pod.network import (
@@ -173,6 +176,44 @@ _PARTS: Final[tuple[Part, ...]] = (
     _check_os,
     _check_file_variables,
 )
+
+
+# --- the cache of results
+
+Answer = TypeVar("Answer")
+
+_MAX_SPECS: Final = 40
+_MAX_SPEC_BYTES: Final = 16 * 1024
+"""The size of the largest spec that is cached."""
+_MAX_ITEMS: Final = 256
+"""Of one list: a spec with more of them is larger than that."""
+
+_PREFIX: Final = b"kube-api-access-"
+_TOKEN: Final = re.compile(_PREFIX + rb"[a-z0-9]{5}")
+_ANY_TOKEN: Final = b"kube-api-access-00000"
+
+
+def is_large(spec: ReadOnlyTree) -> bool:
+    """Whether a spec has so many items that it is not cached: to encode and parse all of it would take long."""
+    return len(spec.get("containers") or ()) > _MAX_ITEMS or len(spec.get("volumes") or ()) > _MAX_ITEMS
+
+
+def spec_cache_key(spec: ReadOnlyTree) -> bytes:
+    """Return the spec's JSON with a fixed name, of the same length, for the volume of its token.
+
+    Specs with the same key differ in that name only, so they are either all valid or all invalid.
+    """
+    text = orjson.dumps(spec)
+    at = text.find(_PREFIX)  # much sooner than the pattern would be
+    named = None if at < 0 else _TOKEN.search(text, at)
+    if named is None or text.find(_ANY_TOKEN) >= 0:
+        return text
+    return text.replace(named[0], _ANY_TOKEN)
+
+
+def cached_by_spec(function: Callable[[ReadOnlyTree], Answer]) -> Callable[[bytes], Answer]:
+    """Cache a function of a spec by `spec_cache_key`. The function gets a tree of its own."""
+    return memoize(_MAX_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: function(orjson.loads(text)))
 
 
 _BY_METADATA: Final = (b'"ephemeral":', b'"resourceClaims":')

@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import as_before, between, canonical, require
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
-from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image, check_trimmed_images
+from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.options import (
     DELETION_COST,
@@ -54,8 +54,9 @@ def check_new_pod(pod: ReadOnlyTree) -> Iterator[FieldError]:
     if spec.get("nodeName") and spec.get("schedulingGates"):
         detail = "cannot be set until all schedulingGates have been cleared"
         yield errors.forbidden(SPEC.child("nodeName"), detail)
-    yield from check_seccomp_agrees(meta.annotations(pod), spec, SPEC)
-    yield from check_apparmor_agrees(meta.annotations(pod), spec, SPEC)
+    if annotations := meta.annotations(pod):
+        yield from check_seccomp_agrees(annotations, spec, SPEC)
+        yield from check_apparmor_agrees(annotations, spec, SPEC)
 
 
 def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:
@@ -64,7 +65,16 @@ def _check_pod(pod: ReadOnlyTree, options: PodValidationOptions) -> Iterator[Fie
     yield from check_pod_spec(spec, meta.metadata(pod), SPEC, options)
     if not spec.get("serviceAccountName"):
         yield from _check_no_tokens(spec)
-    yield from check_trimmed_images(spec, SPEC)
+    yield from _check_trimmed_images(spec, SPEC)
+
+
+def _check_trimmed_images(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
+    return [
+        error
+        for kind in ("containers", "initContainers")
+        for index, container in enumerate(spec.get(kind) or ())
+        for error in check_trimmed_image(container, path.child(kind).index(index))
+    ]
 
 
 def _check_no_tokens(spec: ReadOnlyTree) -> Iterator[FieldError]:
@@ -296,6 +306,8 @@ _TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 def check_pod_annotations(
     annotations: Mapping[str, str], spec: ReadOnlyTree, path: Path, options: PodValidationOptions
 ) -> Iterator[FieldError]:
+    if not annotations:
+        return
     if ANNOTATION_MIRROR_POD in annotations and not spec.get("nodeName"):
         problem = "must set spec.nodeName if mirror pod annotation is set"
         yield errors.invalid(path.key(ANNOTATION_MIRROR_POD), annotations[ANNOTATION_MIRROR_POD], problem)

@@ -3,14 +3,8 @@
 import pytest
 
 from mockube.apimachinery.paths import ROOT
-from mockube.apiserver.kinds.core.pod.context import (
-    STRICT,
-    PodValidationOptions,
-    cached_by_spec,
-    is_large,
-    spec_cache_key,
-)
-from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
+from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.spec import cached_by_spec, check_pod_spec, is_large, spec_cache_key
 from mockube.apiserver.kinds.core.pod.warnings import template_warnings
 
 CONTAINER = {
