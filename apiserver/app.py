@@ -54,11 +54,10 @@ from mockube.apiserver.registry.custom_metrics import CustomMetrics
 from mockube.apiserver.registry.patch import merge_into
 from mockube.apiserver.registry.resource_metrics import ResourceMetrics
 from mockube.apiserver.registry.reviews.verbs import review_verbs
-from mockube.apiserver.registry.verbs import BINDINGS
 from mockube.apiserver.registry.watch_stream import end_watches
 from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
-from mockube.apiserver.request.endpoints import Routes
+from mockube.apiserver.request.endpoints import BINDINGS, Routes
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Health, Pages, server_checks
@@ -336,7 +335,7 @@ class ApiServer:
         return self.resources.get((group, version, name))
 
     def _printer(self, api_version: str, kind: str) -> Printer:
-        custom = self.catalog.custom_kind(api_version, kind)
+        custom = self.catalog.custom_kinds.get((api_version, kind))
         group = GroupVersion.parse(api_version).group
         return (
             printer_of_kind(GroupKind(group, kind), self.catalog.kinds) if custom is None else custom.printer

@@ -42,8 +42,10 @@ class Catalog:
         self._built_in_names = frozenset(group.name for group in groups)
         self._reviews = reviews
         self._custom: dict[GroupResource, Sequence[Custom]] = {}
-        self._custom_kinds: dict[tuple[str, str], Custom] = {}
-        self._definitions: dict[str, Custom] = {}
+        self.custom_kinds: dict[tuple[str, str], Custom] = {}
+        """By apiVersion and kind."""
+        self.custom_definitions: dict[str, Custom] = {}
+        """By the name of the kind in OpenAPI."""
         self.rows: dict[Name, Resource] = {}
         self.stored_rows: dict[GroupResource, Resource] = {}
         """The rows of the versions that objects are stored in."""
@@ -77,13 +79,6 @@ class Catalog:
         """All versions of a custom resource; none if it is not one."""
         return self._custom.get(resource, ())
 
-    def custom_kind(self, api_version: str, kind: str) -> Custom | None:
-        return self._custom_kinds.get((api_version, kind))
-
-    def custom_definition(self, name: str) -> Custom | None:
-        """By what OpenAPI calls the kind."""
-        return self._definitions.get(name)
-
     def api_versions(self, resource: GroupResource) -> Sequence[str]:
         """Return the versions in which objects of a custom resource may be stored, beginning with the present storage version.
 
@@ -114,8 +109,8 @@ class Catalog:
         webhook = self._webhook(customs)
         for custom in customs:
             self._put(custom.row, served=custom.served)
-            self._custom_kinds[custom.row.api_version, custom.row.kind] = custom
-            self._definitions[custom.definition_name] = custom
+            self.custom_kinds[custom.row.api_version, custom.row.kind] = custom
+            self.custom_definitions[custom.definition_name] = custom
             if webhook is not None:
                 conversion = _webhook_conversion(webhook, custom)
             elif custom.row.storage_version != custom.row.group_version or changed_at:
@@ -157,8 +152,8 @@ class Catalog:
             row = custom.row
             self.rows.pop((row.group, row.version, row.name), None)
             self.stored_rows.pop(resource, None)
-            self._custom_kinds.pop((row.api_version, row.kind))
-            self._definitions.pop(custom.definition_name)
+            self.custom_kinds.pop((row.api_version, row.kind))
+            self.custom_definitions.pop(custom.definition_name)
             self.conversions.pop((row.group_version, row.name), None)
         self.strategies.pop(resource, None)
 

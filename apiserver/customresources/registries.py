@@ -35,7 +35,7 @@ class AllSchemas:
         self.definition = built_in.definition
 
     def kind(self, api_version: str, kind: str) -> Type | None:
-        custom = self._catalog.custom_kind(api_version, kind)
+        custom = self._catalog.custom_kinds.get((api_version, kind))
         return self._built_in.kind(api_version, kind) if custom is None else custom.type
 
     def kinds(self) -> Iterable[tuple[str, str]]:
@@ -60,13 +60,13 @@ class AllDecoder(Decoder):
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None
     ) -> DecodedObject:
-        custom = self._catalog.custom_definition(of.name)
+        custom = self._catalog.custom_definitions.get(of.name)
         if custom is None:
             return super().decode(of, tree, text=text, strict=strict, before=before)
         return self._decode_custom(custom, custom.prune, tree, text, strict=strict)
 
     def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> DecodedObject:
-        custom = self._catalog.custom_definition(of.name)
+        custom = self._catalog.custom_definitions.get(of.name)
         if custom is None:
             return super().decode(of, tree, strict=strict)
         return self._decode_custom(custom, custom.prune_applied, tree, b"", strict=strict)
@@ -115,7 +115,7 @@ class AllRules:
         self.no_version = built_in.no_version
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
-        custom = self._catalog.custom_kind(api_version, kind)
+        custom = self._catalog.custom_kinds.get((api_version, kind))
         if custom is None:
             self._built_in.default(api_version, kind, tree)
         else:
@@ -161,7 +161,9 @@ class AllRules:
         return custom.last_rule_warnings(new, old) if custom is not None else ()
 
     def _custom(self, resource: Resource) -> Custom | None:
-        return self._catalog.custom_kind(resource.api_version, resource.kind) if resource.custom else None
+        return (
+            self._catalog.custom_kinds.get((resource.api_version, resource.kind)) if resource.custom else None
+        )
 
 
 _NAMES: Final = objectmeta.with_any_finalizers(objectmeta.SUBDOMAIN)

@@ -93,7 +93,7 @@ def pack_webhooks(packs: Iterable[str], catalog: Catalog) -> Iterator[Webhook]:
     for pack in packs:
         for resource, (set_defaults, validate) in WEBHOOKS[pack].items():
             row = catalog.stored_rows[resource]
-            custom = catalog.custom_kind(row.api_version, row.kind)
+            custom = catalog.custom_kinds.get((row.api_version, row.kind))
             assert custom is not None
             yield Webhook(custom, set_defaults=set_defaults, validate=validate)
 

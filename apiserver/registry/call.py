@@ -18,7 +18,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.kinds.common.objectmeta import check_printable
-from mockube.apiserver.memory_limit import Reservation
+from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User
 from mockube.apiserver.wire.negotiation import parse_content_type
@@ -61,8 +61,10 @@ class Call(Struct, kw_only=True):
     """The size of the body and of the object that the request changes."""
     size: int = 0
     """The size of an object of most kinds that takes as long to process as this one."""
+    memory: MemoryLimit | None = None
+    """The limit of the memory for `bytes`; None if the request reserves none."""
     reservation: Reservation | None = None
-    """The reservation of memory for `bytes`, if memory is limited."""
+    """The reservation of memory for `bytes`; only large requests have one."""
     body_reservation: Reservation | None = None
     """The reservation of memory for the body, which is made before the other one."""
 
@@ -82,11 +84,20 @@ class Call(Struct, kw_only=True):
     @property
     def lacks_memory(self) -> bool:
         """Whether memory for `bytes` must be reserved."""
-        return self.reservation is not None and self.reservation.lacks(self.bytes)
+        memory, reservation = self.memory, self.reservation
+        return (
+            memory is not None
+            and self.bytes >= memory.least
+            and (reservation is None or reservation.lacks(self.bytes))
+        )
 
     async def reserve(self) -> bool:
         """Reserve memory for `bytes`; return whether that waited for other requests."""
-        return self.reservation is not None and await self.reservation.grow(self.bytes)
+        if self.memory is None:
+            return False
+        if self.reservation is None:
+            self.reservation = Reservation(self.memory)
+        return await self.reservation.grow(self.bytes)
 
     @asynccontextmanager
     async def calling_out(self) -> AsyncIterator[None]:

@@ -13,8 +13,8 @@ from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer, list_options
+from mockube.apiserver.registry.registry import OwnVerbs
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.registry.verbs import OwnVerbs
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.errors import KVError
 

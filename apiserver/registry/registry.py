@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.registry.backend import Backend
-from mockube.apiserver.registry.call import Attributes, Call
+from mockube.apiserver.registry.call import Attributes, Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.user import User
 from mockube.etcd.kv import NO_LEASE, Compare, Operation
@@ -177,3 +177,8 @@ class Registry(Backend, frozen=True, kw_only=True):
     def request(self, call: Call) -> Request:
         """Return the parts of a call that strategies use."""
         return Request(user=call.user, now=self.clock.now(), warn=call.warn)
+
+
+Verb: TypeAlias = Callable[[Registry, Call], Awaitable[ObjectAnswer | ListAnswer]]
+OwnVerbs: TypeAlias = dict[tuple[GroupResource, str], Mapping[str, Verb]]
+"""The verbs, by name, of resources and subresources ("" for the resource itself) that have verbs of their own."""

@@ -14,8 +14,8 @@ from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_ME
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer, list_options
+from mockube.apiserver.registry.registry import OwnVerbs
 from mockube.apiserver.registry.selection import selection
-from mockube.apiserver.registry.verbs import OwnVerbs
 from mockube.apiserver.storage.stored import Stored, canonical
 
 WINDOW: Final = "15s"

@@ -1,11 +1,12 @@
 """The endpoint behind the filters: runs the verb of a resource, or returns a page."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
 
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import (
     ApiError,
     Details,
@@ -16,14 +17,19 @@ from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
 from mockube.apiserver.registry.convert import to_client_version
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.create import create
+from mockube.apiserver.registry.delete import delete, delete_collection
+from mockube.apiserver.registry.patch import patch
+from mockube.apiserver.registry.read import get, list_objects
+from mockube.apiserver.registry.registry import OwnVerbs, Registry, Verb
+from mockube.apiserver.registry.subresources import binding, eviction, scale
 from mockube.apiserver.registry.subresources.locations import PREFERRED_ADDRESSES
-from mockube.apiserver.registry.verbs import OwnVerbs, find_verb
+from mockube.apiserver.registry.update import update
 from mockube.apiserver.request.connect import Connecting, Proxy
 from mockube.apiserver.request.filter import Config
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.limits import LONG_SUBRESOURCES, is_long_running
-from mockube.apiserver.request.rendering import Renderer, is_encoded
+from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.request.request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
 from mockube.apiserver.request.response import (
     MIN_COMPRESSED_SIZE,
@@ -41,13 +47,37 @@ from mockube.apiserver.request.routes import (
     warnings_of_refused,
 )
 from mockube.apiserver.request.watch import Watching
-from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, negotiate
+from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, View, negotiate
 
 MAX_BODY: Final = 3 * 1024 * 1024
 BODIES_BYTES: Final = 128 << 20
 """The limit of the bytes of all large bodies that are received or handled at the same time."""
 SMALL_BODY: Final = 64 * 1024
 """Bytes of a body below which it does not count: a connection reads as many ahead."""
+
+
+MAIN: Mapping[str, Verb] = {
+    "create": create,
+    "delete": delete,
+    "deletecollection": delete_collection,
+    "get": get,
+    "list": list_objects,
+    "patch": patch,
+    "update": update,
+}
+WHOLE: Mapping[str, Verb] = {"get": get, "patch": patch, "update": update}
+"""The verbs of subresources that read and write a part of the same object."""
+SUBRESOURCES: Mapping[str, Mapping[str, Verb]] = {
+    "status": WHOLE,
+    "ephemeralcontainers": WHOLE,
+    "resize": WHOLE,
+    "approval": WHOLE,
+    "finalize": WHOLE,
+    "binding": {"create": binding.create},
+    "eviction": {"create": eviction.create},
+    "scale": {"get": scale.get, "patch": scale.patch, "update": scale.update},
+}
+BINDINGS: OwnVerbs = {(GroupResource("", "bindings"), ""): {"create": binding.create}}
 
 
 class Routes(Struct, frozen=True, kw_only=True):
@@ -126,7 +156,7 @@ class Endpoints:
             if call.verb == "watch":
                 return await self._watching.serve(request, call, output)
             if call.verb in _WRITES:
-                call.reservation = Reservation(self._registry.memory)
+                call.memory = self._registry.memory
             return await self._run_verb(request, call, output)
         except ApiError as error:
             return error_response(error, request, call.warnings)
@@ -148,7 +178,7 @@ class Endpoints:
 
     async def _run_verb(self, request: Request, call: Call, output: OutputFormat) -> Response:
         subresource = call.subresource.name if call.subresource else ""
-        run_verb = find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
+        run_verb = _find_verb(self._routes.own_verbs, call.resource.group_resource, subresource, call.verb)
         if run_verb is None:
             target = "/".join(filter(None, (call.resource.name, subresource)))
             raise MethodNotSupported(f"{call.verb} of {target} is not implemented by mockube", Details())
@@ -158,10 +188,10 @@ class Endpoints:
         if self._registry.scheme.conversion(call.resource) is not None:
             answer = await to_client_version(self._registry, call.resource, answer)
         if not isinstance(answer, ListAnswer):
-            if is_encoded(answer, output):
-                body = self._renderer.object(call, answer, output)
+            if answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT:
+                body = answer.stored.text
             else:
-                body = await self._renderer.object_off_loop(call, answer, output)
+                body = await self._renderer.object(call, answer, output)
             return _response(request, answer.code, [body], output, call)
         parts = await self._renderer.collection(call, answer, output)
         return _response(request, 200, parts, output, call)
@@ -184,6 +214,13 @@ class Endpoints:
         if path.startswith("/apis/"):
             return path.split("/", 3)[2] in self._routes.built_in
         return path.startswith(_BELOW)
+
+
+def _find_verb(own_verbs: OwnVerbs, resource: GroupResource, subresource: str, name: str) -> Verb | None:
+    verbs = own_verbs.get((resource, subresource))
+    if verbs is None:
+        verbs = SUBRESOURCES.get(subresource, {}) if subresource else MAIN
+    return verbs.get(name)
 
 
 def _no_body(request: Request) -> Body:

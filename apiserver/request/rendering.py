@@ -50,14 +50,14 @@ class Renderer:
         self._clock = clock
         self._report = report
 
-    async def object_off_loop(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
-        """Render an object, in the worker's thread if it is large."""
+    async def object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+        """Render an object, in the worker's thread if it is large. One that is stored in the output format needs no rendering."""
         size = call.size if answer.stored is None else _size(answer.stored)
-        return await self._worker.run(size, self.object, call, answer, output)
+        return await self._worker.run(size, self._object, call, answer, output)
 
-    def object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+    def _object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
         try:
-            return self._object(call, answer, output)
+            return self._render(call, answer, output)
         except ApiError:
             raise
         except Exception as error:
@@ -66,10 +66,8 @@ class Renderer:
             self._report(answer.stored, error)
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
 
-    def _object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+    def _render(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
         if output.view is View.OBJECT:
-            if output.format is Format.JSON and answer.stored is not None:
-                return answer.stored.text
             return write(answer.object(), output.format)
         tree = answer.object()
         if tree["kind"] == "Status":
@@ -161,11 +159,6 @@ class Renderer:
 
     def _printer(self, resource: Resource) -> table.Printer:
         return self._printers(resource.api_version, resource.kind)
-
-
-def is_encoded(answer: ObjectAnswer, output: OutputFormat) -> bool:
-    """Return whether an object is stored in the output format."""
-    return answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT
 
 
 def _check_view(call: Call, api_version: str, kind: str, output: OutputFormat, *, is_list: bool) -> None:

@@ -4,9 +4,9 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.authn.credentials import BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authz.chain import Authorization
+from mockube.apiserver.registry.registry import OwnVerbs, Verb
 from mockube.apiserver.registry.reviews.authentication import TokenRequests, TokenReviews, self_subject_review
 from mockube.apiserver.registry.reviews.authorization import AccessReviews
-from mockube.apiserver.registry.verbs import OwnVerbs, Verb
 
 
 def review_verbs(tokens: BearerTokens, authorization: Authorization, accounts: ServiceAccounts) -> OwnVerbs:
