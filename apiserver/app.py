@@ -19,8 +19,8 @@ from mockube.apiserver.admission.webhooks.dispatch import Environment
 from mockube.apiserver.aggregation.registration import Registration
 from mockube.apiserver.assembly import documented_resources, make_admission, make_catalog, make_registry
 from mockube.apiserver.audit.audit import AuditCounts, open_log
+from mockube.apiserver.authn.authenticators import CredentialCounts
 from mockube.apiserver.authn.chain import Authenticators, Trust, authenticators
-from mockube.apiserver.authn.credentials import CredentialCounts
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.apiservices import API_SERVICES
 from mockube.apiserver.bootstrap.endpoint_reconciler import ENDPOINT_SLICES
@@ -43,9 +43,9 @@ from mockube.apiserver.http.webhook_client import WebhookClient
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.long_work import Worker
-from mockube.apiserver.metrics.access import AccessMetrics, CredentialMetrics
 from mockube.apiserver.metrics.audit import AuditMetrics
-from mockube.apiserver.metrics.requests import RequestMetrics
+from mockube.apiserver.metrics.authentication import CredentialMetrics
+from mockube.apiserver.metrics.requests import AccessMetrics, RequestMetrics
 from mockube.apiserver.metrics.storage import ConsistencyMetrics, DecodeMetrics, ObjectMetrics, storage_size
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.openapi.documents import DocumentCache, Documents
@@ -179,7 +179,9 @@ class ApiServer:
         return authentication
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
-        backend, requests = self.registry, RequestMetrics(self._find_row)
+        backend = self.registry
+        find_row = self.aggregator.row_finder(self.resources)
+        requests = RequestMetrics(find_row)
         authorization = self.rights.authorization
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         authentication = self._authenticators(trust, settings)
@@ -214,7 +216,7 @@ class ApiServer:
         config = Config(
             authentication=authentication.chain,
             authorization=authorization,
-            resources=self._find_row,
+            resources=find_row,
             access=access,
             hosts=settings.hosts,
             observer=Observer(requests, self.audit, clock=backend.clock),
@@ -324,15 +326,6 @@ class ApiServer:
             registry.register(collector)
         ProcessCollector(registry=registry)
         return registry
-
-    def _find_row(self, group: str, version: str, name: str) -> Resource | None:
-        remotes = self.aggregator.remotes
-        if remotes and (
-            GroupVersion(group, version) in remotes.served_remotes
-            or group in self.aggregator.replaced_metrics()
-        ):
-            return None
-        return self.resources.get((group, version, name))
 
     def _printer(self, api_version: str, kind: str) -> Printer:
         custom = self.catalog.custom_kinds.get((api_version, kind))

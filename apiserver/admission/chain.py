@@ -53,14 +53,8 @@ from mockube.apiserver.admission.webhooks.plugins import (
     ValidatingAdmissionWebhook,
 )
 from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, await_again
-from mockube.apiserver.metrics.access import (
-    ADMIT,
-    QUICK,
-    VALIDATE,
-    AdmissionMetrics,
-    Durations,
-    PolicyMetrics,
-)
+from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, AdmissionMetrics, PolicyMetrics
+from mockube.apiserver.metrics.requests import Durations
 from mockube.apiserver.outgoing import Outbound
 from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.registry import Registry

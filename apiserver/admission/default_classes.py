@@ -9,8 +9,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.wellknown import ANNOTATION_DEFAULT_INGRESS_CLASS, ANNOTATION_DEFAULT_STORAGE_CLASS
 from mockube.apiserver.admission.plugin import CLAIMS, Plugin
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Backend
 
 STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 INGRESS_CLASSES = GroupResource("networking.k8s.io", "ingressclasses")

@@ -9,8 +9,8 @@ from msgspec import Struct
 from mockube.apimachinery.status import TooManyRequests
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import WRITE, Plugin
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Backend
 
 DEFAULT_SIZE: Final = 4096
 SERVER: Final = "Server"

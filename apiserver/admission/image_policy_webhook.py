@@ -13,8 +13,8 @@ from mockube.apimachinery import meta, status
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
 from mockube.apiserver.outgoing import Endpoint, Outbound, Reviewer, ReviewFailed
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Backend
 
 LOG: Final = logging.getLogger(__name__)
 MAX_ANSWERS: Final = 1024

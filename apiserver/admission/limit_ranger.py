@@ -10,8 +10,8 @@ from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import CLAIM, CREATE, POD, UPDATE, WRITE, Plugin, forbidden
 from mockube.apiserver.admission.pod_resources import Amounts, amounts, pod_total
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.registry.registry import Backend
 
 LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"

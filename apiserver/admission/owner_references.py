@@ -10,8 +10,8 @@ from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.authz.chain import Attributes as Question
 from mockube.apiserver.authz.chain import Authorization, Decision
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation
+from mockube.apiserver.registry.registry import Backend
 
 _EXEMPT: Final = ("", "pods", "status")
 _DELETE: Final = "cannot set an ownerRef on a resource you can't delete"

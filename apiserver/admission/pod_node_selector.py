@@ -8,8 +8,8 @@ from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, Unknown
 from mockube.apiserver.admission.namespace_lifecycle import NAMESPACES
 from mockube.apiserver.admission.plugin import PODS, Plugin
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Backend
 
 _ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT: Final = "clusterDefaultNodeSelector"

@@ -7,8 +7,8 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation
+from mockube.apiserver.registry.registry import Backend
 
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 PREEMPT = "PreemptLowerPriority"

@@ -13,8 +13,8 @@ from mockube.apimachinery.quota.pod_amounts import pod_requests
 from mockube.apimachinery.status import Cause
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.plugin import POD, PODS, UPDATE, WRITE, Plugin, forbidden
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Target
+from mockube.apiserver.registry.registry import Backend
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _OS: Final = "kubernetes.io/os"

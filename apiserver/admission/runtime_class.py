@@ -6,9 +6,9 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.plugin import PODS, Plugin, forbidden, unreachable
 from mockube.apiserver.kinds.common.checks import canonical
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.body import has_sent_empty
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Backend
 
 RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 

@@ -12,8 +12,8 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden, unreachable
 from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.registry.registry import Backend
 
 EPHEMERAL: Target = "", "pods", "ephemeralcontainers"
 SERVICE_ACCOUNTS = GroupResource("", "serviceaccounts")

@@ -12,9 +12,8 @@ from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, remote_of
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES
 from mockube.apiserver.registry.call import Call, WriteOptions
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
 from mockube.apiserver.registry.resource_follower import followed_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored

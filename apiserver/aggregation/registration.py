@@ -18,11 +18,10 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES
 from mockube.apiserver.registry.call import Body, Call, WriteOptions
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
 from mockube.apiserver.registry.resource_follower import followed_keys
 from mockube.apiserver.registry.update import change
 from mockube.apiserver.storage.stored import Stored

@@ -2,8 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import orjson
 from msgspec import Struct, field
@@ -12,9 +12,12 @@ from mockube.apimachinery import conditions
 from mockube.apimachinery.groups import GroupVersion
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
+
+FindRow: TypeAlias = Callable[[str, str, str], Resource | None]
+"""Returns the row of a resource by group, version and name."""
 
 _PORT: Final = 443
 _HAS_SERVICE: Final = b'"service":'
@@ -159,6 +162,21 @@ class Remotes:
         if len(parts) < 4 or parts[1] != "apis":
             return None
         return self.served_remotes.get(GroupVersion(parts[2], parts[3]))
+
+
+def row_finder(
+    rows: Mapping[tuple[str, str, str], Resource],
+    remotes: Remotes,
+    replaced_groups: Callable[[], Collection[str]],
+) -> FindRow:
+    """Return a function that finds the row of a resource; there is none if another server serves it."""
+
+    def find_row(group: str, version: str, name: str) -> Resource | None:
+        if remotes and (GroupVersion(group, version) in remotes.served_remotes or group in replaced_groups()):
+            return None
+        return rows.get((group, version, name))
+
+    return find_row
 
 
 def index_of(data: bytes, remote: Remote) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common.addresses import Network
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Backend
 
 Address: TypeAlias = IPv4Address | IPv6Address
 

@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.core.service.strategy import (
     needs_node_port,
     node_ports,
 )
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.storage.stored import canonical
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.etcd.kv import Compare, Put, Range, Target

@@ -29,8 +29,7 @@ from mockube.apiserver.allocation.node_ports import (
 from mockube.apiserver.kinds.common.addresses import Network
 from mockube.apiserver.kinds.core.service.cluster_ips import check_cluster_ips
 from mockube.apiserver.kinds.core.service.strategy import needs_cluster_ip, needs_node_port
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
-from mockube.apiserver.registry.registry import NO_CLAIMS, Claims
+from mockube.apiserver.registry.registry import NO_CLAIMS, OF_WRONG_TYPES, Backend, Claims
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.kv import Compare, Delete, Put, Target
 

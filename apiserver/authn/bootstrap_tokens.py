@@ -11,7 +11,7 @@ from typing import Final
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.credentials import KnownToken
+from mockube.apiserver.authn.authenticators import KnownToken
 from mockube.apiserver.authn.serviceaccount.accounts import Find
 from mockube.apiserver.user import AUTHENTICATED, User
 

@@ -1,22 +1,21 @@
-"""The chain of authenticators: certificates, token files, service accounts, issuers and webhooks."""
+"""Make the chain of authenticators from what the server trusts: certificates, token files, service accounts, issuers, webhooks."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
-from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
-from mockube.apiserver.authn.credentials import (
+from mockube.apiserver.authn.authenticators import (
+    Anonymous,
+    Authentication,
     BearerTokens,
     ClientCertificates,
     CredentialCounts,
-    PresentedCredentials,
     TokenReader,
 )
+from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
@@ -25,68 +24,10 @@ from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSettings
 from mockube.apiserver.outgoing import Reviewer, Send
 from mockube.apiserver.pki.issue import make_key
-from mockube.apiserver.user import ANONYMOUS, User
+from mockube.apiserver.user import User
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, Observer
-
-OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
-"""The paths that upstream's role system:public-info-viewer allows to get."""
-
-
-class Anonymous(Enum):
-    """Which requests may be anonymous."""
-
-    NONE = "none"
-    LIMITED = "limited"
-    """Only requests to get a path of `OPEN_TO_ALL`."""
-    ALL = "all"
-    """All requests; the authorizer decides."""
-
-
-class Authenticator(Protocol):
-    async def authenticate(self, presented: PresentedCredentials) -> User | None:
-        """Return the user, or None if there are no credentials of this type; raise Unauthorized if they are wrong."""
-
-
-class Authentication:
-    """Authenticates requests."""
-
-    def __init__(
-        self,
-        authenticators: Sequence[Authenticator],
-        *,
-        anonymous: Anonymous = Anonymous.ALL,
-        anonymous_paths: Collection[str] = (),
-    ) -> None:
-        self._authenticators = authenticators
-        self._anonymous = anonymous
-        self._anonymous_paths = anonymous_paths
-
-    async def authenticate(self, presented: PresentedCredentials, verb: str, path: str) -> User:
-        """Return the user, or raise Unauthorized.
-
-        As upstream, an Authorization header that no authenticator reads is ignored.
-        """
-        refusal: status.Unauthorized | None = None
-        for authenticator in self._authenticators:
-            try:
-                user = await authenticator.authenticate(presented)
-            except status.Unauthorized as error:
-                refusal = refusal or error  # another credential of the same request may be valid
-                continue
-            if user is not None:
-                return user
-        if refusal is not None:
-            raise refusal
-        if self._anonymous_paths and path not in self._anonymous_paths:
-            raise status.Unauthorized("Unauthorized")
-        if self._anonymous is Anonymous.ALL:
-            return ANONYMOUS
-        if self._anonymous is Anonymous.LIMITED and verb == "get" and path in OPEN_TO_ALL:
-            return ANONYMOUS
-        raise status.Unauthorized("Unauthorized")
-
 
 ISSUER = "https://kubernetes.default.svc"
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.user import User, with_authenticated
 
 Headers = Iterable[tuple[str, str]]

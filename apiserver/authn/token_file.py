@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mockube.apiserver.authn.credentials import KnownToken, token_digest
+from mockube.apiserver.authn.authenticators import KnownToken, token_digest
 from mockube.apiserver.user import AUTHENTICATED, User
 
 LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import BadToken, KnownToken
+from mockube.apiserver.authn.authenticators import BadToken, KnownToken
 from mockube.apiserver.outgoing import Endpoint, Reviewer, ReviewFailed
 from mockube.apiserver.user import User, with_authenticated
 

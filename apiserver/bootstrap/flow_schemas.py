@@ -12,9 +12,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.registry.apply import apply
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES
 from mockube.apiserver.registry.call import Body, Call
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
 from mockube.apiserver.registry.resource_follower import follow_resources
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.user import User

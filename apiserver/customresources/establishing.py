@@ -29,8 +29,7 @@ from mockube.apiserver.garbage import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Registry
 from mockube.apiserver.storage.resource_cache import Change
 from mockube.apiserver.storage.stored import Stored
 

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apimachinery import status
-from mockube.apiserver.authn.credentials import ClientCertificate
+from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.http.backend_connection import LIMIT
 from mockube.apiserver.http.response import Refusal, render, write_pieces
 from mockube.apiserver.http.streams import Chunks, Messages

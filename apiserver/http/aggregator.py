@@ -22,7 +22,7 @@ from mockube.apiserver.aggregation.discovery import (
     versions_of,
 )
 from mockube.apiserver.aggregation.merging import OtherGroups
-from mockube.apiserver.aggregation.remotes import Documents, Remote, Remotes, index_of
+from mockube.apiserver.aggregation.remotes import Documents, FindRow, Remote, Remotes, index_of, row_finder
 from mockube.apiserver.bootstrap.apiservices import GROUP_PRIORITY, VERSION_PRIORITY
 from mockube.apiserver.customresources.conversion_review import ConversionFailed
 from mockube.apiserver.http.backend_connection import Dialer
@@ -100,6 +100,10 @@ class Aggregator:
         """Return the proxy of a path to another server; None if this server serves it."""
         remote = self.remotes.of_path(path) if self.remotes else None
         return None if remote is None else self._forwarding(remote)
+
+    def row_finder(self, rows: Mapping[tuple[str, str, str], Resource]) -> FindRow:
+        """Return a function that finds the rows of the resources that this server serves."""
+        return row_finder(rows, self.remotes, self.replaced_metrics)
 
     def pages(self) -> Pages:
         return {remote.path: self._forwarding(remote) for remote in self.remotes.served_remotes.values()}

@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, PayloadAccessError, _ErrInfo
 
-from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
+from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.http import methods
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.authorities import Identity, verified_chain

@@ -11,7 +11,7 @@ from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest
-from mockube.apiserver.authn.credentials import token_of_subprotocols
+from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import (
     BackendConnection,

@@ -23,7 +23,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.status import Timeout
 from mockube.apiserver.aggregation.availability import Unreachable
 from mockube.apiserver.aggregation.remotes import Remote
-from mockube.apiserver.authn.credentials import token_of_subprotocols
+from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.http.adapter import SocketClient
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection, Dialer, DialFailed
 from mockube.apiserver.http.exchanges import Exchanges, copy_body, is_upgrade, send_body, switch_protocols

@@ -1,4 +1,4 @@
-"""Numbers, durations and results of requests: upstream's metrics under upstream's names.
+"""Requests, and their authentication, impersonation and authorization: upstream's metrics under upstream's names.
 
 Counting is on the path of every request, so it is a few additions to plain numbers; the metric families are built from
 them at each scrape. Labels come from the rows of resources and from a fixed set of words, never from values that a client
@@ -8,9 +8,9 @@ sent, so that no client can create many of them.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -32,6 +32,19 @@ _KNOWN_VERBS = frozenset(
     {"GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"}
 )
 _VERBS = {"create": "POST", "update": "PUT", "deletecollection": "DELETECOLLECTION"}
+
+
+SUCCESS, FAILURE, ERROR = "success", "failure", "error"
+ALLOWED, DENIED, UNDECIDED = "allowed", "denied", "no-opinion"
+_ATTEMPT_BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
+_COUNTED_USERS: Final = frozenset(
+    {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
+)
+
+Decisions = Callable[[], Mapping[tuple[str, str], tuple[int, int]]]
+"""By type and name of an authorizer, the numbers of requests that it allowed and denied."""
+Attempt: TypeAlias = tuple[str, str]
+"""A mode of impersonation, and `allowed` or `denied`."""
 
 
 class Labels(NamedTuple):
@@ -230,3 +243,128 @@ class RequestMetrics(Collector):
         for (group, resource), count in self._terminated.items():
             family.add_metric([group, resource], count)
         return family
+
+
+class Durations:
+    """A histogram of durations. The path of every write adds to `quick` and `total` directly."""
+
+    __slots__ = ("_buckets", "quick", "slow", "total")
+
+    def __init__(self, buckets: Sequence[float]) -> None:
+        self._buckets = buckets
+        self.quick = 0
+        """The number of durations in the first bucket."""
+        self.slow = [0] * len(buckets)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        if seconds <= self._buckets[0]:
+            self.quick += 1
+        else:
+            self.slow[bisect_left(self._buckets, seconds) - 1] += 1
+        self.total += seconds
+
+    @property
+    def number(self) -> int:
+        """The number of all durations."""
+        return self.quick + sum(self.slow)
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        """Return the number of durations up to each bucket's bound."""
+        return cumulative_buckets(self._buckets, (self.quick, *self.slow))
+
+
+# --- access: authentication, impersonation and authorization
+
+
+class AccessMetrics(Collector):
+    def __init__(self, decisions: Decisions, monotonic: Callable[[], float]) -> None:
+        self._decisions = decisions
+        self.monotonic = monotonic
+        self.authentication = {result: Durations(_ATTEMPT_BUCKETS) for result in (SUCCESS, FAILURE, ERROR)}
+        self.authorization = {
+            result: Durations(_ATTEMPT_BUCKETS) for result in (ALLOWED, DENIED, UNDECIDED, ERROR)
+        }
+        self.impersonation = ImpersonationMetrics()
+        self._users: Counter[str] = Counter()
+
+    def record_user(self, user: str, began: float) -> None:
+        """Count an authenticated user under one of few names."""
+        self._users[user if user in _COUNTED_USERS else "email_id" if "@" in user else "other"] += 1
+        self.authentication[SUCCESS].observe(self.monotonic() - began)
+
+    def collect(self) -> Iterable[Metric]:
+        yield counter(
+            "authenticated_user_requests", "Authenticated requests, by username.", "username", self._users
+        )
+        yield from _attempts("authentication", "authentication_attempts", self.authentication)
+        yield from _attempts("authorization", "authorization_attempts_total", self.authorization)
+        decided = CounterMetricFamily(
+            "apiserver_authorization_decisions",
+            "Decisions of authorizers, by their type and name.",
+            labels=["type", "name", "decision"],
+        )
+        for (sort, name), counts in self._decisions().items():
+            for decision, count in zip((ALLOWED, DENIED), counts, strict=True):
+                if count:
+                    decided.add_metric([sort, name, decision], count)
+        yield decided
+        yield from self.impersonation.collect()
+
+
+class ImpersonationMetrics(Collector):
+    def __init__(self) -> None:
+        self._attempts: dict[Attempt, Durations] = {}
+        self._checks: dict[Attempt, Durations] = {}
+
+    def note(self, attempt: Attempt, seconds: float, checks: Iterable[tuple[Attempt, float]]) -> None:
+        """Observe an attempt, and its authorization checks."""
+        self._attempts.setdefault(attempt, Durations(_ATTEMPT_BUCKETS)).observe(seconds)
+        for check, check_seconds in checks:
+            self._checks.setdefault(check, Durations(_ATTEMPT_BUCKETS)).observe(check_seconds)
+
+    def collect(self) -> Iterable[Metric]:
+        yield from _impersonations("attempts", "impersonation attempts", self._attempts)
+        yield from _impersonations("authorization_attempts", "authorization checks of them", self._checks)
+
+
+def _impersonations(
+    name: str, subject: str, durations_by_attempt: Mapping[Attempt, Durations]
+) -> Iterable[Metric]:
+    labels = ["mode", "decision"]
+    name = f"apiserver_impersonation_{name}"
+    counted = CounterMetricFamily(name, f"Total number of {subject}.", labels=labels)
+    latency = HistogramMetricFamily(f"{name}_duration_seconds", f"Latency of {subject}.", labels=labels)
+    for attempt, durations in durations_by_attempt.items():
+        counted.add_metric(attempt, durations.number)
+        latency.add_metric(attempt, durations.cumulative(), durations.total)
+    yield counted
+    yield latency
+
+
+def _attempts(subsystem: str, name: str, durations_by_result: Mapping[str, Durations]) -> Iterable[Metric]:
+    counts = {result: durations.number for result, durations in durations_by_result.items()}
+    yield counter(name, f"Attempts of {subsystem}, by result.", "result", counts)
+    yield histogram(
+        f"{subsystem}_duration_seconds",
+        f"How long {subsystem} took, by result.",
+        "result",
+        durations_by_result,
+    )
+
+
+def counter(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
+    """Return a counter whose name need not end in _total, as some of upstream's do not."""
+    family = Metric(name.removesuffix("_total"), text, "counter")
+    for value, count in counts.items():
+        if count:
+            family.add_sample(name, {label: value}, count)
+    return family
+
+
+def histogram(name: str, text: str, label: str, durations_by_label: Mapping[str, Durations]) -> Metric:
+    family = HistogramMetricFamily(name, text, labels=[label])
+    for value, durations in durations_by_label.items():
+        if durations.number:
+            family.add_metric([value], durations.cumulative(), durations.total)
+    return family

@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer, list_options
-from mockube.apiserver.registry.registry import OwnVerbs
+from mockube.apiserver.registry.registry import Backend, OwnVerbs
 from mockube.apiserver.registry.selection import selection
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.etcd.errors import KVError

@@ -14,10 +14,9 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import NotConverted, RemoteConversion
 from mockube.apiserver.long_work import yield_between_batches
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
 from mockube.apiserver.storage.stored import Stored, canonical, canonical_custom
 
 _R = TypeVar("_R")

@@ -12,7 +12,6 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import MAIN, preserve_fields
 from mockube.apiserver.registry import metadata
-from mockube.apiserver.registry.backend import CorruptObject
 from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -31,7 +30,7 @@ from mockube.apiserver.registry.convert import (
     to_stored,
     without_empty_lists,
 )
-from mockube.apiserver.registry.registry import Claims, Registry
+from mockube.apiserver.registry.registry import Claims, CorruptObject, Registry
 from mockube.apiserver.registry.sent_fields import canonical_with, sent_text, show_empty_collections
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire.parse import check_format

@@ -18,7 +18,7 @@ from mockube.apimachinery.usage.usage import total
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics.resource_metrics import CUSTOM, EXTERNAL
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.resource_metrics import (
     CLUSTER_RESOURCE_USAGES,
     MEASURED_RESOURCES,

@@ -14,7 +14,6 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import BACKGROUND, UNSUPPORTED, Strategy
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, CorruptObject
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import (
     Attributes,
@@ -33,7 +32,7 @@ from mockube.apiserver.registry.deletion import (
     delete_options,
 )
 from mockube.apiserver.registry.read import list_objects
-from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
 from mockube.apiserver.storage.stored import Stored

@@ -12,9 +12,8 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, total
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_METRICS, POD_METRICS
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer, list_options
-from mockube.apiserver.registry.registry import OwnVerbs
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend, OwnVerbs
 from mockube.apiserver.registry.selection import selection
 from mockube.apiserver.storage.stored import Stored, canonical
 

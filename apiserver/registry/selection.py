@@ -14,8 +14,8 @@ from mockube.apimachinery import fields, gotext, labels, status
 from mockube.apimachinery.fields import METADATA_NAME, METADATA_NAMESPACE, FieldSelectorError, SelectableField
 from mockube.apimachinery.labels import SelectorError
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call, ListOptions
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.storage.stored import Stored
 
 Fields: TypeAlias = Mapping[str, SelectableField]

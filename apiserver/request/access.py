@@ -9,10 +9,10 @@ from multidict import CIMultiDict, MultiMapping
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, Unauthorized
-from mockube.apiserver.authn.credentials import PresentedCredentials, TokenNotes, token_of_subprotocols
+from mockube.apiserver.authn.authenticators import PresentedCredentials, TokenNotes, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
 from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again, forbidden
-from mockube.apiserver.metrics.access import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
+from mockube.apiserver.metrics.requests import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import AUTHORIZATION, SUBPROTOCOL, Request

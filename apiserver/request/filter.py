@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from mockube.apiserver.authn.chain import Authentication
+from mockube.apiserver.authn.authenticators import Authentication
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.request import Request
@@ -13,7 +13,7 @@ from mockube.apiserver.request.response import Response
 
 if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
-    from mockube.apiserver.metrics.access import AccessMetrics
+    from mockube.apiserver.metrics.requests import AccessMetrics
     from mockube.apiserver.request.audit import AuditIds, Observer
     from mockube.apiserver.request.hosts import Hosts
     from mockube.apiserver.request.limits import Deadlines, Flows, InFlight

@@ -7,7 +7,7 @@ from msgspec import Struct
 from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery import gotext
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, text_response
 from mockube.apiserver.supervision import TASKS, check_name, is_restarted

@@ -17,7 +17,7 @@ from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.registry.backend import OF_WRONG_TYPES, Backend
+from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests

@@ -16,8 +16,8 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.autoscaling.scale import CUSTOM_PRINTER
 from mockube.apiserver.long_work import QUICK_SLICE, Worker, yield_between_batches
-from mockube.apiserver.registry.backend import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.registry import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire import partial, table, yaml_codec
 from mockube.apiserver.wire.frames import write

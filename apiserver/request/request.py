@@ -14,7 +14,7 @@ from mockube.apimachinery.fields import FieldSelectorError
 from mockube.apimachinery.fields import parse as parse_field_selector
 from mockube.apimachinery.gotext import BOOLEANS
 from mockube.apimachinery.names import check_path_segment_name
-from mockube.apiserver.authn.credentials import ClientCertificate
+from mockube.apiserver.authn.authenticators import ClientCertificate
 from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response

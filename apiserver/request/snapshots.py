@@ -14,7 +14,7 @@ import orjson
 
 from mockube.apimachinery.status import BadRequest, Conflict, MethodNotSupported
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.request.health import Page
 from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import Request, Sink

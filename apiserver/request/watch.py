@@ -7,7 +7,7 @@ from functools import lru_cache
 from mockube.apimachinery import randomness
 from mockube.apimachinery.status import BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.credentials import token_of_subprotocols
+from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.long_work import batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.registry.body import decode_as

@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import request_entity_too_large
-from mockube.apiserver.authn.credentials import NO_CERTIFICATE, ClientCertificate
+from mockube.apiserver.authn.authenticators import NO_CERTIFICATE, ClientCertificate
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.request import Frame
 from mockube.apiserver.request.request import Request as HandlerRequest

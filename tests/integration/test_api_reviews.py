@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.credentials import TOKEN_CACHE_SECONDS
+from mockube.apiserver.authn.authenticators import TOKEN_CACHE_SECONDS
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.accounts import TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import load

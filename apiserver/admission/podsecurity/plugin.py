@@ -21,8 +21,8 @@ from mockube.apiserver.admission.podsecurity.policy import (
     read_policy,
 )
 from mockube.apiserver.long_work import SLICE, yield_to_loop
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes, Operation, Target
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.storage.stored import Stored
 
 NAMESPACES: Final = GroupResource("", "namespaces")

@@ -20,8 +20,8 @@ from mockube.apiserver.admission.policies.evaluation import (
 from mockube.apiserver.admission.policies.matching import Equivalents, matched_row
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Attributes
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.storage.stored import Stored
 
 GROUP: Final = "admissionregistration.k8s.io"

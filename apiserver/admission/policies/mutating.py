@@ -24,7 +24,7 @@ from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutati
 from mockube.apiserver.admission.versions import to_admitted_version
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.access import PolicyMetrics, error_type
+from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry

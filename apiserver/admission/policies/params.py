@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery import labels
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Backend
 
 _NONE: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
 

@@ -25,7 +25,7 @@ from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.access import PolicyMetrics, error_type
+from mockube.apiserver.metrics.admission import PolicyMetrics, error_type
 from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.convert import with_conversions
 from mockube.apiserver.registry.registry import Registry

@@ -17,7 +17,7 @@ from msgspec import Struct
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.webhooks.review import CallFailed
-from mockube.apiserver.registry.backend import Backend
+from mockube.apiserver.registry.registry import Backend
 from mockube.apiserver.registry.subresources.locations import SIMULATED, Location, gateway_of
 
 SERVICES: Final = GroupResource("", "services")

@@ -14,7 +14,7 @@ from mockube.apimachinery.paths import Path as FieldPath
 from mockube.apimachinery.records import ConfigurationError, decode
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.apiserver.authn.credentials import BadToken, KnownToken
+from mockube.apiserver.authn.authenticators import BadToken, KnownToken
 from mockube.apiserver.authn.oidc import claims
 from mockube.apiserver.authn.oidc.configuration import AuthenticationConfiguration, JWTAuthenticator
 from mockube.apiserver.authn.oidc.expressions import Mapper

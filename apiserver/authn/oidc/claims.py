@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from mockube.apiserver.authn.credentials import CREDENTIAL_ID, BadToken
+from mockube.apiserver.authn.authenticators import CREDENTIAL_ID, BadToken
 from mockube.apiserver.authn.oidc import expressions
 from mockube.apiserver.authn.oidc.configuration import (
     JWTAuthenticator,

@@ -14,7 +14,7 @@ from mockube.apimachinery.cel.environment import CompiledExpression, Environment
 from mockube.apimachinery.cel.schema_types import DeclaredStructs, unescape
 from mockube.apimachinery.cel.validators import children
 from mockube.apimachinery.cel.values import CelError, CostExceeded
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.user import User
 
 CLAIMS, USER = "claims", "user"

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.key_set import UNVERIFIED, KeySet, SignedToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, from_jwk
 from mockube.apiserver.wire.go_json import syntax_error, type_name

@@ -11,7 +11,7 @@ import orjson
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.signatures import BadJsonWebKey, Public, from_jwk, is_signed
 from mockube.apiserver.outgoing import Answer, CallFailed, Outgoing, Send, Tls
 

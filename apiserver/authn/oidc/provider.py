@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.id_token import Undecodable, Verifier, text_of, untrusted_issuer
 from mockube.apiserver.authn.oidc.key_set import RemoteKeySet, decode_problem
 from mockube.apiserver.outgoing import CallFailed, Outgoing, Send, Tls

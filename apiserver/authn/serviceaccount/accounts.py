@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.credentials import (
+from mockube.apiserver.authn.authenticators import (
     LEGACY_TOKENS,
     STALE_TOKENS,
     VALID_TOKENS,

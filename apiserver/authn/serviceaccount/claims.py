@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext, names
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.jwt import Claims
 from mockube.apiserver.authn.serviceaccount.keys import Keys

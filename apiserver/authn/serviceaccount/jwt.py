@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount.keys import BadSignature, Keys, encode
 
 Claims: TypeAlias = Mapping[str, Any]

@@ -12,7 +12,7 @@ from mockube.apimachinery import gotext, meta
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.credentials import (
+from mockube.apiserver.authn.authenticators import (
     AUTOMATIC_TOKENS,
     INVALIDATED_TOKENS,
     LEGACY_TOKENS,

@@ -13,7 +13,7 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authn.credentials import BadToken, BearerTokens
+from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.registry.call import Call, ObjectAnswer

@@ -1,7 +1,7 @@
 """The create verbs of reviews, which replace the generic one."""
 
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.authn.credentials import BearerTokens
+from mockube.apiserver.authn.authenticators import BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.registry.registry import OwnVerbs, Verb

@@ -16,8 +16,8 @@ from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError, BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.registry.backend import Backend
 from mockube.apiserver.registry.call import Call
+from mockube.apiserver.registry.registry import Backend
 
 PREFERRED_ADDRESSES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 KUBELET_PORT: Final = 10250

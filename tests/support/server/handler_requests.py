@@ -3,7 +3,7 @@
 from multidict import CIMultiDict
 
 from mockube.apimachinery.status import request_entity_too_large
-from mockube.apiserver.authn.credentials import NO_CERTIFICATE
+from mockube.apiserver.authn.authenticators import NO_CERTIFICATE
 from mockube.apiserver.request.request import Request
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
-from mockube.apiserver.authn.chain import Anonymous, Authentication
-from mockube.apiserver.authn.credentials import (
+from mockube.apiserver.authn.authenticators import (
     SUBPROTOCOL_PREFIX,
+    Anonymous,
+    Authentication,
     BearerTokens,
     ClientCertificates,
     CredentialCounts,
@@ -16,7 +17,7 @@ from mockube.apiserver.authn.credentials import (
     token_of_subprotocols,
 )
 from mockube.apiserver.authn.token_file import StaticTokens
-from mockube.apiserver.metrics.access import CredentialMetrics
+from mockube.apiserver.metrics.authentication import CredentialMetrics
 from mockube.apiserver.user import ANONYMOUS, User
 
 BOB = User(name="bob")

@@ -8,7 +8,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import BadRequest, Forbidden
 from mockube.apiserver.authz.chain import Attributes, Authorization, Decision
-from mockube.apiserver.metrics.access import ImpersonationMetrics
+from mockube.apiserver.metrics.requests import ImpersonationMetrics
 from mockube.apiserver.request.impersonation import NODE_NAME, Impersonator, read
 from mockube.apiserver.user import User
 

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Conflict
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.keys import load
 from mockube.apiserver.authn.serviceaccount.legacy import ISSUER, LegacyTokens

@@ -7,7 +7,7 @@ from multidict import CIMultiDict
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
-from mockube.apiserver.authn.credentials import PresentedCredentials
+from mockube.apiserver.authn.authenticators import PresentedCredentials
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
 from mockube.apiserver.user import User
 

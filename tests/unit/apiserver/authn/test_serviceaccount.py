@@ -4,7 +4,7 @@ import orjson
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference, split_username
 from mockube.apiserver.authn.serviceaccount.keys import BadKey, encode, load

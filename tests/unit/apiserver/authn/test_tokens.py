@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.credentials import BadToken, BearerTokens
+from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.token_file import BadTokenFile, StaticTokens, parse
 from mockube.apiserver.user import User
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.credentials import NO_CERTIFICATE
+from mockube.apiserver.authn.authenticators import NO_CERTIFICATE
 from mockube.apiserver.http.server import Server
 from mockube.apiserver.request.response import Response
 from tests.support.server.fake_transport import FakeTransport

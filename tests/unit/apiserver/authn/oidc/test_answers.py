@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.credentials import BadToken, BearerTokens
+from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
 from mockube.apiserver.outgoing import Answer
 

@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.authn.credentials import BadToken
+from mockube.apiserver.authn.authenticators import BadToken
 from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSettings, read_configuration
 from mockube.apiserver.authn.oidc.key_set import EXPIRY_DELTA, expiry
 from mockube.apiserver.outgoing import Answer, CallFailed

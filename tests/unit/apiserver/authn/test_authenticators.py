@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import Unauthorized
-from mockube.apiserver.authn.credentials import (
+from mockube.apiserver.authn.authenticators import (
     TOKEN_CACHE_SECONDS,
     TOKEN_CACHE_SIZE,
     BadToken,

@@ -1,4 +1,4 @@
-"""The credentials of a request, and the authenticators of bearer tokens and of client certificates.
+"""Authenticate a request: its credentials, the chain of authenticators, and those of certificates and bearer tokens.
 
 Bearer tokens of all types are authenticated by `BearerTokens`: it calls one reader after another, and caches the result
 for a short time. Users are cached under the digest of a token, never under the token itself, so that response times
@@ -11,7 +11,8 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.user import AUTHENTICATED, User
+from mockube.apiserver.user import ANONYMOUS, AUTHENTICATED, User
 
 LOG = logging.getLogger(__name__)
 
@@ -131,6 +132,64 @@ class CredentialCounts:
         """Called with the duration of a check in seconds."""
         self.observe_certificate: Callable[[float], None] = _ignore
         """Called with the remaining lifetime of a request's certificate in seconds."""
+
+
+OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
+"""The paths that upstream's role system:public-info-viewer allows to get."""
+
+
+class Anonymous(Enum):
+    """Which requests may be anonymous."""
+
+    NONE = "none"
+    LIMITED = "limited"
+    """Only requests to get a path of `OPEN_TO_ALL`."""
+    ALL = "all"
+    """All requests; the authorizer decides."""
+
+
+class Authenticator(Protocol):
+    async def authenticate(self, presented: PresentedCredentials) -> User | None:
+        """Return the user, or None if there are no credentials of this type; raise Unauthorized if they are wrong."""
+
+
+class Authentication:
+    """Authenticates requests."""
+
+    def __init__(
+        self,
+        authenticators: Sequence[Authenticator],
+        *,
+        anonymous: Anonymous = Anonymous.ALL,
+        anonymous_paths: Collection[str] = (),
+    ) -> None:
+        self._authenticators = authenticators
+        self._anonymous = anonymous
+        self._anonymous_paths = anonymous_paths
+
+    async def authenticate(self, presented: PresentedCredentials, verb: str, path: str) -> User:
+        """Return the user, or raise Unauthorized.
+
+        As upstream, an Authorization header that no authenticator reads is ignored.
+        """
+        refusal: status.Unauthorized | None = None
+        for authenticator in self._authenticators:
+            try:
+                user = await authenticator.authenticate(presented)
+            except status.Unauthorized as error:
+                refusal = refusal or error  # another credential of the same request may be valid
+                continue
+            if user is not None:
+                return user
+        if refusal is not None:
+            raise refusal
+        if self._anonymous_paths and path not in self._anonymous_paths:
+            raise status.Unauthorized("Unauthorized")
+        if self._anonymous is Anonymous.ALL:
+            return ANONYMOUS
+        if self._anonymous is Anonymous.LIMITED and verb == "get" and path in OPEN_TO_ALL:
+            return ANONYMOUS
+        raise status.Unauthorized("Unauthorized")
 
 
 class ClientCertificates:
