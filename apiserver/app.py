@@ -179,10 +179,8 @@ class ApiServer:
         return authentication
 
     def _handler(self, trust: Trust, settings: Settings) -> Handler:
-        backend = self.registry
-        find_row = self.aggregator.row_finder(self.resources)
-        requests = RequestMetrics(find_row)
-        authorization = self.rights.authorization
+        backend, find_row = self.registry, self.aggregator.row_finder(self.resources)
+        authorization, requests = self.rights.authorization, RequestMetrics(find_row)
         access = AccessMetrics(authorization.decisions, backend.clock.monotonic)
         authentication = self._authenticators(trust, settings)
         self._health = self._make_health(settings)

@@ -89,4 +89,5 @@ def to_admitted_version(registry: Registry, attributes: Attributes, row: Resourc
     remote = remote_conversion(registry, attributes.resource)
     if remote is not None:
         return remote.at_version(decoded, attributes.resource.api_version)
-    return to_stored(registry, row, decoded)
+    conversion = registry.scheme.conversion(row)
+    return decoded if conversion is None else to_stored(registry, conversion, decoded)

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from mockube.apimachinery.schema.model import Field, Shape, Type
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.kind import NotConverted, RemoteConversion
+from mockube.apiserver.kinds.kind import Conversion, NotConverted, RemoteConversion
 from mockube.apiserver.long_work import yield_between_batches
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
-from mockube.apiserver.storage.stored import Stored, canonical, canonical_custom
+from mockube.apiserver.storage.stored import Stored, canonical, encoder
 
 _R = TypeVar("_R")
 
@@ -25,10 +25,9 @@ APPLY: Final = "application/apply-patch"
 """The start of the media types of applied configurations."""
 
 
-def to_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:
+def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:
     """Return a client's object in the version in which it is admitted and validated."""
-    conversion = registry.scheme.conversion(resource)
-    if conversion is None or conversion.at_storage:
+    if conversion.at_storage:
         return tree
     stored_tree = conversion.to_stored(tree)
     decoded: Tree = decode_as(registry, stored_tree).tree
@@ -83,9 +82,7 @@ async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
 
 
 async def to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
-    """Return a valid object in stored form: a custom one is converted and pruned by the schema of the stored version."""
-    if not call.resource.custom:
-        return tree
+    """Return a valid custom object in stored form: converted, and pruned by the schema of the stored version."""
     remote = remote_conversion(registry, call.resource)
     if remote is not None:
         return await remote.to_stored(tree)
@@ -104,11 +101,6 @@ def _to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
         decoded: Tree = decode_as(registry, tree).tree
         return {"kind": tree["kind"], "apiVersion": tree["apiVersion"]} | decoded
     return tree
-
-
-def encoder(resource: Resource) -> Callable[[Tree], bytes]:
-    """Return the function that encodes objects of a resource to be stored."""
-    return canonical_custom if resource.custom else canonical
 
 
 async def as_if_stored(registry: Registry, call: Call, tree: Tree, to_store: Tree) -> Tree:

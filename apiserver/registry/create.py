@@ -24,15 +24,13 @@ from mockube.apiserver.registry.call import (
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     as_if_stored,
-    encoder,
-    remote_conversion,
     to_storage,
     to_stored,
     without_empty_lists,
 )
 from mockube.apiserver.registry.registry import Claims, CorruptObject, Registry
 from mockube.apiserver.registry.sent_fields import canonical_with, sent_text, show_empty_collections
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import Stored, encoder
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Range, RangeResult, Target, Txn
@@ -88,7 +86,8 @@ def _to_stored(registry: Registry, call: Call, tree: Tree, options: WriteOptions
     """Return the tree in the version in which it is admitted, with its first manager if there are options."""
     if options is not None:
         tree = metadata.manage_new(registry, call, tree, options)
-    return to_stored(registry, call.resource, tree)
+    conversion = registry.scheme.conversion(call.resource)
+    return tree if conversion is None else to_stored(registry, conversion, tree)
 
 
 async def _create(registry: Registry, attributes: Attributes, base: str) -> ObjectAnswer:
@@ -133,14 +132,15 @@ async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) 
     await run(size, _check, registry, attributes, resource, tree)
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     await registry.admission.validate(registry, attributes)
-    to_store = await to_storage(registry, attributes.call, tree)
+    to_store = await to_storage(registry, attributes.call, tree) if resource.custom else tree
     value = await run(size, encoder(resource), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
         tree, value = await run(size, without_empty_lists, registry, resource, tree, value)
     if raw := registry.scheme.strategy(resource).raw:
         texts = {name: sent_text(attributes.call, name, tree) for name in raw}
         value = canonical_with(tree, texts)
-    if remote_conversion(registry, attributes.resource) is not None:
+    conversion = registry.scheme.conversion(attributes.resource)
+    if conversion is not None and conversion.remote is not None:
         tree = to_store  # a dry run calls the webhook again as well
     elif attributes.dry_run:
         tree = await as_if_stored(registry, attributes.call, tree, to_store)

@@ -23,7 +23,7 @@ from mockube.apiserver.registry.call import (
     Operation,
     list_options,
 )
-from mockube.apiserver.registry.convert import deleted_object, encoder, marked_object
+from mockube.apiserver.registry.convert import deleted_object, marked_object
 from mockube.apiserver.registry.deletion import (
     FINALIZER_OF,
     DeleteOptions,
@@ -35,7 +35,7 @@ from mockube.apiserver.registry.read import list_objects
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
 from mockube.apiserver.registry.selection import select_by
 from mockube.apiserver.registry.sent_fields import canonical_with, stored_text
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import Stored, encoder
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
 COLLECTION = "deletecollection"

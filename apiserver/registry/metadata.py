@@ -21,8 +21,9 @@ from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import MAX_FIELD_MANAGER, Call, WriteOptions
-from mockube.apiserver.registry.convert import APPLY, encoder, remote_conversion
+from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.registry import Registry
+from mockube.apiserver.storage.stored import encoder
 
 MAX_GENERATED_BASE: Final = 63 - randomness.SUFFIX_LENGTH
 AFTER_ADMISSION: Final = " after mutating admission happens"

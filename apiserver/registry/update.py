@@ -17,6 +17,7 @@ from mockube.apimachinery.patch.apply.managers import keep_times
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
@@ -31,7 +32,6 @@ from mockube.apiserver.registry.call import (
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
     as_if_stored,
-    encoder,
     old_object,
     to_storage,
     to_stored,
@@ -47,7 +47,7 @@ from mockube.apiserver.registry.sent_fields import (
     show_empty_collections,
     stored_text,
 )
-from mockube.apiserver.storage.stored import Stored
+from mockube.apiserver.storage.stored import Stored, encoder
 from mockube.etcd.errors import TooLarge
 from mockube.etcd.kv import Compare, Delete, Target, Txn
 
@@ -95,13 +95,13 @@ async def change(
         _check_uid(call, uid, raw["metadata"]["uid"], _named_key(registry, stored.key, options))
         old, client_object = await old_object(registry, call, stored, raw)
         new = await with_conversions(call, partial(transform, client_object))
-        new = await run(size, to_stored, registry, call.resource, new)
+        new = await run(size, _to_stored, registry, call.resource, new)
         new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
         new, claims = await _prepare(registry, call, options, new, old)
         for tree in (old, raw, new):
             tree["metadata"].pop("resourceVersion", None)
         new = await run(size, keep_times, old, new)
-        to_store = await to_storage(registry, call, new)
+        to_store = await to_storage(registry, call, new) if call.resource.custom else new
         if to_store == raw and not stored.is_outdated:
             return ObjectAnswer(stored=stored)
         value = await run(call.size, encoder(call.resource), to_store)
@@ -119,6 +119,11 @@ async def change(
         answer = await _store(registry, call, stored, new, value, claims)
         if answer is not None:
             return answer
+
+
+def _to_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:
+    conversion = registry.scheme.conversion(resource)
+    return tree if conversion is None else to_stored(registry, conversion, tree)
 
 
 def _named_key(registry: Registry, key: bytes, options: WriteOptions) -> bytes:

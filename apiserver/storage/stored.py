@@ -11,8 +11,8 @@ another order is reordered.
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 import orjson
@@ -213,6 +213,18 @@ def canonical_custom(tree: Tree) -> bytes:
 
 
 _HEAD_FIELDS = frozenset({"kind", "apiVersion", "metadata"})
+
+
+class Resource(Protocol):
+    """The part of a resource on which the encoding of its objects depends."""
+
+    @property
+    def custom(self) -> bool: ...
+
+
+def encoder(resource: Resource) -> Callable[[Tree], bytes]:
+    """Return the function that encodes objects of a resource to be stored."""
+    return canonical_custom if resource.custom else canonical
 
 
 def _members(fields: Tree) -> bytes:
