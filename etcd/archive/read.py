@@ -10,8 +10,8 @@ from typing import BinaryIO, Final
 from msgspec import Struct
 
 from mockube.etcd.archive.lines import Closing, Entry, Opening, Unreadable, read_line, read_opening
-from mockube.etcd.embedded.admit import Limits
 from mockube.etcd.embedded.leases import MAX_TTL
+from mockube.etcd.embedded.store import Limits
 
 MAX_LINE_BYTES: Final = 1 << 24
 """The limit of a line in bytes, far above the largest key and value of any store."""

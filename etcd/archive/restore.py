@@ -16,7 +16,8 @@ from msgspec import Struct
 from mockube.etcd.archive.lines import Entry, mark_of
 from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.mvcc import STEP
-from mockube.etcd.embedded.store import EmbeddedStore, yield_to_loop
+from mockube.etcd.embedded.rewriting import yield_to_loop
+from mockube.etcd.embedded.store import EmbeddedStore
 from mockube.etcd.kv import KV, NO_LEASE, Delete, LeaseId, Put, Range, Revision, Txn, prefix_end
 
 KEYS_OF_A_LEASE: Final = 1_000

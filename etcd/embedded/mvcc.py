@@ -182,7 +182,7 @@ class Mvcc:
     # --- writing
 
     def txn(self, request: Txn) -> TxnResult:
-        """Apply a transaction that passed `admit.check_txn`; `revision` rises by one if it changed anything."""
+        """Apply a transaction that the store has checked; `revision` rises by one if it changed anything."""
         succeeded = all(map(self._holds, request.compare))
         operations = request.then if succeeded else request.otherwise
         for operation in operations:

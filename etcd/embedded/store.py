@@ -6,16 +6,17 @@ implement in `_settle`: `MemoryStore` here, and `DurableStore` in `durable.py`. 
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import closing
-from types import coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
-from mockube.etcd.embedded.admit import Limits, check_key, check_txn
+from msgspec import Struct
+
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.embedded.rewriting import Rewrites
+from mockube.etcd.embedded.versions import holds
 from mockube.etcd.embedded.watch import StoreWatch
-from mockube.etcd.errors import Closed, KVError
+from mockube.etcd.errors import Closed, InvalidRequest, KVError, TooLarge
 from mockube.etcd.kv import (
     NO_LEASE,
     Delete,
@@ -23,12 +24,14 @@ from mockube.etcd.kv import (
     Event,
     Lease,
     LeaseId,
+    Operation,
     Put,
     PutResult,
     Range,
     RangeResult,
     Revision,
     Status,
+    Target,
     Txn,
     TxnResult,
     WatchRequest,
@@ -46,10 +49,11 @@ PACK_BYTES, PACK_SECONDS = 256 * 1024, 0.05
 """Bytes of replaced values that are compressed at each interval, in some milliseconds."""
 
 
-@coroutine
-def yield_to_loop() -> Generator[None, None, None]:
-    """Let the event loop run all other ready callbacks once."""
-    yield
+class Limits(Struct, frozen=True, kw_only=True):
+    """etcd's own limits, which Kubernetes is built for."""
+
+    request_bytes: int = 1536 * 1024
+    operations: int = 128
 
 
 class Timer(Protocol):
@@ -88,8 +92,13 @@ class EmbeddedStore:
         self._sweeping: asyncio.Handle | None = None
         self._pack_timer: Timer | None = None
         self._tasks: set[asyncio.Task[object]] = set()
-        self._rewriting: asyncio.Future[None] | None = None
-        """Done when keys may be changed again."""
+        self._rewrites = Rewrites(
+            self._core,
+            self._tasks,
+            settle=self._settle,
+            prepare=self._prepare,
+            discard=self._discard_prepared,
+        )
         self._task_error: BaseException | None = None
         self._task_failed = asyncio.Event()
         self._closed = False
@@ -98,7 +107,7 @@ class EmbeddedStore:
 
     async def range(self, request: Range) -> RangeResult:
         self._check_open()
-        check_key(request.key)
+        _check_key(request.key)
         return self._core.range(request, self._hub.revision)
 
     async def put(self, request: Put) -> PutResult:
@@ -112,10 +121,10 @@ class EmbeddedStore:
         return result
 
     async def txn(self, request: Txn) -> TxnResult:
-        if self._rewriting is not None:
-            await self._wait_rewritten()
+        if self._rewrites.end is not None:
+            await self._rewrites.wait()
         self._check_open()
-        check_txn(request, self._limits)
+        _check_txn(request, self._limits)
         try:
             return self._core.txn(request)
         finally:
@@ -130,20 +139,9 @@ class EmbeddedStore:
         A key whose value is the same does not change. The rewrite has several steps: until the last one, reads return the
         old keys, and other writes wait. Cancelling the caller does not stop it.
         """
-        await self._wait_rewritten()
+        await self._rewrites.wait()
         self._check_open()
-        self._rewriting = asyncio.get_running_loop().create_future()
-        task = asyncio.get_running_loop().create_task(
-            self._rewrite(prefix, puts, is_excluded), name="rewrite"
-        )
-        self._tasks.add(task)
-        task.add_done_callback(self._end_rewriting)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():  # by `close`
-                raise Closed("the store is closed") from None
-            raise
+        return await self._rewrites.run(prefix, puts, is_excluded)
 
     async def watch(self, request: WatchRequest) -> StoreWatch:
         self._check_open()
@@ -180,7 +178,7 @@ class EmbeddedStore:
             await self._settle()
 
     async def revoke(self, lease: LeaseId) -> None:
-        await self._wait_rewritten()
+        await self._rewrites.wait()
         self._check_open()
         try:
             ended = self._core.leases.describe(lease, self._clock.monotonic())
@@ -191,7 +189,7 @@ class EmbeddedStore:
 
     async def time_to_live(self, lease: LeaseId, *, keys: bool = False) -> Lease:
         if keys:
-            await self._wait_rewritten()
+            await self._rewrites.wait()
         self._check_open()
         try:
             return self._core.leases.describe(lease, self._clock.monotonic(), keys=keys)
@@ -268,30 +266,6 @@ class EmbeddedStore:
         if self._closed:
             raise Closed("the store is closed")
 
-    async def _wait_rewritten(self) -> None:
-        """Wait until keys may be changed."""
-        while self._rewriting is not None:
-            await asyncio.shield(self._rewriting)
-
-    async def _rewrite(
-        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
-    ) -> Revision:
-        await self._settle()  # changes that may be undone must be durable before a rewrite begins
-        with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
-            for events in steps:
-                self._prepare(events)
-                await yield_to_loop()
-        revision = self._core.revision
-        await self._settle()
-        return revision
-
-    def _end_rewriting(self, task: asyncio.Task[Revision]) -> None:
-        self._tasks.discard(task)
-        self._discard_prepared()
-        rewriting, self._rewriting = self._rewriting, None
-        assert rewriting is not None
-        rewriting.set_result(None)
-
     def _sweep(self) -> None:
         more = self._core.sweep(SWEEP)
         self._sweeping = asyncio.get_running_loop().call_soon(self._sweep) if more else None
@@ -321,7 +295,7 @@ class EmbeddedStore:
     async def _revoke_expired(self) -> None:
         # Look up the leases again after each one: others may be renewed or revoked while its end is recorded.
         while True:
-            await self._wait_rewritten()
+            await self._rewrites.wait()
             if not (expired := self._core.leases.expired_leases(self._clock.monotonic())):
                 break
             try:
@@ -378,3 +352,46 @@ class MemoryStore(EmbeddedStore):
 
     async def _record_compaction(self, revision: Revision) -> None:
         """Nothing to record."""
+
+
+# --- the checks of a request that do not depend on the content of the store
+
+
+def _check_txn(request: Txn, limits: Limits) -> None:
+    """Raise InvalidRequest or TooLarge unless etcd accepts such a transaction."""
+    operation_count = max(len(request.compare), len(request.then), len(request.otherwise))
+    if operation_count > limits.operations:
+        raise TooLarge(f"transaction has {operation_count} operations, the limit is {limits.operations}")
+    size = 0
+    for compare in request.compare:
+        _check_key(compare.key)
+        if isinstance(compare.operand, bytes) is not (compare.target is Target.VALUE):
+            raise InvalidRequest(f"{compare.target.value} cannot be compared with {compare.operand!r}")
+    for operations in (request.then, request.otherwise):
+        for operation in operations:
+            _check_key(operation.key)
+            if type(operation) is Put:
+                size += len(operation.key) + len(operation.value)
+        if len(operations) > 1:
+            _check_no_overlap(operations)
+    _check_size(size, limits)
+
+
+def _check_key(key: bytes) -> None:
+    if not key:
+        raise InvalidRequest("key is empty")
+
+
+def _check_size(size: int, limits: Limits) -> None:
+    if size > limits.request_bytes:
+        raise TooLarge(f"request has {size} bytes, the limit is {limits.request_bytes}")
+
+
+def _check_no_overlap(operations: Sequence[Operation]) -> None:
+    """Refuse a request that changes a key twice: each revision may put or delete a key once."""
+    puts = [operation.key for operation in operations if type(operation) is Put]
+    if len(set(puts)) < len(puts):
+        raise InvalidRequest("duplicate key in transaction: a key is put twice")
+    for operation in operations:
+        if type(operation) is Delete and any(holds(operation.key, operation.range_end, key) for key in puts):
+            raise InvalidRequest("duplicate key in transaction: a key is both put and deleted")

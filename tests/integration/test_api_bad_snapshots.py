@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apiserver.request.snapshots import PATH
 from mockube.etcd.archive.lines import closing_line, entry_line, opening_line
-from mockube.etcd.embedded.admit import Limits
+from mockube.etcd.embedded.store import Limits
 from mockube.etcd.kv import KeyValue
 from tests.support.server.apiserver import running
 from tests.support.server.foreign_values import VALUES, text

@@ -1,0 +1,76 @@
+"""Replace many keys in one revision, in steps, so that the event loop is not blocked; meanwhile other changes wait."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import closing
+from types import coroutine
+
+from mockube.etcd.embedded.mvcc import Mvcc
+from mockube.etcd.errors import Closed
+from mockube.etcd.kv import Event, Put, Revision
+
+
+@coroutine
+def yield_to_loop() -> Generator[None, None, None]:
+    """Let the event loop run all other ready callbacks once."""
+    yield
+
+
+class Rewrites:
+    """The rewrites of one store, one at a time."""
+
+    def __init__(
+        self,
+        core: Mvcc,
+        tasks: set[asyncio.Task[object]],
+        *,
+        settle: Callable[[], Awaitable[None]],
+        prepare: Callable[[Sequence[Event]], None],
+        discard: Callable[[], None],
+    ) -> None:
+        """`tasks` are cancelled when the store is closed. `settle` waits until changes take effect; `prepare` does a part
+        of its work in advance for some of the events, and `discard` drops that part.
+        """
+        self._core = core
+        self._tasks = tasks
+        self._settle, self._prepare, self._discard = settle, prepare, discard
+        self.end: asyncio.Future[None] | None = None
+        """Done when keys may be changed again; None if no rewrite is running."""
+
+    async def wait(self) -> None:
+        """Wait until keys may be changed."""
+        while self.end is not None:
+            await asyncio.shield(self.end)
+
+    async def run(self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]) -> Revision:
+        """Replace the keys with a prefix; cancelling the caller does not stop it."""
+        loop = asyncio.get_running_loop()
+        self.end = loop.create_future()
+        task = loop.create_task(self._rewrite(prefix, puts, is_excluded), name="rewrite")
+        self._tasks.add(task)
+        task.add_done_callback(self._on_end)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():  # by `close`
+                raise Closed("the store is closed") from None
+            raise
+
+    async def _rewrite(
+        self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
+    ) -> Revision:
+        await self._settle()  # changes that may be undone must be durable before a rewrite begins
+        with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
+            for events in steps:
+                self._prepare(events)
+                await yield_to_loop()
+        revision = self._core.revision
+        await self._settle()
+        return revision
+
+    def _on_end(self, task: asyncio.Task[Revision]) -> None:
+        self._tasks.discard(task)
+        self._discard()
+        end, self.end = self.end, None
+        assert end is not None
+        end.set_result(None)
