@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.defaults import Table
@@ -53,6 +54,14 @@ class NotConverted(Exception):
         await self._conversion.answer(self._tree, self._api_version)
 
 
+class Unconvertible(BadRequest):
+    """An object cannot be read into upstream's internal type. Patches and apply have other errors for the problem."""
+
+    def __init__(self, kind: str, problem: str) -> None:
+        super().__init__(f'{kind} in version "v1" cannot be handled as a {kind}: {problem}')
+        self.problem = problem
+
+
 class Conversion(NamedTuple):
     """Between a version and the one that is stored. Functions return new trees, which share parts with the old ones."""
 
@@ -81,6 +90,11 @@ class Kind(Struct, frozen=True, kw_only=True):
     """The conversion of a version that is not the stored one."""
     defaults: Table = field(default_factory=dict)
     """The defaults of the structs that belong to this kind."""
+    internal_changes: Sequence[Callable[[Tree], None]] = ()
+    """Changes of an object that was decoded and has its defaults, as upstream makes them by its internal type.
+
+    The tree may share its inner parts with others: they are replaced, never changed.
+    """
     timed_defaults: Callable[[Clock], Table] | None = None
     """The defaults of its structs that depend on the current time."""
 

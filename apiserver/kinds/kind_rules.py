@@ -19,7 +19,6 @@ from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
 from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, Again, Validation
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
-from mockube.apiserver.kinds.internal_version import settle
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
 _NONE: Final = Validation(metadata_first=False)
@@ -238,6 +237,7 @@ class KindRules:
 
     def __init__(self, defaulter: Defaulter, kinds: Kinds = NEWEST) -> None:
         self._defaulter = defaulter
+        self._internal_changes = kinds.internal_changes
         self.no_version: int | DisplayedValue = 0
         # For the newest kinds without `partial`, because every write calls these functions.
         newest = kinds is NEWEST
@@ -247,8 +247,10 @@ class KindRules:
         self.warn_update = warn_update if newest else partial(warn_update, kinds=kinds)
 
     def default(self, api_version: str, kind: str, tree: Tree) -> None:
+        """Set the defaults of a tree in normal form, in place, and make the changes of upstream's internal type."""
         self._defaulter.default_object(api_version, kind, tree)
-        settle(api_version, kind, tree)
+        for change in self._internal_changes.get((api_version, kind), ()):
+            change(tree)
 
     def warn_refused(self, _resource: Resource, _new: Tree, _old: Tree) -> Iterable[str]:
         return ()

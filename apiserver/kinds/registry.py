@@ -4,7 +4,7 @@
 warnings, defaults. `minors/` has what older minor releases have instead.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -252,6 +252,14 @@ class Kinds:
             {kind.resource.group_kind: kind.warnings for kind in kinds if kind.warnings}
         )
 
+        self.internal_changes: Mapping[tuple[str, str], Sequence[Callable[[Tree], None]]] = MappingProxyType(
+            {
+                (kind.resource.api_version, kind.resource.kind): kind.internal_changes
+                for kind in kinds
+                if kind.internal_changes
+            }
+        )
+        """By apiVersion and kind."""
         self.printers: Mapping[GroupKind, Printer] = MappingProxyType(
             {kind.resource.group_kind: kind.printer for kind in kinds if kind.printer}
         )

@@ -15,7 +15,7 @@ from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.internal_version import Unconvertible
+from mockube.apiserver.kinds.kind import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
 from mockube.apiserver.registry.call import PATCH_OPTIONS, Call, ObjectAnswer, WriteOptions, write_options

@@ -21,7 +21,7 @@ from mockube.apimachinery.schema.model import Type
 from mockube.apimachinery.status import ApiError, Details, UnsupportedMediaType
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.kinds.internal_version import Unconvertible
+from mockube.apiserver.kinds.kind import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.apply import apply
 from mockube.apiserver.registry.body import (

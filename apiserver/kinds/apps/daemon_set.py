@@ -41,11 +41,13 @@ from mockube.apiserver.kinds.common.workloads import (
     counts,
     default_rolling_update,
     is_empty,
+    normalize_number,
     selector_of,
     status_update,
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     check_pod_template,
     options_from_old_template,
@@ -196,6 +198,16 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
     ]
 
 
+def _normalize_template_generation(daemon_set: Tree) -> None:
+    """Set the annotation of the template's generation, a field of the internal type that is always written: 0 if it is absent."""
+    metadata = daemon_set.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    text = annotations.get(ANNOTATION_TEMPLATE_GENERATION, "0")
+    if annotations.get(ANNOTATION_TEMPLATE_GENERATION) != (number := normalize_number("DaemonSet", text)):
+        annotations = annotations | {ANNOTATION_TEMPLATE_GENERATION: number}
+        daemon_set["metadata"] = metadata | {"annotations": annotations}
+
+
 KIND: Final = Kind(
     resource=Resource(
         group="apps",
@@ -239,4 +251,5 @@ KIND: Final = Kind(
             ),
         },
     ),
+    internal_changes=(*INTERNAL_CHANGES_OF_TEMPLATE, _normalize_template_generation),
 )

@@ -24,11 +24,13 @@ from mockube.apiserver.kinds.common.workloads import (
     counts,
     default_rolling_update,
     no_more_than_field,
+    normalize_number,
     ready_replicas,
     status_update,
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
@@ -142,6 +144,22 @@ def _selector(tree: Tree) -> str:
         return "<invalid>"
 
 
+def _normalize_rollback(deployment: Tree) -> None:
+    """Normalize the annotation with the revision to roll back to: it was a field once, and must be a number."""
+    metadata = deployment.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    text = annotations.get(ANNOTATION_ROLLBACK_TO)
+    if text is None:
+        return
+    others = {name: value for name, value in annotations.items() if name != ANNOTATION_ROLLBACK_TO}
+    if text:
+        about = f"failed to parse annotation[{ANNOTATION_ROLLBACK_TO}]={text} as int64: "
+        others[ANNOTATION_ROLLBACK_TO] = normalize_number("Deployment", text, about)
+    deployment["metadata"] = metadata | {"annotations": others}
+    if not others:
+        deployment["metadata"].pop("annotations")
+
+
 KIND: Final = Kind(
     resource=Resource(
         group="apps",
@@ -190,4 +208,5 @@ KIND: Final = Kind(
             ),
         },
     ),
+    internal_changes=(*INTERNAL_CHANGES_OF_TEMPLATE, _normalize_rollback),
 )

@@ -31,6 +31,7 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_template, warnings_of_kind
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
@@ -126,4 +127,5 @@ KIND: Final = Kind(
         cells=_cells,
     ),
     defaults=of("io.k8s.api.apps.v1", {"ReplicaSetSpec": {"replicas": 1}}),
+    internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

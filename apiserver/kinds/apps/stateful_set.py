@@ -42,6 +42,7 @@ from mockube.apiserver.kinds.common.workloads import (
     value_of,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     check_pod_template,
     check_template_metadata,
@@ -278,6 +279,15 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
     ]
 
 
+def _set_types_of_claims(stateful_set: Tree) -> None:
+    """Set the kind and apiVersion of the templates of claims."""
+    spec = stateful_set.get("spec") or {}
+    if spec.get("volumeClaimTemplates"):
+        typed = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
+        claims = [typed | claim | typed for claim in spec["volumeClaimTemplates"]]
+        stateful_set["spec"] = spec | {"volumeClaimTemplates": claims}
+
+
 KIND: Final = Kind(
     resource=Resource(
         group="apps",
@@ -316,4 +326,5 @@ KIND: Final = Kind(
             },
         },
     ),
+    internal_changes=(*INTERNAL_CHANGES_OF_TEMPLATE, _set_types_of_claims),
 )

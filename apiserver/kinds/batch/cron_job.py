@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from mockube.apimachinery import cron, errors, meta
@@ -32,6 +33,7 @@ from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import name_account
 from mockube.apiserver.kinds.core.pod.pod_template import (
     is_new_generation,
     options_from_old_template,
@@ -224,4 +226,5 @@ KIND: Final = Kind(
             }
         },
     ),
+    internal_changes=(partial(name_account, ("spec", "jobTemplate", "spec", "template", "spec")),),
 )

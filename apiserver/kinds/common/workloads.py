@@ -17,6 +17,7 @@ from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import Update
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
 from mockube.apiserver.kinds.core.pod.pod_template import check_pod_template
+from mockube.apiserver.kinds.kind import Unconvertible
 
 # --- selector and template
 
@@ -160,3 +161,11 @@ def default_rolling_update(**literals: Any) -> Fill:
             strategy["rollingUpdate"] = literals | strategy.get("rollingUpdate", {})
 
     return fill
+
+
+def normalize_number(kind: str, text: str, about: str = "") -> str:
+    """Return the text of a number as Go writes it, or refuse the object of that kind that has it."""
+    try:
+        return str(gotext.parse_int(text))
+    except gotext.NumberError as error:
+        raise Unconvertible(kind, f"{about}{error}") from error

@@ -1,5 +1,6 @@
 """ConfigMap and Secret."""
 
+import base64
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -182,6 +183,14 @@ CONFIG_MAP: Final = Kind(
 )
 
 
+def _merge_string_data(secret: Tree) -> None:
+    """Move `stringData` to `data`, which it overrides."""
+    texts = secret.pop("stringData", None)
+    if texts:
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+        secret["data"] = dict(sorted({**(secret.get("data") or {}), **encoded}.items()))
+
+
 SECRET: Final = Kind(
     resource=Resource(
         group="", version="v1", name="secrets", kind="Secret", selectable=(selectable("type"),)
@@ -192,4 +201,5 @@ SECRET: Final = Kind(
     ),
     printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE), cells=_secret),
     defaults=of("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
+    internal_changes=(_merge_string_data,),
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.resource_names import check_amount
 from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation, get_struct
 from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     MAIN,
@@ -289,4 +291,5 @@ KIND: Final = Kind(
         cells=_cells,
     ),
     defaults=of("io.k8s.api.core.v1", {"NodeStatus": _default_allocatable}),
+    internal_changes=(partial(agree_with_list, "spec", "podCIDR", "podCIDRs", ""),),
 )

@@ -35,6 +35,7 @@ from mockube.apiserver.kinds.common.workloads import (
     status_update,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import (
     is_new_generation,
     options_from_old_template,
@@ -165,4 +166,5 @@ KIND: Final = Kind(
         cells=_cells,
     ),
     defaults=of("io.k8s.api.core.v1", {"ReplicationController": _default_selector_and_labels}),
+    internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

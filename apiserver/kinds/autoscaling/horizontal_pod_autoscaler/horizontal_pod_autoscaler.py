@@ -11,7 +11,11 @@ from msgspec.json import decode
 from mockube.apimachinery import meta, quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
-from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import to_v1, to_v2
+from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.conversion import (
+    to_v1,
+    to_v2,
+    without_annotations,
+)
 from mockube.apiserver.kinds.autoscaling.horizontal_pod_autoscaler.validation import VALIDATION
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import items, join_shortened, number, part, text
@@ -207,6 +211,15 @@ _PRINTER: Final = Printer(
 )
 
 
+def _rewrite_annotations(autoscaler: Tree) -> None:
+    """Decode the annotations of v1 and encode them again, which drops what cannot be decoded."""
+    autoscaler.update(to_v1(to_v2(autoscaler)))
+
+
+def _drop_annotations(autoscaler: Tree) -> None:
+    autoscaler.update(without_annotations(autoscaler))
+
+
 KIND: Final = Kind(
     resource=Resource(
         group="autoscaling",
@@ -228,6 +241,7 @@ KIND: Final = Kind(
             "HPAScalingRules": FILLED_BY_OWNER,
         },
     ),
+    internal_changes=(_drop_annotations,),
 )
 
 
@@ -251,4 +265,5 @@ KIND_V1: Final = Kind(
             "HorizontalPodAutoscalerSpec": {"minReplicas": 1},
         },
     ),
+    internal_changes=(_rewrite_annotations,),
 )

@@ -32,6 +32,7 @@ from mockube.apiserver.kinds.common.cells import (
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of, set_labels
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
+from mockube.apiserver.kinds.core.pod.defaults import INTERNAL_CHANGES_OF_TEMPLATE
 from mockube.apiserver.kinds.core.pod.pod_template import is_new_generation, pod_warnings_of
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
@@ -221,4 +222,5 @@ KIND: Final = Kind(
             "PodFailurePolicyOnPodConditionsPattern": {"status": "True"},
         },
     ),
+    internal_changes=INTERNAL_CHANGES_OF_TEMPLATE,
 )

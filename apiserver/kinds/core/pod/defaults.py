@@ -1,4 +1,4 @@
-"""The defaults of pods, pod templates and containers.
+"""The defaults of pods, pod templates and containers, and the changes of pods by upstream's internal type.
 
 A container's requests default to its limits. A pod may have CPU, memory and huge pages of its own: its requests default to
 the sum over its containers, else to its limits. The pull policy of a container depends on the reference of its image, which
@@ -6,8 +6,8 @@ is parsed as far as necessary.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -204,3 +204,59 @@ def _path_length(match: re.Match[str]) -> int:
     path: str = match["path"]
     left_out = match["host"] in _HUB and "/" not in path
     return len(path) + len(_OFFICIAL) * left_out
+
+
+# --- the internal type: fields with the same meaning have equal values
+
+
+def agree_with_list(section: str, single_field: str, list_field: str, wrap: str, tree: Tree) -> None:
+    """Set both the single field and the list whose first item it is; the single field wins if they differ."""
+    part = tree.get(section) or {}
+    first, rest = part.get(single_field, ""), part.get(list_field) or []
+    if rest and first in ("", _unwrap(rest[0], wrap)):
+        first = _unwrap(rest[0], wrap)
+    elif first:
+        rest = [{wrap: first} if wrap else first]
+    if first:
+        tree[section] = part | {single_field: first, list_field: rest}
+
+
+def _unwrap(element: object, wrap: str) -> object:
+    return element.get(wrap, "") if wrap and isinstance(element, dict) else element
+
+
+def name_account(path: Sequence[str], tree: Tree) -> None:
+    """Set `serviceAccountName` of the pod spec at a path and its old name `serviceAccount` to the same value."""
+    *parents, last = path
+    outer = tree
+    for step in parents:
+        outer = outer.get(step) or {}
+    spec = outer.get(last) or {}
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if name and not spec.get("serviceAccountName") == spec.get("serviceAccount") == name:
+        _replace(tree, path, spec | {"serviceAccountName": name, "serviceAccount": name})
+
+
+def _replace(tree: Tree, path: Sequence[str], value: Tree) -> None:
+    step, *rest = path
+    if not rest:
+        tree[step] = value
+        return
+    tree[step] = dict(tree[step])
+    _replace(tree[step], rest, value)
+
+
+def _limit_grace_period(pod: Tree) -> None:
+    """Set a negative grace period of a pod, but not of a template, to one second."""
+    spec = pod.get("spec") or {}
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        pod["spec"] = spec | {"terminationGracePeriodSeconds": 1}
+
+
+INTERNAL_CHANGES: Final = (
+    partial(name_account, ("spec",)),
+    _limit_grace_period,
+    partial(agree_with_list, "status", "podIP", "podIPs", "ip"),
+)
+INTERNAL_CHANGES_OF_TEMPLATE: Final = (partial(name_account, ("spec", "template", "spec")),)
+"""Those of a kind whose spec has a pod template."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from mockube.apiserver.kinds.common.objectmeta import check_annotations, check_l
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions, containers_of
+from mockube.apiserver.kinds.core.pod.defaults import name_account
 from mockube.apiserver.kinds.core.pod.options import options_from_old_pod
 from mockube.apiserver.kinds.core.pod.security import check_apparmor_agrees, check_seccomp_agrees
 from mockube.apiserver.kinds.core.pod.spec import check_pod_spec
@@ -175,4 +177,5 @@ KIND: Final = Kind(
         columns=(NAME, Column(name="Containers"), Column(name="Images"), Column(name="Pod Labels")),
         cells=_cells,
     ),
+    internal_changes=(partial(name_account, ("template", "spec")),),
 )

@@ -3,7 +3,12 @@
 import pytest
 
 from mockube.apimachinery.status import BadRequest
-from mockube.apiserver.kinds.internal_version import settle
+from mockube.apiserver.kinds.registry import NEWEST
+
+
+def settle(api_version, kind, tree):
+    for change in NEWEST.internal_changes.get((api_version, kind), ()):
+        change(tree)
 
 
 @pytest.mark.parametrize(
