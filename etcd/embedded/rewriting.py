@@ -1,7 +1,7 @@
 """Replace many keys in one revision, in steps, so that the event loop is not blocked; meanwhile other changes wait."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import closing
 from types import coroutine
 
@@ -22,17 +22,16 @@ class Rewrites:
     def __init__(
         self,
         core: Mvcc,
-        tasks: set[asyncio.Task[object]],
-        *,
+        start: Callable[[Coroutine[None, None, Revision], str], asyncio.Task[Revision]],
         settle: Callable[[], Awaitable[None]],
         prepare: Callable[[Sequence[Event]], None],
         discard: Callable[[], None],
     ) -> None:
-        """`tasks` are cancelled when the store is closed. `settle` waits until changes take effect; `prepare` does a part
-        of its work in advance for some of the events, and `discard` drops that part.
+        """`start` starts a task of the store. `settle` waits until changes take effect; `prepare` does a part of its work
+        in advance for some of the events, and `discard` drops that part.
         """
         self._core = core
-        self._tasks = tasks
+        self._start = start
         self._settle, self._prepare, self._discard = settle, prepare, discard
         self.end: asyncio.Future[None] | None = None
         """Done when keys may be changed again; None if no rewrite is running."""
@@ -44,10 +43,8 @@ class Rewrites:
 
     async def run(self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]) -> Revision:
         """Replace the keys with a prefix; cancelling the caller does not stop it."""
-        loop = asyncio.get_running_loop()
-        self.end = loop.create_future()
-        task = loop.create_task(self._rewrite(prefix, puts, is_excluded), name="rewrite")
-        self._tasks.add(task)
+        self.end = asyncio.get_running_loop().create_future()
+        task = self._start(self._rewrite(prefix, puts, is_excluded), "rewrite")
         task.add_done_callback(self._on_end)
         try:
             return await asyncio.shield(task)
@@ -68,8 +65,7 @@ class Rewrites:
         await self._settle()
         return revision
 
-    def _on_end(self, task: asyncio.Task[Revision]) -> None:
-        self._tasks.discard(task)
+    def _on_end(self, _task: asyncio.Task[Revision]) -> None:
         self._discard()
         end, self.end = self.end, None
         assert end is not None

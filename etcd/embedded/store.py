@@ -7,7 +7,7 @@ implement in `_settle`: `MemoryStore` here, and `DurableStore` in `durable.py`. 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -36,6 +36,8 @@ from mockube.etcd.kv import (
     TxnResult,
     WatchRequest,
 )
+
+_T = TypeVar("_T")
 
 _logger = logging.getLogger(__name__)
 
@@ -93,11 +95,7 @@ class EmbeddedStore:
         self._pack_timer: Timer | None = None
         self._tasks: set[asyncio.Task[object]] = set()
         self._rewrites = Rewrites(
-            self._core,
-            self._tasks,
-            settle=self._settle,
-            prepare=self._prepare,
-            discard=self._discard_prepared,
+            self._core, self._start, self._settle, self._prepare, self._discard_prepared
         )
         self._task_error: BaseException | None = None
         self._task_failed = asyncio.Event()
@@ -307,14 +305,18 @@ class EmbeddedStore:
                 self._core.leases.renew(expired[0], self._clock.monotonic())
         self._set_lease_timer()
 
-    def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+    def _start(self, work: Coroutine[None, None, _T], name: str) -> asyncio.Task[_T]:
         """Start a task that is cancelled with the store at the latest."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
-        task.add_done_callback(self._task_ended)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _spawn(self, work: Coroutine[None, None, None], name: str) -> None:
+        """Start a task whose failure makes the store unusable."""
+        self._start(work, name).add_done_callback(self._task_ended)
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _logger.error("the store's task %r failed", task.get_name(), exc_info=error)
             self._fail(error)
