@@ -56,9 +56,9 @@ class OldObjects:
         """Call `age` and return free memory at each interval while the loop runs."""
 
         def age_and_repeat() -> None:
+            loop.call_later(interval, age_and_repeat)  # also after an error, which the loop logs
             self.age()
             return_free_memory()
-            loop.call_later(interval, age_and_repeat)
 
         loop.call_later(interval, age_and_repeat)
 

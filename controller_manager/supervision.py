@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import coroutine
 from typing import Any, Final, TypeVar
 
@@ -47,9 +48,14 @@ def start(
         coroutine.close()
         work.close()
         raise
-    # A task that is cancelled before it begins does not await it.
-    task.add_done_callback(lambda _: work.close())
+    task.add_done_callback(partial(_on_end, work))
     return task
+
+
+def _on_end(work: Coroutine[Any, Any, Any], task: "asyncio.Task[Any]") -> None:
+    work.close()  # a task that is cancelled before it begins does not await it
+    if not task.cancelled():
+        task.exception()  # it was logged, even if nobody awaits the task
 
 
 def start_in(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
@@ -70,13 +76,18 @@ async def _report_end(
             _refuse_end()
         return result  # noqa: TRY300 - an endless task that ends has failed too
     except Exception as error:
-        leaves = _leaves(error)
-        if not any(_is_noted(leaf) for leaf in leaves):
-            LOG.exception("%s failed", name)
-        for leaf in leaves:
-            leaf.add_note(f"{_NOTE}{name}")
+        log_failure(name, error)
         on_failure(name, error)
         raise
+
+
+def log_failure(name: str, error: Exception) -> None:
+    """Log the error with its traceback, unless a task has done that, and note the name in it."""
+    leaves = _leaves(error)
+    if not any(_is_noted(leaf) for leaf in leaves):
+        LOG.error("%s failed", name, exc_info=error)
+    for leaf in leaves:
+        leaf.add_note(f"{_NOTE}{name}")
 
 
 def _refuse_end() -> None:
@@ -142,11 +153,25 @@ async def all_of(tasks: "Sequence[asyncio.Task[None]]") -> None:
         await all_ended(tasks)
 
 
-async def all_ended(tasks: "Sequence[asyncio.Task[None]]") -> None:
+async def all_ended(tasks: "Sequence[asyncio.Task[Any]]") -> None:
     """Cancel the tasks and wait until all have ended; a second cancellation reaches them, too."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def run_with(work: Coroutine[Any, Any, _T], *, beside: "Sequence[asyncio.Task[Any]]") -> _T:
+    """Return the result of the work; if a task beside it fails first, raise that error. All are ended then."""
+    main = asyncio.create_task(work)  # what it raises is raised here, and logged by the caller's task
+    pending: set[asyncio.Task[Any]] = {main, *beside}
+    try:
+        while not main.done():
+            ended, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
+        return main.result()
+    finally:
+        await all_ended([main, *beside])
 
 
 async def first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:

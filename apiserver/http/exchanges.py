@@ -1,16 +1,19 @@
 """What proxies share: cancellation when the client disconnects, copies of bodies, protocol upgrades."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from mockube.apimachinery import status
 from mockube.apiserver.http.adapter import SocketClient, Tunnel
 from mockube.apiserver.http.backend_connection import LIMIT, BackendConnection
 from mockube.apiserver.request.request import Request, Sink
 from mockube.apiserver.request.response import Response
+
+LOG: Final = logging.getLogger(__name__)
 
 
 class Exchanges:
@@ -74,7 +77,9 @@ async def _pipe(tunnel: Tunnel, backend: BackendConnection) -> None:
     finally:
         for direction in directions:
             direction.cancel()
-        await asyncio.gather(*directions, return_exceptions=True)
+        for result in await asyncio.gather(*directions, return_exceptions=True):
+            if isinstance(result, Exception):
+                LOG.error("a tunnel to a backend failed", exc_info=result)
         tunnel.writer.close()
 
 

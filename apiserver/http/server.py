@@ -139,6 +139,8 @@ class Server(web.Server):
 
     def _sweep(self) -> None:
         """Close connections whose clients do not complete a head or do not read."""
+        # The next check is planned first, so that an error in this one, which the loop logs, is not the last.
+        self._sweeping = self.clock.call_later(SWEEP_SECONDS, self._sweep) if self._open else None
         now = self.clock.monotonic()
         for connection, transport in [*self._open.items()]:
             since = connection.head_since
@@ -148,7 +150,6 @@ class Server(web.Server):
                 self._check_progress(connection, transport, now)
             else:
                 self._stalled.pop(connection, None)
-        self._sweeping = self.clock.call_later(SWEEP_SECONDS, self._sweep) if self._open else None
 
     def _check_progress(self, connection: Connection, transport: asyncio.Transport, now: float) -> None:
         pending_bytes = transport.get_write_buffer_size()
@@ -323,7 +324,10 @@ class Acceptor:
     def _on_opened(self, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.discard(task)
         self._server.unauthenticated.discard(task)
-        if task.cancelled():  # if the task had not begun, nothing else closes the socket
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            LOG.error("a connection could not be opened", exc_info=error)
+        if error is not None or task.cancelled():  # a task that had not begun has closed nothing
             accepted.close()
 
     async def _handshake(self, accepted: socket.socket) -> None:

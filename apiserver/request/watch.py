@@ -229,8 +229,8 @@ class _BookmarkTimer:
             self._last_bookmark.cancel()
 
     def _schedule(self) -> None:
-        self._send_bookmark()
         self._next_bookmark = self._registry.clock.call_later(BOOKMARK_SECONDS, self._schedule)
+        self._send_bookmark()
 
     def _send_bookmark(self) -> None:
         self._stream.bookmark(self._registry.watch_cache.revision)

@@ -149,12 +149,14 @@ class DelayingQueue(Generic[K]):
     def _fall_due(self) -> None:
         # The timer was set for the first entry, and may expire a rounding error early.
         now = max(self._clock.monotonic(), self._heap[0][0])
-        while self._heap and self._heap[0][0] <= now:
-            due, _, key = heapq.heappop(self._heap)
-            if self._due.get(key) == due:
-                del self._due[key]
-                self._add(key)
-        self._set_timer()
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                due, _, key = heapq.heappop(self._heap)
+                if self._due.get(key) == due:
+                    del self._due[key]
+                    self._add(key)
+        finally:
+            self._set_timer()
 
 
 class _Burst:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Self
 
 from mockube.etcd.embedded import codec
+from mockube.etcd.embedded.callbacks import Clock
 from mockube.etcd.embedded.checkpoint import Checkpoints
 from mockube.etcd.embedded.directory import DataDirectory, open_directory
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.group_commit import GroupCommit
-from mockube.etcd.embedded.store import Clock, EmbeddedStore, Limits
+from mockube.etcd.embedded.store import EmbeddedStore, Limits
 from mockube.etcd.embedded.wal import SEGMENT_BYTES
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Event, Lease, LeaseId, Revision

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
+from mockube.etcd.embedded.callbacks import Guard
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.versions import holds
 from mockube.etcd.errors import Closed, KVError, WatcherTooSlow
@@ -199,7 +200,8 @@ class PreparedEvents:
 class Hub:
     """All watches of one store."""
 
-    def __init__(self, core: Mvcc, *, backlog: int) -> None:
+    def __init__(self, core: Mvcc, *, backlog: int, guard: Guard) -> None:
+        """`guard` reports the errors of a callback of the event loop."""
         self.revision = core.revision
         """The newest published revision."""
         self._core = core
@@ -211,6 +213,7 @@ class Hub:
         self._progress: set[Member] = set()
         self._prepared: PreparedEvents | None = None
         self._closed = False
+        self._wake_channels = guard(self._end_turn)
 
     def prepare(self, events: Sequence[Event]) -> None:
         """Match some events of the next revision now, so that `publish` takes less time. It is either published alone
@@ -233,7 +236,7 @@ class Hub:
         if self._turn is None:
             loop = asyncio.get_running_loop()
             self._turn = loop.create_future()
-            loop.call_soon(self._end_turn)
+            loop.call_soon(self._wake_channels)
 
     async def turn(self) -> None:
         """Wait until all watches were woken for the last published revision."""

@@ -7,10 +7,11 @@ implement in `_settle`: `MemoryStore` here, and `DurableStore` in `durable.py`. 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
+from mockube.etcd.embedded.callbacks import Callback, Clock, Timer, report_failure
 from mockube.etcd.embedded.hub import Hub
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.embedded.rewriting import Rewrites
@@ -58,18 +59,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     operations: int = 128
 
 
-class Timer(Protocol):
-    def cancel(self) -> None: ...
-
-
-class Clock(Protocol):
-    """The interface of a clock that the store uses."""
-
-    def monotonic(self) -> float: ...
-
-    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer: ...
-
-
 class EmbeddedStore:
     """A KV in this process. Use it from one event loop."""
 
@@ -87,7 +76,7 @@ class EmbeddedStore:
         self._clock = clock
         self._core = core if core is not None else Mvcc()
         self._limits = limits if limits is not None else Limits()
-        self._hub = Hub(self._core, backlog=watch_backlog)
+        self._hub = Hub(self._core, backlog=watch_backlog, guard=self._guard)
         self._progress_interval = progress_interval
         self._lease_timer: Timer | None = None
         self._progress_timer: Timer | None = None
@@ -145,7 +134,7 @@ class EmbeddedStore:
         self._check_open()
         watch = StoreWatch(self._hub, self._core, request)
         if request.progress and self._progress_timer is None:
-            self._progress_timer = self._clock.call_later(self._progress_interval, self._notify_progress)
+            self._set_progress_timer()
         return watch
 
     async def compact(self, revision: Revision) -> None:
@@ -266,11 +255,11 @@ class EmbeddedStore:
 
     def _sweep(self) -> None:
         more = self._core.sweep(SWEEP)
-        self._sweeping = asyncio.get_running_loop().call_soon(self._sweep) if more else None
+        self._sweeping = asyncio.get_running_loop().call_soon(self._guard(self._sweep)) if more else None
 
     def _set_pack_timer(self) -> None:
         if self._core.has_unpacked and self._pack_timer is None:
-            self._pack_timer = self._clock.call_later(PACK_SECONDS, self._pack)
+            self._pack_timer = self._clock.call_later(PACK_SECONDS, self._guard(self._pack))
 
     def _pack(self) -> None:
         self._core.pack(PACK_BYTES)
@@ -284,7 +273,7 @@ class EmbeddedStore:
         deadline = self._core.leases.next_deadline()
         if deadline is not None:
             self._lease_timer = self._clock.call_later(
-                deadline - self._clock.monotonic(), self._expire_leases
+                deadline - self._clock.monotonic(), self._guard(self._expire_leases)
             )
 
     def _expire_leases(self) -> None:
@@ -321,13 +310,20 @@ class EmbeddedStore:
             _logger.error("the store's task %r failed", task.get_name(), exc_info=error)
             self._fail(error)
 
+    def _guard(self, callback: Callback) -> Callback:
+        return report_failure(callback, self._fail)
+
     def _fail(self, error: BaseException) -> None:
         self._task_error = self._task_error or error
         self._task_failed.set()
 
     def _notify_progress(self) -> None:
         self._hub.notify_progress()
-        self._progress_timer = self._clock.call_later(self._progress_interval, self._notify_progress)
+        self._set_progress_timer()
+
+    def _set_progress_timer(self) -> None:
+        notify = self._guard(self._notify_progress)
+        self._progress_timer = self._clock.call_later(self._progress_interval, notify)
 
 
 class MemoryStore(EmbeddedStore):

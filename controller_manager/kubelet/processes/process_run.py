@@ -208,16 +208,17 @@ class ProcessRun:
                 self._end(137, started=None)
             else:
                 await self._run_process(spec)
-        except (StartError, OSError) as error:
+        except Exception as error:
+            if self.process is not None or not isinstance(error, StartError | OSError):
+                LOG.exception("container %s of pod %s", self.container["name"], meta.name(self.pod))
+                self._end(128, reason="ContainerCannotRun", message=f"{type(error).__name__}: {error}")
+                return
             message = (
                 "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create "
                 f"failed: unable to start container process: {error}"
             )
             self.record_event("Warning", "Failed", f"Error: {message}")
             self._end(128, reason="StartError", message=message)
-        except Exception as error:
-            LOG.exception("container %s of pod %s", self.container["name"], meta.name(self.pod))
-            self._end(128, reason="ContainerCannotRun", message=f"{type(error).__name__}: {error}")
         finally:
             for queue in self._listeners:
                 _offer(queue, OUTPUT_END)
@@ -304,7 +305,7 @@ class ProcessRun:
             start("the end of a container", self._stop_when_requested(process, checks)),
         ]
         try:
-            code = await _first_of(start("a container's process", process.wait()), beside)
+            code = await _first_of(start("a container's process", process.wait()), [*beside, *readers])
             process.kill()  # what it has left behind
             await self._drain(readers)
         finally:

@@ -4,6 +4,7 @@ It is shared by what looks at pods, which has runs started and stopped, and by w
 """
 
 import asyncio
+import logging
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -34,6 +35,8 @@ from mockube.controller_manager.kubelet.processes.pod_references import PodRefer
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
 from mockube.controller_manager.supervision import all_ended, start
+
+LOG: Final = logging.getLogger(__name__)
 
 REFRESH_SECONDS: Final = 60.0
 """How often files of ConfigMaps, Secrets and tokens are updated; a kubelet's."""
@@ -189,10 +192,13 @@ class ProcessRuntime:
     async def _keep_fresh(self, record: _Pod) -> None:
         """Update the pod's volumes from the API periodically."""
         while True:
-            await self._clock.sleep(REFRESH_SECONDS)
-            for run in [*record.runs.values()]:
-                if run.spec is not None and run.state.exit is None:
-                    await self._refresh(run, record.references)
+            try:
+                await self._clock.sleep(REFRESH_SECONDS)
+                for run in [*record.runs.values()]:
+                    if run.spec is not None and run.state.exit is None:
+                        await self._refresh(run, record.references)
+            except Exception:
+                LOG.exception("volumes of pod %s: the next update is tried", Key.of(record.references.pod))
 
     async def _refresh(self, run: ProcessRun, references: PodReferences) -> None:
         assert self._context is not None
@@ -204,9 +210,12 @@ class ProcessRuntime:
             write_volumes(self._context.folder, references.pod, run.container, fresh_references)
 
     async def _clean_up(self, uid: str, record: _Pod) -> None:
-        await _end_runs(record, FORCED_GRACE)
         assert self._context is not None
-        shutil.rmtree(self._context.folder / uid, ignore_errors=True)
+        try:
+            await _end_runs(record, FORCED_GRACE)
+        finally:
+            await all_ended([*record.tasks])
+            shutil.rmtree(self._context.folder / uid, ignore_errors=True)
 
     async def _end_all(self) -> None:
         pods, self._pods = [*self._pods.values()], {}

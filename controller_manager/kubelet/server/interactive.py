@@ -37,7 +37,7 @@ from mockube.controller_manager.kubelet.server.streams import InputStream, Strea
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
-from mockube.controller_manager.supervision import all_ended, start
+from mockube.controller_manager.supervision import all_ended, run_with, start
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -157,10 +157,8 @@ class InteractiveRun:
         """Send the output to a client, and receive its input."""
         tasks = [start("input of a container", self._feed(streams.stdin))] if streams.stdin else []
         try:
-            while (piece := await output.get()) != OUTPUT_END:
-                await streams.write(*piece)
+            await run_with(_copy_output(output, streams), beside=tasks)
         finally:
-            await all_ended(tasks)
             if tasks and self.container.get("stdinOnce"):
                 self.stdin.cut()
         return success()
@@ -178,6 +176,11 @@ class InteractiveRun:
                 queue.get_nowait()
             queue.put_nowait(piece)
         self._wrote()
+
+
+async def _copy_output(output: Output, streams: Streams) -> None:
+    while (piece := await output.get()) != OUTPUT_END:
+        await streams.write(*piece)
 
 
 class InteractiveContainers:

@@ -13,7 +13,7 @@ from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, S
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import ENDS, websocket
-from mockube.controller_manager.supervision import all_ended, start
+from mockube.controller_manager.supervision import all_ended, log_failure, start
 
 PROTOCOL: Final = "portforward.k8s.io"
 TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"
@@ -115,7 +115,7 @@ class _Forwards:
 
     async def _forward(self, port: int, data: SpdyStream, error: SpdyStream) -> None:
         with suppress(StreamsClosed):
-            problem = await self._connect(port, _ForwardedConnection(data))
+            problem = await _attempt(self._connect, port, _ForwardedConnection(data))
             if problem:
                 await error.write(problem.encode())
             await data.end()
@@ -161,7 +161,10 @@ async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamRes
         listening = start("channels of a client", _listen(socket, channels))
         forwarding = start("forwarded connections", _all_done(running))
         try:
-            await asyncio.wait([listening, forwarding], return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait([listening, forwarding], return_when=asyncio.FIRST_COMPLETED)
+            for failure in filter(None, (task.exception() for task in ended)):
+                for channel in channels[1::2]:
+                    await channel.write(_internal_error(failure).encode())
         finally:
             await all_ended([forwarding, *running, listening])
         await socket.close()
@@ -189,6 +192,21 @@ def _ports(texts: Sequence[str]) -> Sequence[int]:
 
 async def _forward_channel(connect: Connect, port: int, data: _Channel, error: _Channel) -> None:
     with suppress(StreamsClosed):
-        problem = await connect(port, data)
+        problem = await _attempt(connect, port, data)
         if problem:
             await error.write(problem.encode())
+
+
+async def _attempt(connect: Connect, port: int, data: ByteStream) -> str:
+    """Return why there was no connection, or how it failed."""
+    try:
+        return await connect(port, data)
+    except StreamsClosed:
+        raise
+    except Exception as error:  # noqa: BLE001 - it is logged, and the client is told
+        log_failure("a forwarded connection", error)
+        return _internal_error(error)
+
+
+def _internal_error(error: BaseException) -> str:
+    return f"an internal error: {type(error).__name__}: {error}"

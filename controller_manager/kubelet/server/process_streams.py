@@ -30,7 +30,7 @@ from mockube.controller_manager.kubelet.server.streams import (
     failure,
     success,
 )
-from mockube.controller_manager.supervision import all_ended, start
+from mockube.controller_manager.supervision import all_ended, run_with, start
 
 READ: Final = 32 << 10
 MAX_RESIZE: Final = 1024
@@ -92,11 +92,14 @@ async def execute_beside(
     tasks = [start("input of a command", _feed(process, streams.stdin))] if streams.stdin else []
     if options.tty:
         tasks.append(start("sizes of a terminal", _follow_sizes(process, streams.resize)))
-    try:
+
+    async def run_to_end() -> bytes:
         await _copy_all(process.outputs, streams)
         return exit_status(await process.wait())
+
+    try:
+        return await run_with(run_to_end(), beside=tasks)
     finally:
-        await all_ended(tasks)
         await run.end_beside(process)
 
 
@@ -108,11 +111,12 @@ async def attach_to(run: ProcessRun, output: Output, streams: Streams) -> bytes:
         tasks.append(start("input of a container", _feed(run.process, streams.stdin, close=once)))
     if run.process is not None and run.container.get("tty"):
         tasks.append(start("sizes of a terminal", _follow_sizes(run.process, streams.resize)))
-    try:
+
+    async def copy_output() -> None:
         while (piece := await output.get()) != OUTPUT_END:
             await streams.write(*piece)
-    finally:
-        await all_ended(tasks)
+
+    await run_with(copy_output(), beside=tasks)
     return success()
 
 
@@ -160,13 +164,14 @@ async def connect_port(port: int, stream: ByteStream, host: str = "127.0.0.1") -
                 await writer.drain()
             writer.write_eof()
 
-    sending = start("a connection to a process", send())
-    try:
+    async def receive() -> None:
         with suppress(ConnectionError, StreamsClosed):
             while data := await reader.read(READ):
                 await stream.write(data)
+
+    try:
+        await run_with(receive(), beside=[start("a connection to a process", send())])
     finally:
-        await all_ended([sending])
         writer.close()
     return ""
 

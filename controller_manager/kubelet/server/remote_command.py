@@ -20,11 +20,12 @@ from mockube.controller_manager.kubelet.server.streams import (
     Streams,
     StreamsClosed,
     failure,
+    fault,
 )
 from mockube.controller_manager.kubelet.server.terminal import Terminal
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
-from mockube.controller_manager.supervision import all_ended, start
+from mockube.controller_manager.supervision import all_ended, run_with, start
 
 CREATION_SECONDS: Final = 30.0
 """How long a client may take to open its streams."""
@@ -123,20 +124,34 @@ async def _run(
 ) -> None:
     """Run the work until it is done; it is cancelled if the client disconnects."""
     listener = start("streams of a client", listening)
-    worker = start("a command for a client", _run_to_end(streams, options, work))
+    worker = start("a command for a client", _status_of(streams, options, work))
     try:
         await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
-        if listener.done() and not worker.done():
-            listener.result()
+        status = _final_status(listener, worker)
+        if status:
+            await all_ended([worker])
+            await streams.finish(status)
     finally:
         await all_ended([worker, listener])
 
 
-async def _run_to_end(streams: Streams, options: StreamOptions, work: Work) -> None:
+def _final_status(listener: "asyncio.Task[None]", worker: "asyncio.Task[bytes]") -> bytes:
+    """Return the Status for the client; b"" if it has disconnected.
+
+    A failed listener comes first: it also ends the input of the command, which may take that for all of it.
+    """
+    for task in (listener, worker):
+        error = task.exception() if task.done() else None
+        if error is not None:
+            return fault(error)
+    return worker.result() if worker.done() else b""
+
+
+async def _status_of(streams: Streams, options: StreamOptions, work: Work) -> bytes:
     try:
-        await streams.finish(await _with_terminal(streams, options, work))
+        return await _with_terminal(streams, options, work)
     except StreamsClosed:
-        return
+        return b""
 
 
 async def _with_terminal(streams: Streams, options: StreamOptions, work: Work) -> bytes:
@@ -146,7 +161,4 @@ async def _with_terminal(streams: Streams, options: StreamOptions, work: Work) -
     if terminal.stdin is None:
         return await work(terminal)
     typing = start("what is typed into a terminal", terminal.edit())
-    try:
-        return await work(terminal)
-    finally:
-        await all_ended([typing])
+    return await run_with(work(terminal), beside=[typing])

@@ -97,6 +97,11 @@ def failure(message: str) -> bytes:
     )
 
 
+def fault(error: BaseException) -> bytes:
+    """An error of the program, which is logged."""
+    return failure(f"{type(error).__name__}: {error}")
+
+
 def plain_status(status: bytes) -> bytes:
     """The same for the versions before 4, which support texts only; nothing for success."""
     tree = orjson.loads(status)

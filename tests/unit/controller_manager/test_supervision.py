@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from mockube.controller_manager.supervision import first_cause, start, start_in
+from mockube.controller_manager.supervision import first_cause, run_with, start, start_in
 from tests.support.turns import until
 
 
@@ -76,3 +76,33 @@ async def test_work_for_ending_group_is_closed():
         await start_too_late(work)
     assert {type(error) for error in raised.value.exceptions} == {ValueError, RuntimeError}
     assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+
+
+async def waiting():
+    await asyncio.get_running_loop().create_future()
+
+
+async def test_work_returns_its_result_and_ends_tasks_beside_it():
+    async def work():
+        return 5
+
+    beside = start("beside", waiting())
+    assert await run_with(work(), beside=[beside]) == 5
+    assert beside.cancelled()
+
+
+async def test_failed_task_beside_work_ends_the_work(caplog):
+    cancelled = []
+
+    async def work():
+        try:
+            await waiting()
+        finally:
+            cancelled.append(True)
+
+    other = start("other", waiting())
+    with pytest.raises(ValueError, match="why"):
+        await run_with(work(), beside=[start("ended", returning()), other, start("beside", failing())])
+    assert cancelled == [True]
+    assert other.cancelled()
+    assert caplog.messages == ["beside failed"]

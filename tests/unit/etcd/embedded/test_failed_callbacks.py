@@ -1,0 +1,53 @@
+"""An error in a callback that a store leaves to the event loop ends the store's task, and with it the server."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.etcd.embedded.store import MemoryStore
+from mockube.etcd.kv import Put, WatchRequest
+from tests.support.turns import until
+
+
+async def request_progress(store, clock):
+    await store.watch(WatchRequest(key=b"a", progress=True))
+
+
+async def write(store, clock):
+    await store.watch(WatchRequest(key=b"a"))
+    await store.put(Put(key=b"a", value=b"1"))
+
+
+async def grant(store, clock):
+    await store.grant(1, lease=7)
+
+
+CALLBACKS = {
+    "_notify_progress": (request_progress, "_hub.notify_progress", 600.0),
+    "_end_turn": (write, "_hub._woken", 0.0),
+    "_expire_leases": (grant, "_core", 60.0),
+}
+
+
+def poison(store, place):
+    """Replace what the callback uses by something that cannot be used."""
+    *path, last = place.split(".")
+    for name in path:
+        store = getattr(store, name)
+    setattr(store, last, 5)
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+async def test_failed_callback_of_store_is_logged_and_ends_it(name, caplog):
+    act, place, seconds = CALLBACKS[name]
+    clock = SteppedClock()
+    store = MemoryStore(clock=clock)
+    supervising = asyncio.create_task(store.supervise())
+    await act(store, clock)
+    poison(store, place)
+    clock.advance(seconds)
+    await until(supervising.done)
+    assert isinstance(supervising.exception(), TypeError | AttributeError)
+    (entry,) = map(caplog.handler.format, caplog.records)
+    assert "Traceback (most recent call last)" in entry
