@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch import gofmt, json_patch, merge, strategic, written
+from mockube.apimachinery.patch import gofmt, json_merge, json_patch, strategic, written
 from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
@@ -80,7 +80,7 @@ LANGUAGES: Mapping[str, Language] = {
         complaint="json patch {}",
         growth=json_patch.growth,
     ),
-    "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: merge.apply(tree, patch)),
+    "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: json_merge.apply(tree, patch)),
     "application/strategic-merge-patch+json": Language(
         carry_out=strategic.apply,
         reads_type=False,

@@ -15,7 +15,7 @@ import orjson
 
 from mockube.apimachinery.errors import ErrorType, FieldError
 from mockube.apimachinery.gonumbers import rewritten
-from mockube.apimachinery.patch import json_patch, merge, written
+from mockube.apimachinery.patch import json_merge, json_patch, written
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import Shape, Type
 from mockube.apimachinery.tree import Tree, sorted_keys
@@ -116,7 +116,7 @@ _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _OF_SERVER: Final = ("managedFields", "resourceVersion")
 _PATCHES: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "application/json-patch+json": json_patch.apply,
-    "application/merge-patch+json": merge.apply,
+    "application/merge-patch+json": json_merge.apply,
 }
 
 

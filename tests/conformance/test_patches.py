@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apimachinery.patch import json_patch, merge, strategic
+from mockube.apimachinery.patch import json_merge, json_patch, strategic
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.apply.fieldset import of_fields
@@ -27,7 +27,7 @@ NOW = recordings.filled_in("<time>")
 
 PATCH = {
     "application/json-patch+json": lambda tree, patch, _: json_patch.apply(tree, patch),
-    "application/merge-patch+json": lambda tree, patch, _: merge.apply(tree, patch),
+    "application/merge-patch+json": lambda tree, patch, _: json_merge.apply(tree, patch),
     "application/strategic-merge-patch+json": strategic.apply,
 }
 APPLY = "application/apply-patch+yaml"

@@ -5,7 +5,7 @@ import pytest
 
 from mockube.apimachinery import durations, fields, jsonpath, quantity, timestamps
 from mockube.apimachinery.labels.parser import parse as parse_selector
-from mockube.apimachinery.patch import json_patch, merge, strategic
+from mockube.apimachinery.patch import json_merge, json_patch, strategic
 from mockube.apimachinery.patch.apply import FieldManager, Versions
 from mockube.apimachinery.patch.apply.atoms import atom_of
 from mockube.apimachinery.patch.errors import PatchError
@@ -142,8 +142,8 @@ def apply_and_withdraw(tree):
 
 
 WAYS = {
-    "merge": lambda tree: merge.apply(BASE, tree),
-    "merge into the same": lambda tree: merge.apply(tree, orjson.loads(orjson.dumps(tree))),
+    "merge": lambda tree: json_merge.apply(BASE, tree),
+    "merge into the same": lambda tree: json_merge.apply(tree, orjson.loads(orjson.dumps(tree))),
     "strategic": lambda tree: strategic.apply(BASE, tree, POD),
     "strategic into the same": lambda tree: strategic.apply(tree, tree, POD),
     "create": lambda tree: MANAGER.create(tree, **WRITE),

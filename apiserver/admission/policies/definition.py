@@ -12,11 +12,8 @@ from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError, Details
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.admission.policies.evaluation import (
-    Expression,
-    MatchConditions,
-    compile_expression,
-)
+from mockube.apiserver.admission.policies.evaluation import Expression, compile_expression
+from mockube.apiserver.admission.policies.match_conditions import MatchConditions
 from mockube.apiserver.admission.policies.matching import Equivalents, matched_row
 from mockube.apiserver.admission.policies.params import BadConfiguration, collect, param_row
 from mockube.apiserver.kinds.api_resource import Resource

@@ -1,13 +1,11 @@
-"""The expressions of policies and of webhooks' conditions, evaluated for one write within a budget."""
+"""The expressions of policies and of match conditions, evaluated for one write within a budget."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.admission_expressions import (
-    BOOL,
     BadExpression,
     Compiler,
     OptionalVariables,
@@ -17,15 +15,12 @@ from mockube.apimachinery.cel.environment import CompiledExpression
 from mockube.apimachinery.cel.program import PER_CALL_LIMIT
 from mockube.apimachinery.cel.types import Type
 from mockube.apimachinery.cel.values import CelError, CostExceeded
-from mockube.apiserver.authz.chain import aggregate
 
 BUDGET: Final = 10_000_000
 """The cost limit of all expressions of a policy for one write."""
-_CONDITIONS_BUDGET: Final = BUDGET // 4
 _OUT_OF_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
-_MAX_COMPILED: Final = 1024
 
 
 class OutOfBudget(Exception):
@@ -93,46 +88,3 @@ def compile_expression(
         return Expression(text, compiler.compile(text, returns, optional_variables))
     except BadExpression as error:
         return Expression(text, error)
-
-
-class ConditionsFailed(Exception):
-    """matchConditions are undecided: some failed, and none is false."""
-
-
-class MatchConditions:
-    """The matchConditions of a policy or of a webhook, compiled."""
-
-    def __init__(
-        self, expressions: Sequence[str], compiler: Compiler, optional_variables: OptionalVariables
-    ) -> None:
-        self._expressions = [
-            compile_expression(compiler, text, BOOL, optional_variables) for text in expressions
-        ]
-        self._variables = compiler.variables
-
-    def __bool__(self) -> bool:
-        return bool(self._expressions)
-
-    def hold(self, activation: Mapping[str, Any]) -> bool:
-        """Return whether all are true; raise ConditionsFailed if some fail and none is false."""
-        if not self._expressions:
-            return True
-        without_namespace = {**activation, "namespaceObject": None}
-        try:
-            outcomes = Evaluation(without_namespace, self._variables, _CONDITIONS_BUDGET).all(
-                self._expressions
-            )
-        except OutOfBudget as error:
-            raise ConditionsFailed(str(error)) from error
-        if any(outcome.value is False for outcome in outcomes):
-            return False
-        problems = [outcome.error for outcome in outcomes if outcome.error is not None]
-        if problems:
-            raise ConditionsFailed(aggregate(problems))
-        return True
-
-
-@lru_cache(_MAX_COMPILED)
-def webhook_conditions(*expressions: str) -> MatchConditions:
-    """Return the conditions of a webhook, without variables and parameters; the same texts are compiled once."""
-    return MatchConditions(expressions, Compiler(), OptionalVariables())

@@ -18,7 +18,7 @@ from mockube.apiserver.admission.policies.definition import (
     PolicyDenied,
     PolicySource,
 )
-from mockube.apiserver.admission.policies.evaluation import ConditionsFailed
+from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
 from mockube.apiserver.admission.policies.matching import Equivalents
 from mockube.apiserver.admission.policies.mutation import MutatingPolicy, Mutation, MutationFailed
 from mockube.apiserver.admission.versions import to_admitted_version

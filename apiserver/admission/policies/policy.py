@@ -14,12 +14,8 @@ from mockube.apimachinery.admission_expressions import (
 )
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.admission.policies.definition import PolicyDefinition
-from mockube.apiserver.admission.policies.evaluation import (
-    ConditionsFailed,
-    Evaluation,
-    Outcome,
-    OutOfBudget,
-)
+from mockube.apiserver.admission.policies.evaluation import Evaluation, Outcome, OutOfBudget
+from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed
 
 _MAX_MESSAGE: Final = 5 * 1024
 _MAX_ANNOTATION: Final = 10 * 1024

@@ -12,7 +12,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.admission.policies.activation import activation, authorizers
-from mockube.apiserver.admission.policies.evaluation import ConditionsFailed, webhook_conditions
+from mockube.apiserver.admission.policies.match_conditions import ConditionsFailed, webhook_conditions
 from mockube.apiserver.admission.policies.matching import Equivalents, namespace_labels
 from mockube.apiserver.admission.versions import prepare_version, to_version, without_system_fields
 from mockube.apiserver.admission.webhooks import review

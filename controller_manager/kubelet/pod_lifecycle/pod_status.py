@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.patch import merge
+from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     CONDITION_CONTAINERS_READY,
@@ -109,7 +109,7 @@ def _list_text(names: Sequence[str]) -> str:
 
 def difference(old: ReadOnlyTree, new: ReadOnlyTree) -> dict[str, Any]:
     """What to write in `status`; empty if both are the same."""
-    patch = merge.diff({**old, "conditions": None}, {**new, "conditions": None})
+    patch = json_merge.diff({**old, "conditions": None}, {**new, "conditions": None})
     conditions = _conditions(old.get("conditions") or (), new.get("conditions") or ())
     return {**patch, "conditions": conditions} if conditions else patch
 

@@ -10,7 +10,7 @@ import orjson
 from msgspec import Struct
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.patch import merge
+from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.draft import equal
 from mockube.apimachinery.timestamps import TimestampError, after, format_time, parse_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -42,8 +42,8 @@ def change_between(old: ReadOnlyTree, new: ReadOnlyTree, revision: str) -> Chang
             for old_container, new_container in pairs
             if old_container.get("image") != new_container.get("image")
         },
-        labels=merge.diff(meta.labels(old), meta.labels(new)),
-        annotations=merge.diff(meta.annotations(old), meta.annotations(new)),
+        labels=json_merge.diff(meta.labels(old), meta.labels(new)),
+        annotations=json_merge.diff(meta.annotations(old), meta.annotations(new)),
     )
 
 

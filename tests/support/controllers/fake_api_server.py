@@ -7,7 +7,7 @@ Nothing has a head start either: what may be written of an object as soon as it 
 from functools import cache
 
 from mockube.apimachinery import meta, status
-from mockube.apimachinery.patch import merge, strategic
+from mockube.apimachinery.patch import json_merge, strategic
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import PODS
@@ -270,7 +270,7 @@ _EFFECTS = {
 
 def _merged(resource, present, action):
     if action.kind == "merge":
-        return merge.apply(present, action.body)
+        return json_merge.apply(present, action.body)
     kind = _types().kind(resource.api_version, resource.kind)
     return strategic.apply(present, action.body, kind)
 

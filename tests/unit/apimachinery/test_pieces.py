@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from mockube.apimachinery import tree
-from mockube.apimachinery.patch import gofmt, merge
+from mockube.apimachinery.patch import gofmt, json_merge
 from mockube.apimachinery.pieces import PIECE, release, sorted_in_pieces, sorted_items
 from tests.support.seeded import source
 
@@ -100,8 +100,8 @@ def test_no_call_compares_all_items():
         gofmt.format_verb_v,
         gofmt.text,
         gofmt.syntax,
-        lambda patch: merge.apply({}, patch),
-        lambda patch: merge.apply({}, {"data": patch}),
+        lambda patch: json_merge.apply({}, patch),
+        lambda patch: json_merge.apply({}, {"data": patch}),
     ],
 )
 def test_no_call_compares_all_keys_of_a_map(work):

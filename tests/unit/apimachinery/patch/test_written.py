@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apimachinery.patch import merge, written
+from mockube.apimachinery.patch import json_merge, written
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_document_keeps_number_literals(text, expected):
 
 
 def test_patch_keeps_number_literals():
-    patched = merge.apply(
+    patched = json_merge.apply(
         written.loads(b'{"a":{"c":1,"b":"x"}}'), written.loads(rb'{"a":{"d":2.50,"b":"\u0079"}}')
     )
     assert written.dumps(patched) == r'{"a":{"b":"\u0079","c":1,"d":2.50}}'

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.apimachinery.patch import merge
+from mockube.apimachinery.patch import json_merge
 from mockube.apimachinery.patch.errors import Undecodable
 
 
@@ -31,7 +31,7 @@ from mockube.apimachinery.patch.errors import Undecodable
 )
 def test_apply(document, patch, expected):
     before = orjson.dumps([document, patch])
-    assert merge.apply(document, patch) == expected
+    assert json_merge.apply(document, patch) == expected
     assert orjson.dumps([document, patch]) == before
 
 
@@ -51,13 +51,13 @@ def test_apply(document, patch, expected):
 )
 def test_malformed_merge_patch_is_refused(patch, message):
     with pytest.raises(Undecodable) as refused:
-        merge.apply({}, patch)
+        json_merge.apply({}, patch)
     assert str(refused.value) == message
 
 
 def test_merge_patch_sorts_only_containers_on_its_path():
     document = {"b": {"z": 1, "a": 2}, "a": {"z": 1, "a": 2}}
-    patched = merge.apply(document, {"a": {"b": {"y": 1, "x": [{"q": 1, "p": 2}]}}})
+    patched = json_merge.apply(document, {"a": {"b": {"y": 1, "x": [{"q": 1, "p": 2}]}}})
     assert orjson.dumps(patched) == b'{"a":{"a":2,"b":{"x":[{"p":2,"q":1}],"y":1},"z":1},"b":{"z":1,"a":2}}'
     assert patched["b"] is document["b"]
 
@@ -80,7 +80,7 @@ def test_merge_patch_sorts_only_containers_on_its_path():
     ],
 )
 def test_diff_creates_merge_patch(before, after, patch):
-    assert orjson.dumps(merge.diff(before, after)) == orjson.dumps(patch)
+    assert orjson.dumps(json_merge.diff(before, after)) == orjson.dumps(patch)
 
 
 SCALARS = st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=2) | st.floats(-2, 2)
@@ -98,12 +98,12 @@ def canonical(tree):
 
 @given(before=DOCUMENTS, after=DOCUMENTS)
 def test_diff_applied_to_first_gives_second(before, after):
-    patch = merge.diff(before, after)
-    assert canonical(merge.apply(before, patch)) == canonical(after)
-    assert merge.diff(after, after) == {}
+    patch = json_merge.diff(before, after)
+    assert canonical(json_merge.apply(before, patch)) == canonical(after)
+    assert json_merge.diff(after, after) == {}
 
 
 @given(document=DOCUMENTS, patch=DOCUMENTS)
 def test_second_merge_patch_changes_nothing(document, patch):
-    once = merge.apply(document, patch)
-    assert canonical(merge.apply(once, patch)) == canonical(once)
+    once = json_merge.apply(document, patch)
+    assert canonical(json_merge.apply(once, patch)) == canonical(once)
