@@ -91,6 +91,13 @@ async def test_ambiguous_token_claims_are_refused(world, more, says):
     assert await refusal(world, signed(world, claims=claims[:-1] + more + b"}")) == says
 
 
+@pytest.mark.parametrize("algorithm", ["none", "HS256", "RS256", "ES384", ""])
+async def test_token_of_other_algorithm_than_its_keys_is_refused(world, algorithm):
+    """The signature is that of the key."""
+    header = orjson.dumps({"alg": algorithm, "kid": world.accounts.keys.signer.id})
+    assert await refusal(world, signed(world, header=header)) == NOT_VERIFIED
+
+
 NO_NUMBER = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
 NO_AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
 

@@ -105,6 +105,15 @@ def test_value_is_handled_in_linear_time(name):
     check_linear(lambda size: orjson.dumps({"a": make(size)}), run, 10_000)
 
 
+@pytest.mark.parametrize("kind", [str, int])
+def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
+    def run(values):
+        schema = listed({"type": "string" if kind is str else "integer", "enum": values})
+        assert not [*checker(schema)({"a": values}, ROOT)]
+
+    check_linear(lambda size: [kind(at) for at in range(size)], run, 3000)
+
+
 def test_many_fields_of_short_value_take_linear_time():
     def make(size):
         fields = {f"f{at}": TEXT for at in range(size)}

@@ -10,9 +10,9 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.store import open_store
 from mockube.etcd.embedded.directory import take_directory
-from mockube.etcd.embedded.disk import Disk, NewFile
+from mockube.etcd.embedded.disk import Disk, File, NewFile
 from mockube.etcd.embedded.lock import check_private, open_lock, problem_of
-from mockube.etcd.errors import UnsafeDirectory
+from mockube.etcd.errors import Unavailable, UnsafeDirectory
 
 FOLDER = Path("/data")
 US, OUR_GROUP = 1000, 1000
@@ -87,6 +87,15 @@ def test_lock_that_is_a_link_is_not_followed(tmp_path):
     with pytest.raises(Exception, match="LOCK"):
         take_directory(folder)
     assert target.read_text() == "kept"
+
+
+def test_file_of_store_that_is_a_link_is_not_opened(tmp_path):
+    target = tmp_path / "theirs"
+    target.write_text("theirs")
+    (tmp_path / "1.log").symlink_to(target)
+    with pytest.raises(Unavailable, match="symbolic links"):
+        File(Disk(), tmp_path / "1.log")
+    assert target.read_text() == "theirs"
 
 
 @pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])

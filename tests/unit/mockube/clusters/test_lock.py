@@ -60,7 +60,8 @@ def test_signal_is_sent_to_lock_holder():
 def test_signal_is_not_sent_to_other_process_with_same_pid():
     with process() as other:
         send_signals(Holder(other.pid, "1"), (signal.SIGKILL,))
-        assert other.poll() is None
+        other.stdin.close()  # so that it ends by itself
+        assert other.wait() == 0
 
 
 def test_signal_to_ended_process_is_ignored():
@@ -114,6 +115,6 @@ def test_down_does_not_wait_for_restarted_cluster(folder, environment):
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as second:
             second.stdout.readline()
             down._end_process(meant, down.AT_ONCE)
-            assert second.poll() is None
             assert look(folder).holder.pid == second.pid
             second.kill()
+            assert second.wait() == -signal.SIGKILL
