@@ -26,7 +26,7 @@ class Alarm:
     def cancel(self) -> None:
         if self.callback is not None:
             self.callback = None
-            self._alarms.forget_one()
+            self._alarms.remove_cancelled()
 
     def ring(self) -> None:
         callback, self.callback = self.callback, None
@@ -63,7 +63,7 @@ class Alarms:
             return None
         return heapq.heappop(self._heap)
 
-    def forget_one(self) -> None:
+    def remove_cancelled(self) -> None:
         """Of those that are kept one was cancelled."""
         self._cancelled += 1
         if self._cancelled > CANCELLED:

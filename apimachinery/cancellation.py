@@ -1,6 +1,6 @@
 """Cancellation of work in threads: long loops check now and then whether their requester has disconnected, and stop.
 
-Independent of the event loop. Outside `while_wanted` no work is cancelled.
+Independent of the event loop. Outside `cancelled_by` no work is cancelled.
 """
 
 import threading
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Abandoned(Exception):
+class Cancelled(Exception):
     """The requester has disconnected: the result is of no use."""
 
 
@@ -20,7 +20,7 @@ _CURRENT = _Current()
 
 
 @contextmanager
-def while_wanted(cancellation: threading.Event) -> Iterator[None]:
+def cancelled_by(cancellation: threading.Event) -> Iterator[None]:
     """Do the work of one requester in this thread; the event is set when the requester disconnects."""
     _CURRENT.cancellation = cancellation
     try:
@@ -29,8 +29,8 @@ def while_wanted(cancellation: threading.Event) -> Iterator[None]:
         _CURRENT.cancellation = None
 
 
-def check_wanted() -> None:
-    """Raise `Abandoned` if the requester of this thread's work has disconnected."""
+def raise_if_cancelled() -> None:
+    """Raise `Cancelled` if the requester of this thread's work has disconnected."""
     cancellation = _CURRENT.cancellation
     if cancellation is not None and cancellation.is_set():
-        raise Abandoned
+        raise Cancelled

@@ -60,7 +60,7 @@ _EVERY: Final = "@every "
 _ZONES: Final = ("TZ=", "CRON_TZ=")
 
 
-class Every(Struct, frozen=True):
+class EveryInterval(Struct, frozen=True):
     """After so long, again and again."""
 
     delay: timedelta
@@ -140,7 +140,7 @@ class Calendar(Struct, frozen=True):
         return (time.astimezone(UTC) + span).astimezone(self.zone)
 
 
-Schedule = Every | Calendar
+Schedule = EveryInterval | Calendar
 
 
 def parse(schedule: str) -> Schedule:
@@ -173,12 +173,12 @@ def _split_zone(schedule: str) -> tuple[tzinfo, str]:
     return zone_of(name), rest.strip()
 
 
-def _parse_every(schedule: str) -> Every:
+def _parse_every(schedule: str) -> EveryInterval:
     try:
         nanoseconds = parse_duration(schedule.removeprefix(_EVERY))
     except DurationError as problem:
         raise ScheduleError(f"failed to parse duration {schedule}: {problem}") from problem
-    return Every(timedelta(seconds=max(1, nanoseconds // 10**9)))
+    return EveryInterval(timedelta(seconds=max(1, nanoseconds // 10**9)))
 
 
 def _field(text: str, bounds: _Bounds) -> _Field:

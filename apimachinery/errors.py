@@ -90,7 +90,7 @@ def _format_value(value: Any) -> str:
         return gotext.format_v(value)
     if isinstance(value, DisplayedValue):
         return shorten(value.text, MAX_VALUE_TEXT)
-    return gotext.marshal_beginning(value, MAX_VALUE_TEXT)
+    return gotext.marshal_prefix(value, MAX_VALUE_TEXT)
 
 
 def shorten(text: str, limit: int) -> str:

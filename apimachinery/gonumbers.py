@@ -14,7 +14,7 @@ _INT64: Final = 2**63
 _POSITIONAL_LIMIT: Final = 1e21
 
 
-def as_read(value: Number) -> Number:
+def as_decoded_by_go(value: Number) -> Number:
     return value if isinstance(value, float) or -_INT64 <= value < _INT64 else float(value)
 
 
@@ -32,7 +32,7 @@ def int64(value: float) -> int:
     return math.trunc(value) if -_INT64 <= value < _INT64 else -_INT64
 
 
-def as_written(value: Number) -> Number:
+def round_trip(value: Number) -> Number:
     """A number after it was read and written once; beyond 64 bits the digits that Go would write are left out."""
     if value.__class__ is int and -_INT64 <= value < _INT64:
         return value
@@ -44,7 +44,7 @@ def as_written(value: Number) -> Number:
 def rewritten(tree: Any) -> Any:
     """A tree with its numbers as Go writes them; the same tree if that changes nothing."""
     if tree.__class__ in (int, float):
-        return as_written(tree)
+        return round_trip(tree)
     if tree.__class__ is dict:
         changed = {name: new for name, item in tree.items() if (new := rewritten(item)) is not item}
         return tree | changed if changed else tree

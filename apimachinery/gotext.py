@@ -105,7 +105,7 @@ def marshal(value: Any) -> str:
     return "null" if value is None else format_v(value)
 
 
-def marshal_beginning(value: Any, limit: int) -> str:
+def marshal_prefix(value: Any, limit: int) -> str:
     """As `marshal`, but only about `limit` characters of it are made; a shortened text ends with dots."""
     pieces, length = [], 0
     for piece in _pieces(value, limit):

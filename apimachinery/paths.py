@@ -33,12 +33,12 @@ class Path(Struct, frozen=True):
         steps = []
         path = self
         while path.parent is not None:
-            steps.append(shown_step(path.step) if isinstance(path.step, str) else f"[{path.step}]")
+            steps.append(format_step(path.step) if isinstance(path.step, str) else f"[{path.step}]")
             path = path.parent
         return "".join(reversed(steps)).removeprefix(".") or "<nil>"
 
 
-def shown_step(step: str) -> str:
+def format_step(step: str) -> str:
     """A step as far as it is printed."""
     return step if len(step) <= MAX_STEP else f"{step[:MAX_STEP]}..."
 

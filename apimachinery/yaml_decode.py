@@ -32,7 +32,7 @@ from mockube.apimachinery.yaml_scalars import MAX_SHOWN, YamlError, is_merge, re
 MAX_DEPTH: Final = 200
 MAX_ALIASED_TEXT: Final = 4 << 20
 """Characters that aliases may add to a document: more than any store takes of one object."""
-MAX_COMPLAINTS: Final = 100
+MAX_STRICT_ERRORS: Final = 100
 MAX_TAG_DIRECTIVES: Final = 100
 """libyaml compares each with all before it."""
 _PART: Final = 64 * 1024
@@ -189,7 +189,7 @@ class _Document:
 
     def _set(self, mapping: dict[str, Any], key: Any, value: Any, line: int) -> None:
         name = key if isinstance(key, str) else _key(key, value)
-        if name in mapping and len(self._set_twice) < MAX_COMPLAINTS:
+        if name in mapping and len(self._set_twice) < MAX_STRICT_ERRORS:
             self._set_twice.append(f"line {line}: key {_format_value(key)} already set in map")
         mapping[name] = value
 

@@ -252,7 +252,7 @@ class ApiServer:
 
         pages = RenewedPages(make_pages)
         for changes in (self.catalog.on_change, self.aggregator.remotes.on_change):
-            changes.append(pages.outdate)
+            changes.append(pages.invalidate)
         return pages
 
     def _zpages(self, settings: Settings) -> Pages:

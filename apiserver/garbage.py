@@ -15,7 +15,7 @@ THRESHOLD: Final = (50_000, NEVER, NEVER)
 """A collection of the young generation begins at 50,000 net allocations and takes about 10 ms."""
 INTERVAL: Final = 30.0
 """Seconds between two calls of `OldObjects.age`. The objects of a large request are freed by the second call."""
-MOST_LOOKED_AT: Final = 400_000
+MAX_COLLECTED_OBJECTS: Final = 400_000
 """The maximum of old objects for a full collection, which takes about 0.1 s; with more, it would take seconds."""
 
 BLOCKS_PER_OBJECT: Final = 8
@@ -25,7 +25,7 @@ BLOCKS_PER_OBJECT: Final = 8
 class OldObjects:
     """Moves old objects to the permanent generation of the interpreter (`gc.freeze`), which collections ignore."""
 
-    def __init__(self, most: int = MOST_LOOKED_AT) -> None:
+    def __init__(self, most: int = MAX_COLLECTED_OBJECTS) -> None:
         self._most = most
         self._count = 0
         """The number of frozen objects after the last full collection."""

@@ -11,7 +11,7 @@ from functools import partial
 from types import coroutine
 from typing import Final, TypeVar
 
-from mockube.apimachinery.cancellation import while_wanted
+from mockube.apimachinery.cancellation import cancelled_by
 
 SLICE: Final = 20
 """Objects in a slice. A Pod takes from 50 to 150 microseconds, depending on the output format."""
@@ -36,7 +36,7 @@ class Worker:
         """Return the result of work on `size` bytes: run inline if they are few, else in the thread.
 
         When the caller is cancelled, waiting work is dropped, and running work ends at its next call of
-        `check_wanted`; the next work waits for its end.
+        `raise_if_cancelled`; the next work waits for its end.
         """
         if size < LARGE:
             return work(*arguments)
@@ -63,7 +63,7 @@ class Worker:
 
 
 def _while_wanted(cancelled_event: threading.Event, work: Callable[..., _R], *arguments: object) -> _R:
-    with while_wanted(cancelled_event):
+    with cancelled_by(cancelled_event):
         return work(*arguments)
 
 

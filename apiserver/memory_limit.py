@@ -13,7 +13,7 @@ from typing import Final
 
 from mockube.apimachinery import status
 
-MOST_WAITING: Final = 200
+MAX_WAITING_REQUESTS: Final = 200
 """The maximum of requests that wait for memory, the same as of writes in flight. Further ones are refused."""
 
 
@@ -55,7 +55,7 @@ class MemoryLimit:
 
     async def wait(self, size: int, *, before: int, has_begun: bool) -> None:
         """Release the `before` bytes; wait until `size` bytes are available, and reserve them."""
-        if not has_begun and len(self._beginning) >= MOST_WAITING:
+        if not has_begun and len(self._beginning) >= MAX_WAITING_REQUESTS:
             raise status.too_many_requests("too many large requests are waiting, please try again later", 1)
         future = asyncio.get_running_loop().create_future()
         (self._growing if has_begun else self._beginning).append((size, future))
@@ -86,9 +86,9 @@ class Reservation:
 
         While the request waits, it has no reservation: others that have begun can end.
         """
-        return self.lacks(size) and await self._reserve(min(size, self._limit.capacity))
+        return self.needs_reservation(size) and await self._reserve(min(size, self._limit.capacity))
 
-    def lacks(self, size: int) -> bool:
+    def needs_reservation(self, size: int) -> bool:
         """Return whether `grow` must be awaited for this size: not for small requests, nor if the bytes are reserved."""
         return size >= self._limit.least and min(size, self._limit.capacity) > self._size
 

@@ -16,10 +16,10 @@ from mockube.apimachinery import randomness
 from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.timestamps import format_time
-from mockube.apiserver.admission.chain import Switches
+from mockube.apiserver.admission.chain import PluginSelection
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.bootstrap.cluster import (
-    Facts,
+    ServerProperties,
     authentication_config_map,
     cluster,
     packed_definitions,
@@ -106,7 +106,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
         if "RBAC" in config.authorization.types:
             server.bootstrap_roles.expect()
             server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
-            server.on_restored.append(server.bootstrap_roles.outdate)
+            server.on_restored.append(server.bootstrap_roles.invalidate)
         _start_tasks(
             config, server, dependencies.port, [each for each in required_objects if each.is_recreated]
         )
@@ -179,7 +179,7 @@ def _follow_certificates(config: Config, server: ApiServer, dependencies: Depend
     )
     start("authentication-trust", trust.run)
     if certificates.follows_files:
-        certificates.on_change.append(trust.outdate)
+        certificates.on_change.append(trust.invalidate)
         start("serving-certificates", lambda: certificates.run(dependencies.clock))
 
 
@@ -216,7 +216,7 @@ def _settings(config: Config, dependencies: Dependencies) -> Settings:
         webhook_services=dict(config.admission.webhook_service),
         proxy_certificate=dependencies.credentials.proxy,
         authorities=_authorities(dependencies.credentials),
-        plugins=Switches(
+        plugins=PluginSelection(
             enabled=config.admission.enable_admission_plugins,
             disabled=config.admission.disable_admission_plugins,
             configurations=config.admission.admission_control_config_file,
@@ -249,8 +249,8 @@ def _authorities(credentials: Credentials) -> Authorities | None:
     return None if is_certain else Authorities(certificates)
 
 
-def _facts(config: Config, dependencies: Dependencies) -> Facts:
-    return Facts(
+def _facts(config: Config, dependencies: Dependencies) -> ServerProperties:
+    return ServerProperties(
         minor=config.features.kubernetes_version,
         port=dependencies.port,
         service_ranges=config.services.service_cluster_ip_range,

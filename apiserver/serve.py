@@ -52,7 +52,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
 
         server.bootstrap_roles.when_ready(ready)
         await stopping.wait()
-        LOG.info("Stopping: /readyz fails, requests finish, a second signal cancels them")
+        LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
         server.stopping = True
         await clock.sleep(serving.shutdown_delay_duration)
     LOG.info("Stopped")

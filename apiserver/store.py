@@ -12,9 +12,9 @@ from mockube.apimachinery.clock import Clock
 from mockube.apiserver.config.settings import Store
 from mockube.apiserver.snapshots import opened_snapshot, restore_target
 from mockube.apiserver.storage.keys import Layout
-from mockube.etcd.archive.lines import refuse_half_restored
+from mockube.etcd.archive.lines import check_not_half_restored
 from mockube.etcd.archive.restore import NotEmpty, restore
-from mockube.etcd.embedded.directory import begin_after, is_new
+from mockube.etcd.embedded.directory import create_after, is_new
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.lock import check_private
@@ -32,7 +32,7 @@ STORE_FOLDER = "etcd"
 async def open_store(settings: Store, clock: Clock) -> AsyncIterator[KV]:
     kv = await _open(settings, clock)
     try:
-        await refuse_half_restored(kv, Layout(settings.etcd_prefix).root)
+        await check_not_half_restored(kv, Layout(settings.etcd_prefix).root)
         yield kv
     finally:
         await kv.close()
@@ -48,7 +48,9 @@ async def _open(settings: Store, clock: Clock) -> KV:
         try:
             await restore(kv, archive, restore_target(Layout(settings.etcd_prefix).root), replace=False)
         except NotEmpty as error:  # for example after a restart with a store on disk
-            LOG.warning("%s is ignored, because the store is not new: %s", settings.snapshot, error)
+            LOG.warning(
+                "%s is ignored, because the store already contains objects: %s", settings.snapshot, error
+            )
         except BaseException:
             await kv.close()
             raise
@@ -70,7 +72,7 @@ async def open_durable(data_dir: Path, clock: Clock, *, disk: Disk, restored: Re
     _refuse_unsafe(data_dir)
     if is_new(folder):
         after = initial_revision(clock.now(), restored=restored)
-        await asyncio.to_thread(begin_after, folder, after, disk)
+        await asyncio.to_thread(create_after, folder, after, disk)
     return await DurableStore.open(folder, clock=clock, disk=disk)
 
 
@@ -98,7 +100,7 @@ def _text(path: Path | None) -> str | None:
 
 _UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-BUMP: Final = 1_000_000_000
+REVISION_BUMP: Final = 1_000_000_000
 """The distance of a store's first revision from a snapshot that is ahead of the clock; etcdutl's --bump-revision."""
 
 
@@ -113,4 +115,4 @@ def initial_revision(now: datetime, *, restored: Revision = 0) -> Revision:
     set back by more than that store had run. The number is exact as a JSON double (below 2**53) until the year 2255.
     """
     by_clock = max((now - _UNIX_EPOCH) // _MICROSECOND, 1)
-    return by_clock if by_clock > restored else restored + BUMP
+    return by_clock if by_clock > restored else restored + REVISION_BUMP

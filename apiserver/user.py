@@ -54,5 +54,5 @@ class Impersonated(Struct, frozen=True, kw_only=True):
     constraint: str = ""
 
 
-NOBODY: Final = User(name="")
+NO_USER: Final = User(name="")
 """The user of a request before it is authenticated."""

@@ -16,7 +16,7 @@ from mockube.apimachinery import klog
 from mockube.controller_manager import catalog
 from mockube.controller_manager.client.kubeconfig import KubeconfigError
 from mockube.controller_manager.command_line import parse
-from mockube.controller_manager.config.selection import OFF, switched_off
+from mockube.controller_manager.config.selection import OFF, controllers_run_nowhere
 from mockube.controller_manager.serve import serve
 from mockube.controller_manager.supervision import ManagerFailed
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     klog.attach(logging.getLogger(), config.logging)
     for name in config.ignored:
         LOG.warning("--%s is not implemented and is ignored", name)
-    for name in switched_off(config.controllers.controllers):
+    for name in controllers_run_nowhere(config.controllers.controllers):
         LOG.warning("--controllers: %s does not run: %s", name, OFF[name])
     try:
         uvloop.run(serve(config))

@@ -35,7 +35,7 @@ from mockube.controller_manager.leaderelection.elector import (
     LeaseLost,
     Timings,
     lead,
-    work_alone,
+    run_without_lease,
 )
 from mockube.controller_manager.metrics.client import ClientMetrics, InformerMetrics
 from mockube.controller_manager.metrics.controllers import LeaderMetrics, Metrics
@@ -125,17 +125,24 @@ class Manager:
         return elector
 
     async def _lead(self, client: Client, elector: Elector) -> None:
-        patience = self._config.controllers.controller_shutdown_timeout
+        shutdown_timeout = self._config.controllers.controller_shutdown_timeout
         while True:
             try:
-                await lead(elector, lambda: self._work(client, elector), clock=self._clock, patience=patience)
+                await lead(
+                    elector,
+                    lambda: self._work(client, elector),
+                    clock=self._clock,
+                    shutdown_timeout=shutdown_timeout,
+                )
             except LeaseLost as error:
                 LOG.warning("%s: all work is cancelled until the lease is acquired again", error)
 
     async def _work_alone(self, client: Client) -> None:
-        patience = self._config.controllers.controller_shutdown_timeout
+        shutdown_timeout = self._config.controllers.controller_shutdown_timeout
         while True:
-            await work_alone(lambda: self._work(client, None), clock=self._clock, patience=patience)
+            await run_without_lease(
+                lambda: self._work(client, None), clock=self._clock, shutdown_timeout=shutdown_timeout
+            )
 
     async def _work(self, client: Client, elector: Elector | None) -> None:
         """Run the work of the leader with connections of its own, over which nothing is written after the lease is
@@ -159,8 +166,10 @@ class Manager:
                 )
             self._metrics.registry.register(work.events)
             try:
-                patience = config.controllers.controller_shutdown_timeout
-                await identity.run_until_changed(work.run(), clock=self._clock, patience=patience)
+                shutdown_timeout = config.controllers.controller_shutdown_timeout
+                await identity.run_until_changed(
+                    work.run(), clock=self._clock, shutdown_timeout=shutdown_timeout
+                )
             finally:
                 self._metrics.registry.unregister(work.events)
                 for name in parts:

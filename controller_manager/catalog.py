@@ -60,7 +60,7 @@ from mockube.controller_manager.controllers.volumeexpand.controller import EXPAN
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from mockube.controller_manager.kubelet.server.kubelets import SIMULATED_KUBELETS
-from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
+from mockube.controller_manager.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.resizer import NODE_RESIZER, RESIZER
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 
@@ -121,7 +121,7 @@ RUNNABLES: Final[tuple[Runnable, ...]] = (
     SIMULATED_NODES,
     SIMULATED_PODS,
     SIMULATED_KUBELETS,
-    OFFERED_CLASS,
+    SIMULATED_STORAGE_CLASS,
     SERVICE_LOAD_BALANCERS,
     TAINT_EVICTION,
     VALIDATING_ADMISSION_POLICY_STATUS,
@@ -137,13 +137,13 @@ WITH_SIMULATED_NODES: Final = frozenset(
         ATTACHER.name,
         RESIZER.name,
         NODE_RESIZER.name,
-        OFFERED_CLASS.name,
+        SIMULATED_STORAGE_CLASS.name,
         SERVICE_LOAD_BALANCERS.name,
     }
 )
 """Run by default only with `--simulate-nodes`: elsewhere others do their work."""
 
-ONLY_BY_NAME: Final = frozenset({BOOTSTRAP_SIGNER.name, TOKEN_CLEANER.name})
+DISABLED_BY_DEFAULT: Final = frozenset({BOOTSTRAP_SIGNER.name, TOKEN_CLEANER.name})
 """Run only where `--controllers` names them, as upstream."""
 
 WORKERS: Final[Mapping[str, str]] = {
@@ -171,4 +171,4 @@ NAMES: Final = frozenset(
 
 def runs_by_default(name: str, *, simulates: bool) -> bool:
     """Whether the star of `--controllers` means it; `simulates` is whether there are simulated nodes."""
-    return name not in ONLY_BY_NAME and (simulates or name not in WITH_SIMULATED_NODES)
+    return name not in DISABLED_BY_DEFAULT and (simulates or name not in WITH_SIMULATED_NODES)

@@ -22,7 +22,7 @@ from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback
 from mockube.apimachinery.randomness import Random
 
-LIFE: Final = timedelta(days=365)
+CERTIFICATE_LIFETIME: Final = timedelta(days=365)
 BACKDATED: Final = timedelta(minutes=5)
 """So that a client whose clock is a little behind accepts it too."""
 
@@ -34,7 +34,7 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
     return ssl_context
 
 
-def know_clients(tls: ssl.SSLContext, authority: Path) -> None:
+def request_client_certificates(tls: ssl.SSLContext, authority: Path) -> None:
     """A client may show a certificate; one that the authority has not signed is turned away at the door."""
     tls.load_verify_locations(cadata=authority.read_text())
     tls.verify_mode = ssl.CERT_OPTIONAL
@@ -50,7 +50,7 @@ def self_signed_pair(address: str, *, now: datetime, random: Random) -> tuple[by
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     hosts = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address(address))])
     builder = x509.CertificateBuilder(name, name, key.public_key(), int.from_bytes(random.bytes(16)) | 1)
-    builder = builder.not_valid_before(now - BACKDATED).not_valid_after(now + LIFE)
+    builder = builder.not_valid_before(now - BACKDATED).not_valid_after(now + CERTIFICATE_LIFETIME)
     certificate = builder.add_extension(hosts, critical=False).sign(key, hashes.SHA256())
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -56,7 +56,7 @@ def default_storage_class(*, default: bool) -> dict[str, Any]:
     }
 
 
-class Offer:
+class DefaultClassCreator:
     """Made once when the manager begins; what a user does with the class then is the user's."""
 
     def __init__(self, context: Context) -> None:
@@ -78,7 +78,9 @@ class Offer:
             return
 
 
-OFFERED_CLASS: Final = Runnable(name="simulated-storage-class", service_account="", build=Offer)
+SIMULATED_STORAGE_CLASS: Final = Runnable(
+    name="simulated-storage-class", service_account="", build=DefaultClassCreator
+)
 
 
 SIMULATED: Final = "simulated.mockube.dev"

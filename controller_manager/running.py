@@ -19,8 +19,8 @@ from mockube.controller_manager.control.runnable import Context, Runnable, Runni
 from mockube.controller_manager.control.runner import ControllerRunner
 from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.supervision import (
-    all_ended,
     all_of,
+    cancel_and_wait,
     first_failure,
     start,
     yield_to_loop,
@@ -76,9 +76,9 @@ class ManagerRun:
             supports = [
                 start(name, run(), on_failure=self._fail, endless=True) for name, run in self.supports.items()
             ]
-            stack.push_async_callback(all_ended, supports)
+            stack.push_async_callback(cancel_and_wait, supports)
             running = start("running", self._run_all())
-            stack.push_async_callback(all_ended, [running])
+            stack.push_async_callback(cancel_and_wait, [running])
             try:
                 await first_failure([running, *supports])
             except Exception:
@@ -110,7 +110,11 @@ class ManagerRun:
 
     def _context(self, service_account: str) -> Context:
         dependencies = self._dependencies
-        client = dependencies.client.acting_as(service_account) if service_account else dependencies.client
+        client = (
+            dependencies.client.for_service_account(service_account)
+            if service_account
+            else dependencies.client
+        )
         return Context(
             client=client,
             informers=self.informers,

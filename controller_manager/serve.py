@@ -59,7 +59,7 @@ def _ports(settings: Serving, clock: Clock, random: Random) -> list[Port]:
         else:
             tls = certificate.self_signed(address, now=clock.now(), random=random)
         if settings.client_ca_file is not None:
-            certificate.know_clients(tls, settings.client_ca_file)
+            certificate.request_client_certificates(tls, settings.client_ca_file)
         ports.append(Port(address=address, number=settings.secure_port, tls=tls))
     if settings.metrics_port is not None:
         own = address if ip_address(address).is_loopback else LOOPBACK

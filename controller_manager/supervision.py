@@ -150,10 +150,10 @@ async def all_of(tasks: "Sequence[asyncio.Task[None]]") -> None:
     try:
         await first_failure(tasks)
     finally:
-        await all_ended(tasks)
+        await cancel_and_wait(tasks)
 
 
-async def all_ended(tasks: "Sequence[asyncio.Task[Any]]") -> None:
+async def cancel_and_wait(tasks: "Sequence[asyncio.Task[Any]]") -> None:
     """Cancel the tasks and wait until all have ended; a second cancellation reaches them, too."""
     for task in tasks:
         task.cancel()
@@ -171,7 +171,7 @@ async def run_with(work: Coroutine[Any, Any, _T], *, beside: "Sequence[asyncio.T
                 task.result()
         return main.result()
     finally:
-        await all_ended([main, *beside])
+        await cancel_and_wait([main, *beside])
 
 
 async def first_failure(tasks: "Sequence[asyncio.Task[None]]") -> None:

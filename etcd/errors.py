@@ -79,7 +79,7 @@ class WatcherTooSlow(KVError):
     """The watcher is further behind than its bound; it must start again from the last revision it received."""
 
     def __init__(self, pending: int, limit: int) -> None:
-        super().__init__(f"watcher cut off: {pending} revisions pending, the limit is {limit}")
+        super().__init__(f"watcher cancelled: {pending} revisions pending, the limit is {limit}")
         self.pending = pending
         self.limit = limit
 

@@ -129,7 +129,7 @@ def _port(environment: Mapping[str, str], _clock: Clock) -> Finding:
 def _loopback(_environment: Mapping[str, str], _clock: Clock) -> Finding:
     try:
         with socket.create_server((LOOPBACK, 0)):
-            return ok(f"{LOOPBACK} can be listened on")
+            return ok(f"{LOOPBACK} accepts listeners")
     except OSError as error:
         return failed(f"{LOOPBACK} cannot be listened on: {error.strerror}")
 

@@ -15,7 +15,7 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
-from mockube.controller_manager.cache.reflector import split_lines, taken_apart
+from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, ListOptions, Parsed
 from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.discovery import discover
@@ -143,7 +143,7 @@ class ServerClient:
         async with self._client.watch(resource, {"fieldSelector": selector}, within=seconds) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
-                    event_type, tree, _ = taken_apart(line)
+                    event_type, tree, _ = parse_watch_event(line)
                     if event_type != "DELETED":
                         yield tree
 
@@ -166,7 +166,7 @@ async def wait_usable(
             connection = Connection(access=read(kubeconfig), clock=clock, agent=NAME)
             async with connect(connection) as client:
                 desired = await wanted_by(client, nodes)
-                report("the first answer")
+                report("the API server")
                 await ServerClient(client).wait_usable(desired, seconds=seconds)
                 report(f"{desired} nodes ready")
                 return desired
@@ -204,7 +204,7 @@ def _not_met(
 ) -> str:
     condition_text = condition if isinstance(condition, str) else "as requested"
     if last is None:
-        return f"{kind} {name} was not there within {seconds:g} seconds"
+        return f"{kind} {name} was not created within {seconds:g} seconds"
     status = orjson.dumps(last.get("status") or {}).decode()
     return f"{kind} {name} was not {condition_text} within {seconds:g} seconds; its status is {status}"
 

@@ -160,11 +160,11 @@ async def lease(demonstration: Demonstration) -> None:
 
 
 SECTIONS: tuple[tuple[str, Section], ...] = (
-    ("Keys as Kubernetes lays them out", write),
+    ("Keys in the layout of Kubernetes", write),
     ("Compare and swap: the second writer loses", compare_and_swap),
     ("Watch a prefix while others write", watch_while_writing),
-    ("Read the past, then forget it", history),
-    ("A lease expires and takes its key along", lease),
+    ("Read history, then compact it", history),
+    ("A lease expires and its key is deleted", lease),
 )
 
 

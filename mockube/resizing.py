@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.status import Expired, Gone, NotFound
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.cache.reflector import split_lines, taken_apart
+from mockube.controller_manager.cache.reflector import parse_watch_event, split_lines
 from mockube.controller_manager.client.client import Client, Parsed
 from mockube.controller_manager.client.kinds import CONFIG_MAPS, NODES
 from mockube.controller_manager.config.settings import Simulation
@@ -69,7 +69,7 @@ async def wait_for(client: Client, nodes: int, *, clock: Clock, seconds: float) 
         there = f"{sum(seen.values())} of {len(seen)} nodes are ready"
         raise TimedOut(
             f"{there} after {seconds:g} s, but {nodes} were requested: "
-            "does a controller manager with --simulate-nodes run?"
+            "is a controller manager with --simulate-nodes running?"
         ) from error
 
 
@@ -84,7 +84,7 @@ async def _as_they_change(client: Client) -> AsyncGenerator[dict[str, bool], Non
             async with client.watch(NODES, query, within=STREAM_SECONDS) as stream:
                 async for batch in split_lines(stream.chunks()):
                     for line in batch:
-                        event_type, node, _ = taken_apart(line)
+                        event_type, node, _ = parse_watch_event(line)
                         seen.pop(meta.name(node), None)
                         seen |= {} if event_type == "DELETED" else _ready_by_name([node])
                     yield seen

@@ -23,7 +23,7 @@ SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
 VERSION: Final = "mockube_version"
 OPTIONS: Final = ("nodes", "packs", "version", "flags", "manager_flags", "images")
 """The options of the marker."""
-MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): what the cluster of the fixture `mockube` has"
+MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): options of the cluster of the fixture `mockube`"
 NAMES: Final = ("mockube", "mockube.testing")
 """By which pytest may know this file: where it is installed, and where a conftest.py names it."""
 
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     )
     parser.addini(NODES, "how many nodes a cluster has (3)", default="")
     parser.addini(PACKS, "kinds that a cluster serves besides Kubernetes' own (kruise)", default=None)
-    parser.addini(VERSION, "the minor release of Kubernetes that a cluster is of (1.36)", default="")
+    parser.addini(VERSION, "minor release of Kubernetes of a cluster (1.36)", default="")
     for name in NAMES:
         if pluginmanager.get_plugin(name) is None:
             pluginmanager.set_blocked(name)

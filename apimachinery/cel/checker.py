@@ -78,7 +78,7 @@ class Checker:
         struct = self.structs.fields(name)
         return types.type_of(types.struct(name)) if struct is not None else None
 
-    def free_type(self) -> Type:
+    def new_type_variable(self) -> Type:
         self.free += 1
         return types.type_parameter(f"_var{self.free - 1}")
 
@@ -219,7 +219,7 @@ class Checker:
     def instantiate(self, overload: Overload) -> tuple[list[Type], Type]:
         if not overload.parameters:
             return list(overload.args), overload.result
-        fresh = {name: self.free_type() for name in overload.parameters}
+        fresh = {name: self.new_type_variable() for name in overload.parameters}
         args = [inference.substitute(fresh, arg) for arg in overload.args]
         return args, inference.substitute(fresh, overload.result)
 
@@ -244,7 +244,7 @@ class Checker:
         for i, element in enumerate(node.elements):
             self.check(element)
             joined = self.join(joined, self.unwrap_optional(element, optional=i in node.optional))
-        node.type = types.list_of(joined or self.free_type())
+        node.type = types.list_of(joined or self.new_type_variable())
 
     def create_map(self, node: CreateMap) -> None:
         key_type: Type | None = None
@@ -255,7 +255,7 @@ class Checker:
             self.check(entry.value)
             value = self.unwrap_optional(entry.value, optional=entry.optional)
             value_type = self.join(value_type, value)
-        node.type = types.map_of(key_type or self.free_type(), value_type or self.free_type())
+        node.type = types.map_of(key_type or self.new_type_variable(), value_type or self.new_type_variable())
 
     def create_struct(self, node: CreateStruct) -> None:
         declared_type = self.lookup(node.name)

@@ -16,7 +16,7 @@ from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.lexer import tokenize
 from mockube.apimachinery.cel.libraries import LIBRARIES
 from mockube.apimachinery.cel.macros import MACROS, Macros
-from mockube.apimachinery.cel.parser import MAX_DEPTH, Misfit, Parser, TooDeep
+from mockube.apimachinery.cel.parser import MAX_DEPTH, Parser, TooDeep, UnexpectedToken
 from mockube.apimachinery.cel.program import Program, plan
 from mockube.apimachinery.cel.recovery import syntax_errors
 from mockube.apimachinery.cel.schema_types import DeclaredStructs
@@ -157,7 +157,7 @@ def parse(source: Source, macros: Macros = MACROS) -> Expr:
     parser = Parser(tokens, macros)
     try:
         expr = parser.parse()
-    except Misfit:
+    except UnexpectedToken:
         issues = [*issues, *syntax_errors(source.text, tokens), *parser.issues]
     except (TooDeep, RecursionError):
         issues = [*issues, _too_deep()]

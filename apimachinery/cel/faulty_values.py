@@ -66,7 +66,7 @@ class _FaultyList(list[Any]):
             yield value
 
 
-def may_have_faults(tree: Any) -> bool:
+def may_have_float_integers(tree: Any) -> bool:
     """Whether an object may have a whole number that is a float."""
     text = orjson.dumps(tree)
     return any(text.find(end) >= 0 for end in _ENDS)

@@ -178,12 +178,12 @@ def star(make_one: Make, *, predicted: bool) -> Make:
         inner.end.edges.append(Edge(back))
         back.edges.append(Edge(entry))
 
-        def goes_on(parse: Parse) -> bool:
+        def has_next_item(parse: Parse) -> bool:
             return parse.predict(entry) == 1 if predicted else parse.next_is(_first_tokens(inner))
 
         def run(parse: Parse) -> None:
             parse.sync(entry)
-            while goes_on(parse):
+            while has_next_item(parse):
                 inner.run(parse)
                 parse.sync(back)
 
@@ -377,7 +377,7 @@ def _look(state: State, stack: Sequence[State], tokens: set[str], seen: set[tupl
             _look(edge.target, stack, tokens, seen)
 
 
-def show_tokens(tokens: Iterable[str]) -> str:
+def format_tokens(tokens: Iterable[str]) -> str:
     """Return a set of tokens as messages show it."""
     names = [_token_name(kind) for kind in sorted(tokens, key=TOKENS.index)]
     return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"

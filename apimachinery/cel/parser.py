@@ -1,4 +1,4 @@
-"""Tokens to an expression, with macros expanded. A syntax error raises `Misfit`; `recovery.py` finds the reason."""
+"""Tokens to an expression, with macros expanded. A syntax error raises `UnexpectedToken`; `recovery.py` finds the reason."""
 
 from collections.abc import Callable, Sized
 
@@ -63,7 +63,7 @@ _LEVELS = {
 _FUNCTIONS = {operator: f"_{operator}_" for operator in _LEVELS} | {"in": "@in"}
 
 
-class Misfit(Exception):
+class UnexpectedToken(Exception):
     """The tokens are no expression."""
 
 
@@ -84,7 +84,7 @@ class Parser:
     def parse(self) -> Expr:
         expr = self.expr()
         if self.kind != EOF:
-            raise Misfit
+            raise UnexpectedToken
         return expr
 
     @property
@@ -94,7 +94,7 @@ class Parser:
     def take(self, kind: str) -> Token:
         token = self.tokens[self.at]
         if token.kind != kind:
-            raise Misfit
+            raise UnexpectedToken
         self.at += 1
         return token
 
@@ -216,7 +216,7 @@ class Parser:
             return self.name(token)
         read = _PRIMARIES.get(token.kind)
         if read is None:
-            raise Misfit
+            raise UnexpectedToken
         return read(self, token)
 
     def name(self, first: Token) -> Expr:
@@ -308,7 +308,7 @@ class Parser:
             text += self.tokens[self.at].text
             self.at += 1
         if value is None:
-            raise Misfit
+            raise UnexpectedToken
         read, type_ = value
         try:
             return Literal(token.start, read(text), type=type_)

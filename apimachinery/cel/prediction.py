@@ -23,7 +23,7 @@ class Config(NamedTuple):
     """Whether it has left the rule that decides."""
 
 
-class NoWay(Exception):
+class NoViableAlternative(Exception):
     """No way goes on at a token."""
 
     def __init__(self, at: int) -> None:
@@ -63,7 +63,7 @@ def predict(state: State, tokens: Sequence[Token], at: int, precedence: int) -> 
             finished = [config.way for config in step.configs if config.outside or _is_end(config)]
             if finished:
                 return min(finished)
-            raise NoWay(at)
+            raise NoViableAlternative(at)
         if kind == EOF:
             return min(config.way for config in following.configs)
         step = following

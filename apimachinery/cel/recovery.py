@@ -11,12 +11,12 @@ from mockube.apimachinery.cel.grammar import (
     Parse,
     State,
     StateKind,
+    format_tokens,
     network,
     next_tokens,
-    show_tokens,
 )
 from mockube.apimachinery.cel.lexer import EOF, SKIPPED, Token
-from mockube.apimachinery.cel.prediction import NoWay, predict
+from mockube.apimachinery.cel.prediction import NoViableAlternative, predict
 from mockube.apimachinery.cel.source import NOWHERE, Issue
 
 MAX_RECOVERIES: Final = 30
@@ -117,7 +117,7 @@ class Recovery(Parse):
     def predict(self, state: State) -> int:
         try:
             return predict(state, self.tokens, self.at, self.frames[-1].precedence)
-        except NoWay as error:
+        except NoViableAlternative as error:
             input_text = EOF if self.token.kind == EOF else self.text_to(error.at)
             message = f"no viable alternative at input {_quote(input_text)}"
             raise _Error(message, self.tokens[error.at]) from None
@@ -146,18 +146,18 @@ class Recovery(Parse):
             if not self.delete_token():
                 raise self.mismatch()
         elif state.kind in (StateKind.STAR_BACK, StateKind.PLUS_BACK):
-            self.report_unwanted()
+            self.report_extraneous_token()
             self.consume_until(self.expected_tokens() | self.recovery_set(), None)
 
     def mismatch(self) -> _Error:
         return _Error(
-            f"mismatched input {_quote(self.token.text)} expecting {show_tokens(self.expected_tokens())}",
+            f"mismatched input {_quote(self.token.text)} expecting {format_tokens(self.expected_tokens())}",
             self.token,
         )
 
-    def report_unwanted(self) -> None:
+    def report_extraneous_token(self) -> None:
         if self.begin_error():
-            expected = show_tokens(self.expected_tokens())
+            expected = format_tokens(self.expected_tokens())
             self.report(f"extraneous input {_quote(self.token.text)} expecting {expected}", self.token)
 
     def delete_token(self) -> bool:
@@ -165,7 +165,7 @@ class Recovery(Parse):
         after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
         if after.kind not in self.expected_tokens():
             return False
-        self.report_unwanted()
+        self.report_extraneous_token()
         self.consume()
         self.report_match()
         return True
@@ -175,7 +175,7 @@ class Recovery(Parse):
         if self.token.kind not in self.following(state.edges[0].target):
             return False
         if self.begin_error():
-            message = f"missing {show_tokens(self.expected_tokens())} at {_quote(self.token.text)}"
+            message = f"missing {format_tokens(self.expected_tokens())} at {_quote(self.token.text)}"
             self.report(message, self.token)
         return True
 

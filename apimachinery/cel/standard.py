@@ -155,7 +155,7 @@ def _time_function(name: str) -> Callable[..., Any]:
     def get(*args: Any) -> int:
         try:
             return times.get(name, *args)
-        except times.NoSuchPart:
+        except times.InvalidTimeAccess:
             raise CelError(f"no such overload: {name}({', '.join(map(type_name, args))})") from None
 
     return get

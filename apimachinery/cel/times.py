@@ -98,7 +98,7 @@ def seconds_of(value: Duration) -> float:
     return -seconds if value.nanoseconds < 0 else float(seconds)
 
 
-class NoSuchPart(Exception):
+class InvalidTimeAccess(Exception):
     """A value is no time, or has no such part."""
 
 
@@ -109,7 +109,7 @@ def get(function: str, value: Any, zone: Any = None) -> int:
         count = abs(value.nanoseconds) // unit
         return -count if value.nanoseconds < 0 else count
     if type(value) is not Timestamp or (zone is not None and type(zone) is not str):
-        raise NoSuchPart
+        raise InvalidTimeAccess
     if function == "getMilliseconds":
         return value.nanoseconds % SECOND // 1_000_000
     return _part(function, value.at(_zone(zone) if zone is not None else UTC))

@@ -1,7 +1,7 @@
 """A JSON document while a JSON patch changes it: finding, reading, inserting and deleting by location.
 
 Owns copy-on-write: what no operation reached stays shared with the document before. A failing step raises
-`Inapplicable` with the library's reason; which operation failed is for the caller to add.
+`PatchNotApplicable` with the library's reason; which operation failed is for the caller to add.
 """
 
 from typing import Any, Final, TypeAlias
@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.patch.errors import Inapplicable
+from mockube.apimachinery.patch.errors import PatchNotApplicable
 from mockube.apimachinery.pieces import sorted_in_pieces
 
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
@@ -47,7 +47,7 @@ class Draft:
         for step in steps[:-1]:
             try:
                 child = read(here, step)
-            except Inapplicable:
+            except PatchNotApplicable:
                 return None
             if not isinstance(child, dict | list):
                 return None
@@ -63,7 +63,7 @@ class Draft:
         text = _encode(value)
         self._copied_bytes += len(text)
         if self._copied_bytes > MAX_COPIED_BYTES:
-            raise Inapplicable(
+            raise PatchNotApplicable(
                 "Unable to complete the copy, the accumulated size increase of copy is "
                 f"{self._copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
             )
@@ -80,7 +80,7 @@ class Draft:
         if not isinstance(value, dict | list):
             return value
         if depth > MAX_DEPTH:
-            raise Inapplicable("exceeded max depth")
+            raise PatchNotApplicable("exceeded max depth")
         reached: Any = self.writable_copy(value)
         for step, member in reached.items() if isinstance(reached, dict) else enumerate(reached):
             if isinstance(member, dict | list):
@@ -103,7 +103,7 @@ def _encode(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        raise Inapplicable("exceeded max depth") from None
+        raise PatchNotApplicable("exceeded max depth") from None
 
 
 def _unescape(step: str) -> str:
@@ -117,13 +117,13 @@ def _index(text: str) -> int:
     try:
         return gotext.parse_int(text, function="Atoi")
     except gotext.NumberError as error:
-        raise Inapplicable(str(error)) from None
+        raise PatchNotApplicable(str(error)) from None
 
 
 def _check_index(index: int, length: int) -> int:
     """The index counted from the start, if it is one of a list of that length."""
     if not -length <= index < length:
-        raise Inapplicable(f"Unable to access invalid index: {index}: invalid index referenced")
+        raise PatchNotApplicable(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index
 
 
@@ -148,8 +148,8 @@ def insert(container: Container, step: str, value: Any) -> None:
     else:
         try:
             index = _index(step)
-        except Inapplicable as error:
-            raise Inapplicable(f"value was not a proper array index: '{step}': {error}") from None
+        except PatchNotApplicable as error:
+            raise PatchNotApplicable(f"value was not a proper array index: '{step}': {error}") from None
         container.insert(_check_index(index, len(container) + 1), value)
 
 
@@ -157,7 +157,7 @@ def delete(container: Container, step: str) -> None:
     if isinstance(container, list):
         del container[_check_index(_index(step), len(container))]
     elif step not in container:
-        raise Inapplicable(f"Unable to remove nonexistent key: {step}: missing value")
+        raise PatchNotApplicable(f"Unable to remove nonexistent key: {step}: missing value")
     else:
         del container[step]
 

@@ -1,6 +1,6 @@
 """The errors of patches, one class for each cause. The messages are kube-apiserver's.
 
-The HTTP layer maps a class to a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for `Inapplicable`,
+The HTTP layer maps a class to a status: 400 for `Undecodable`, 413 for `TooManyOperations`, 422 for `PatchNotApplicable`,
 409 for `apply.Conflicts`, and 500 for the rest, for which upstream has no reason of its own.
 """
 
@@ -20,11 +20,11 @@ class TooManyOperations(PatchError):
         super().__init__(f"The allowed maximum operations in a JSON patch is {limit}, got {count}")
 
 
-class Inapplicable(PatchError):
+class PatchNotApplicable(PatchError):
     """The patch is well formed, but cannot be carried out on this object."""
 
 
-class TestFailed(Inapplicable):
+class TestFailed(PatchNotApplicable):
     """An operation of a JSON patch found another value than it expected."""
 
 

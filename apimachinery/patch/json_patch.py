@@ -20,7 +20,7 @@ from mockube.apimachinery.patch.draft import (
     read,
     write,
 )
-from mockube.apimachinery.patch.errors import Inapplicable, TestFailed, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import PatchNotApplicable, TestFailed, TooManyOperations, Undecodable
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -80,7 +80,7 @@ def apply(document: Container, patch: Any) -> Any:
         kind = operation.get("op")
         carry_out = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if carry_out is None:
-            raise Inapplicable(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+            raise PatchNotApplicable(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
         carry_out(draft, operation)
     return draft.finish()
 
@@ -119,13 +119,13 @@ def _location(operation: Operation, field: str = "path") -> str:
         reason = _ABSENT[field]
     else:
         reason = f"json: cannot unmarshal {gofmt.json_kind(location)} into Go value of type string"
-    raise Inapplicable(f"{kind} operation failed to decode {field}: {reason}")
+    raise PatchNotApplicable(f"{kind} operation failed to decode {field}: {reason}")
 
 
 def _find_container(draft: Draft, operation: Operation, location: str, problem: str) -> tuple[Container, str]:
     container = draft.container(location)
     if container is None:
-        raise Inapplicable(f"{operation['op']} operation does not apply: {problem}: missing value")
+        raise PatchNotApplicable(f"{operation['op']} operation does not apply: {problem}: missing value")
     return container
 
 
@@ -133,8 +133,8 @@ def _find_container(draft: Draft, operation: Operation, location: str, problem: 
 def _explain_errors(explanation: str) -> Iterator[None]:
     try:
         yield
-    except Inapplicable as error:
-        raise Inapplicable(f"{explanation}: {error}") from None
+    except PatchNotApplicable as error:
+        raise PatchNotApplicable(f"{explanation}: {error}") from None
 
 
 def _add(draft: Draft, operation: Operation) -> None:
@@ -156,15 +156,15 @@ def _replace(draft: Draft, operation: Operation) -> None:
     value = operation.get("value")
     if path == "":
         if not isinstance(value, dict | list):
-            raise Inapplicable("replace operation value must be object or array: %!w(<nil>)")
+            raise PatchNotApplicable("replace operation value must be object or array: %!w(<nil>)")
         draft.root = draft.writable_copy(value)
         return
     container, step = _find_container(draft, operation, path, f"doc is missing path: {path}")
     try:
         write(container, step, value)
-    except Inapplicable:
+    except PatchNotApplicable:
         problem = f"doc is missing key: {path}"
-        raise Inapplicable(f"replace operation does not apply: {problem}: missing value") from None
+        raise PatchNotApplicable(f"replace operation does not apply: {problem}: missing value") from None
 
 
 def _move(draft: Draft, operation: Operation) -> None:

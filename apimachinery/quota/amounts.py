@@ -56,5 +56,5 @@ def show(amounts: Amounts) -> str:
     return ",".join(f"{name}={amount}" for name, amount in sorted(amounts.items()))
 
 
-def show_names(names: Iterable[str]) -> str:
+def format_names(names: Iterable[str]) -> str:
     return ",".join(sorted(names))

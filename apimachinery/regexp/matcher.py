@@ -4,7 +4,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Final
 
-from mockube.apimachinery.cancellation import check_wanted
+from mockube.apimachinery.cancellation import raise_if_cancelled
 from mockube.apimachinery.memoize import memoize
 from mockube.apimachinery.regexp.engine import Program, compile_program
 from mockube.apimachinery.regexp.errors import Problem, RegexpError
@@ -35,7 +35,7 @@ def check(pattern: str) -> int:
 def contains_match(pattern: str, text: str) -> bool:
     """`RegexpError` if the pattern is none, or it would take too long to look for a match.
 
-    `Abandoned` if the caller no longer waits for the answer: the search in one text is not interrupted.
+    `Cancelled` if the caller no longer waits for the answer: the search in one text is not interrupted.
     """
     return _program(pattern, text).search(text.encode(errors="replace")) is not None
 
@@ -69,7 +69,7 @@ def _after_character(data: bytes, at: int) -> int:
 
 
 def _program(pattern: str, text: str) -> Program:
-    check_wanted()
+    raise_if_cancelled()
     program = _PROGRAMS.get(pattern)
     if len(text) > FREE_TEXT and len(text) * check(pattern) > MAX_STEPS:
         raise RegexpError(Problem.TOO_LARGE, pattern)
@@ -78,7 +78,7 @@ def _program(pattern: str, text: str) -> Program:
 
 def compile_pattern(pattern: str) -> None:
     """Have the program of a pattern ready; `RegexpError` if the pattern is none."""
-    check_wanted()
+    raise_if_cancelled()
     _PROGRAMS.get(pattern)
 
 

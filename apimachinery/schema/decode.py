@@ -74,7 +74,9 @@ class Decoder:
         findings = faults.find(of, read)
         if findings.error:
             raise DecodeError(findings.error)
-        return DecodedObject(self._normaliser.normalise(of, document.settle(of, read), []), findings.strict)
+        return DecodedObject(
+            self._normaliser.normalise(of, document.merge_repeated_fields(of, read), []), findings.strict
+        )
 
 
 # --- depth and duplicate keys of a JSON text, from its punctuation: one pass without parsing

@@ -45,26 +45,26 @@ def _literal(text: str) -> Literal:
 # --- fields that come twice
 
 
-def settle(of: Type, value: Any, earlier: Any = None) -> Any:
+def merge_repeated_fields(of: Type, value: Any, earlier: Any = None) -> Any:
     """Return the tree that Go reads, after `earlier`, from a document in which `faults.py` finds no error."""
     if of.shape is Shape.STRUCT and value.__class__ is Members:
-        return _settle_struct(of, value, earlier or {})
+        return _merge_struct(of, value, earlier or {})
     if of.shape is Shape.MAP and value.__class__ is Members:
-        return (earlier or {}) | {key: settle(of.items, item) for key, item in value}
+        return (earlier or {}) | {key: merge_repeated_fields(of.items, item) for key, item in value}
     if of.shape is Shape.LIST and value.__class__ is list:
         before = (earlier or []) + [None] * len(value)
-        return [settle(of.items, item, old) for item, old in zip(value, before, strict=False)]
+        return [merge_repeated_fields(of.items, item, old) for item, old in zip(value, before, strict=False)]
     return _to_plain(value)
 
 
-def _settle_struct(of: Type, members: Members, earlier: dict[str, Any]) -> dict[str, Any]:
+def _merge_struct(of: Type, members: Members, earlier: dict[str, Any]) -> dict[str, Any]:
     struct = dict(earlier)
     for name, value in members:
         field = of.fields.get(name)
         if field is None:
             struct[name] = _to_plain(value)
         elif not (value is None and name in struct and _keeps_its_value(field)):
-            struct[name] = settle(field.type, value, struct.get(name))
+            struct[name] = merge_repeated_fields(field.type, value, struct.get(name))
     return struct
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from mockube.apimachinery import gotext
-from mockube.apimachinery.paths import shown_step
+from mockube.apimachinery.paths import format_step
 from mockube.apimachinery.schema import either
 from mockube.apimachinery.schema.document import Literal, Members
 from mockube.apimachinery.schema.model import Field, Shape, Type
@@ -81,7 +81,7 @@ class _Location(Struct, frozen=True):
 
     def member(self, name: str) -> str:
         # Below a long key there may be many places, each with a path.
-        step = shown_step(name)
+        step = format_step(name)
         return f"{self.path}.{step}" if self.path else step
 
 

@@ -6,7 +6,7 @@ fraction is converted to an integer, and an integer that is too large for its fi
 
 from typing import Any
 
-from mockube.apimachinery.gonumbers import as_read, int64, is_whole, rewritten
+from mockube.apimachinery.gonumbers import as_decoded_by_go, int64, is_whole, rewritten
 from mockube.apimachinery.schema.model import Shape, Type
 
 
@@ -44,7 +44,7 @@ def _convert_items(of: Type, value: list[Any]) -> list[Any]:
 
 
 def _integer(value: float, bits: int) -> int | float:
-    read = as_read(value)
+    read = as_decoded_by_go(value)
     if not is_whole(read):
         return value
     integer = int64(read) if isinstance(read, float) else read

@@ -6,7 +6,7 @@ and float64, and fields are visited in the order in which the struct declares th
 
 from typing import Any, Final
 
-from mockube.apimachinery.gonumbers import as_read, is_whole, rewritten
+from mockube.apimachinery.gonumbers import as_decoded_by_go, is_whole, rewritten
 from mockube.apimachinery.schema import base64text, faults
 from mockube.apimachinery.schema.model import Shape, Type
 
@@ -57,7 +57,7 @@ def _bytes_fault(value: Any) -> str:
 def _integer_fault(of: Type, value: Any) -> str:
     if value.__class__ not in (int, float):
         return _not_converted(of, value)
-    return "" if is_whole(as_read(value)) else f"cannot convert float64 to {of.go}"
+    return "" if is_whole(as_decoded_by_go(value)) else f"cannot convert float64 to {of.go}"
 
 
 def _not_converted(of: Type, value: Any) -> str:
@@ -70,5 +70,5 @@ def _not_converted(of: Type, value: Any) -> str:
 def _kind(value: Any) -> str:
     """Go's kind of a value."""
     if value.__class__ is int:
-        return "int64" if value.__class__ is as_read(value).__class__ else "float64"
+        return "int64" if value.__class__ is as_decoded_by_go(value).__class__ else "float64"
     return {dict: "map", list: "slice", str: "string", bool: "bool"}.get(value.__class__, "float64")

@@ -17,7 +17,7 @@ _SPEC: Final = ROOT.child("spec")
 
 class AlwaysPullImages(Plugin):
     operations = WRITE
-    about = PODS
+    targets = PODS
 
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object

@@ -42,7 +42,7 @@ def request_of(csr: Tree) -> x509.CertificateSigningRequest:
 
 class CertificateApproval(Plugin):
     operations = UPDATE
-    about = frozenset({APPROVAL})
+    targets = frozenset({APPROVAL})
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
         assert attributes.old is not None
@@ -52,7 +52,7 @@ class CertificateApproval(Plugin):
 
 class CertificateSigning(Plugin):
     operations = UPDATE
-    about = frozenset({STATUS})
+    targets = frozenset({STATUS})
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old
@@ -72,7 +72,7 @@ class CertificateSigning(Plugin):
 class CertificateSubjectRestriction(Plugin):
     """Refuse a CSR for a member of system:masters."""
 
-    about = frozenset({REQUEST})
+    targets = frozenset({REQUEST})
 
     async def validate(self, _registry: Registry, attributes: Attributes) -> None:
         csr = attributes.object

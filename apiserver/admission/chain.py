@@ -52,7 +52,7 @@ from mockube.apiserver.admission.webhooks.plugins import (
     MutatingAdmissionWebhook,
     ValidatingAdmissionWebhook,
 )
-from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, await_again
+from mockube.apiserver.authz.chain import Authorization, RemoteAnswerNeeded, retry_async_decision
 from mockube.apiserver.metrics.admission import ADMIT, QUICK, VALIDATE, AdmissionMetrics, PolicyMetrics
 from mockube.apiserver.metrics.requests import Durations
 from mockube.apiserver.outgoing import Outbound
@@ -133,7 +133,7 @@ class Configurations(Struct, frozen=True, kw_only=True):
 NO_CONFIGURATIONS: Final = Configurations()
 
 
-class Switches(Struct, frozen=True, kw_only=True):
+class PluginSelection(Struct, frozen=True, kw_only=True):
     """The plugins that are enabled or disabled other than by default, and their configurations."""
 
     enabled: Collection[str] = ()
@@ -146,9 +146,9 @@ class Switches(Struct, frozen=True, kw_only=True):
         return name not in self.disabled and (name not in OFF_BY_DEFAULT or name in self.enabled)
 
 
-NO_SWITCHES: Final = Switches()
+DEFAULT_PLUGINS: Final = PluginSelection()
 
-SINCE: Final[Mapping[type[Plugin], str]] = {
+ADDED_IN: Final[Mapping[type[Plugin], str]] = {
     MutatingAdmissionPolicy: "1.36",
     NodeDeclaredFeatureValidator: "1.36",
     PodTopologyLabels: "1.35",
@@ -171,7 +171,7 @@ def plugins(
     webhooks: Environment,
     authorization: Authorization,
     metrics: Metrics,
-    switches: Switches = NO_SWITCHES,
+    switches: PluginSelection = DEFAULT_PLUGINS,
     minor: str = minors.NEWEST,
     outbound: Outbound | None = None,
 ) -> Iterator[Plugin]:
@@ -195,7 +195,7 @@ def plugins(
     return (
         constructors.get(plugin, plugin)()
         for plugin in PLUGINS
-        if switches.is_on(name_of(plugin)) and not minors.is_before(minor, SINCE.get(plugin, minor))
+        if switches.is_on(name_of(plugin)) and not minors.is_before(minor, ADDED_IN.get(plugin, minor))
     )
 
 
@@ -262,7 +262,7 @@ async def _run(plugin_set: PluginSet, registry: Registry, attributes: Attributes
                 await run(registry, attributes)
             except RemoteAnswerNeeded as error:
                 await error.prepare()
-                await await_again(partial(run, registry, attributes))
+                await retry_async_decision(partial(run, registry, attributes))
             now = monotonic()
             seconds = now - start
             if seconds <= QUICK:
@@ -300,7 +300,7 @@ class Admission:
         plugin_set = self._mutating.plugins_for(registry, attributes)
         await _run(plugin_set, registry, attributes)
         if attributes.reinvocation.is_wanted:
-            attributes.reinvocation.is_again = True
+            attributes.reinvocation.is_reinvocation = True
             await _run(plugin_set, registry, attributes)
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:

@@ -20,7 +20,7 @@ OLD_INGRESS_CLASS = "kubernetes.io/ingress.class"
 
 
 class DefaultStorageClass(Plugin):
-    about = CLAIMS
+    targets = CLAIMS
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         claim = attributes.object
@@ -33,7 +33,7 @@ class DefaultStorageClass(Plugin):
 
 
 class DefaultIngressClass(Plugin):
-    about = frozenset({("networking.k8s.io", "ingresses", "")})
+    targets = frozenset({("networking.k8s.io", "ingresses", "")})
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         ingress = attributes.object
@@ -47,7 +47,7 @@ class DefaultIngressClass(Plugin):
 
 def _default_class(backend: Backend, classes: GroupResource, marks: Sequence[str]) -> str:
     """Return the name of the default class; "" if there is none."""
-    trees = [stored.tree() for stored in backend.all_seen(classes)]
+    trees = [stored.tree() for stored in backend.list_cached(classes)]
     defaults = [tree for tree in trees if any(meta.annotations(tree).get(mark) == "true" for mark in marks)]
     defaults.sort(key=meta.name)
     defaults.sort(key=lambda tree: meta.metadata(tree).get("creationTimestamp", ""), reverse=True)

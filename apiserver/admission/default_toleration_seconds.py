@@ -11,7 +11,7 @@ EFFECT = "NoExecute"
 
 class DefaultTolerationSeconds(Plugin):
     operations = WRITE
-    about = PODS
+    targets = PODS
 
     def __init__(self, not_ready: int, unreachable: int) -> None:
         self._seconds = {TAINT_NOT_READY: not_ready, TAINT_UNREACHABLE: unreachable}

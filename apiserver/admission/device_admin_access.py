@@ -22,7 +22,7 @@ _PROBLEM: Final = f"admin access to devices requires the `{_LABEL}: true` label 
 
 class DeviceAdminAccess(Plugin):
     operations = WRITE
-    about = frozenset({(_GROUP, _CLAIMS, ""), (_GROUP, _CLAIMS, "status"), (_GROUP, _TEMPLATES, "")})
+    targets = frozenset({(_GROUP, _CLAIMS, ""), (_GROUP, _CLAIMS, "status"), (_GROUP, _TEMPLATES, "")})
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         """Reject access that the namespace does not allow; the object is not changed."""

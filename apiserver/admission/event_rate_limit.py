@@ -75,7 +75,7 @@ class Enforcer:
 
 class EventRateLimit(Plugin):
     operations = WRITE
-    about = frozenset({("", "events", ""), ("events.k8s.io", "events", "")})
+    targets = frozenset({("", "events", ""), ("events.k8s.io", "events", "")})
 
     def __init__(self, limits: Sequence[Limit] = ()) -> None:
         self._enforcers = [Enforcer(limit) for limit in limits]

@@ -17,7 +17,7 @@ from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Backend
 
 LOG: Final = logging.getLogger(__name__)
-MAX_ANSWERS: Final = 1024
+MAX_CACHED_ANSWERS: Final = 1024
 MAX_KNOWN_SIZE: Final = 64 * 1024
 """Bytes of a review; the response to a longer one is not cached, to bound the memory."""
 _VERSION: Final = "imagepolicy.k8s.io/v1alpha1"
@@ -37,7 +37,7 @@ class ImagePolicySettings(Struct, frozen=True, kw_only=True):
 
 class ImagePolicyWebhook(Plugin):
     operations = WRITE
-    about = frozenset({POD, _EPHEMERAL})
+    targets = frozenset({POD, _EPHEMERAL})
 
     def __init__(self, settings: ImagePolicySettings, outbound: Outbound) -> None:
         self._settings = settings
@@ -99,7 +99,7 @@ class ImagePolicyWebhook(Plugin):
             return
         self._answers[key] = self._clock.monotonic() + seconds, answer
         self._answers.move_to_end(key)
-        if len(self._answers) > MAX_ANSWERS:
+        if len(self._answers) > MAX_CACHED_ANSWERS:
             self._answers.popitem(last=False)
 
 

@@ -29,7 +29,7 @@ CONTAINERS = (("containers", "container"), ("initContainers", "init container"))
 class LimitRanger(Plugin):
     operations = WRITE
     needs: GroupResource | None = LIMIT_RANGES
-    about = frozenset({POD, RESIZE, CLAIM})
+    targets = frozenset({POD, RESIZE, CLAIM})
 
     def handles(self, operation: Operation, target: Target) -> bool:
         """A pod's resources can change only when it is created or resized, and a claim's whenever it is written."""
@@ -56,7 +56,7 @@ class LimitRanger(Plugin):
 
 
 def _limit_ranges(backend: Backend, namespace: str) -> Iterator[list[Tree]]:
-    for stored in backend.all_seen(LIMIT_RANGES, namespace):
+    for stored in backend.list_cached(LIMIT_RANGES, namespace):
         yield stored.shared_tree()["spec"].get("limits") or []
 
 

@@ -13,7 +13,7 @@ from mockube.apiserver.admission.plugin import Plugin, forbidden
 from mockube.apiserver.registry.call import Attributes, Operation
 from mockube.apiserver.registry.registry import Backend
 
-IMMORTAL = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
+IMMORTAL_NAMESPACES = frozenset({NAMESPACE_DEFAULT, NAMESPACE_SYSTEM, NAMESPACE_PUBLIC})
 NAMESPACES = GroupResource("", "namespaces")
 _ALLOWED_WHILE_ENDING = frozenset({GroupResource("authorization.k8s.io", "localsubjectaccessreviews")})
 
@@ -24,7 +24,7 @@ class NamespaceLifecycle(Plugin):
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         resource = attributes.resource
         if attributes.operation is Operation.DELETE:
-            if resource.group_resource == NAMESPACES and attributes.name in IMMORTAL:
+            if resource.group_resource == NAMESPACES and attributes.name in IMMORTAL_NAMESPACES:
                 raise forbidden(attributes, "this namespace may not be deleted")
         elif resource.namespaced and resource.group_resource not in _ALLOWED_WHILE_ENDING:
             _check(backend, attributes)

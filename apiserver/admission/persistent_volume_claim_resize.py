@@ -13,7 +13,7 @@ STORAGE_CLASSES = GroupResource("storage.k8s.io", "storageclasses")
 
 class PersistentVolumeClaimResize(Plugin):
     operations = UPDATE
-    about = CLAIMS
+    targets = CLAIMS
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         new, old = attributes.object, attributes.old

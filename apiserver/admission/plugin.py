@@ -26,14 +26,14 @@ class Plugin:
     """
 
     operations: frozenset[Operation] = CREATE
-    about: frozenset[Target] = frozenset()
+    targets: frozenset[Target] = frozenset()
     """The targets that it handles; empty: all."""
 
     needs: GroupResource | None = None
     """If set, the plugin is not called while there are no objects of this resource."""
 
     def handles(self, operation: Operation, target: Target) -> bool:
-        return operation in self.operations and (not self.about or target in self.about)
+        return operation in self.operations and (not self.targets or target in self.targets)
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         """Change the object, or reject the write. Before a create, the watch cache contains all earlier writes."""

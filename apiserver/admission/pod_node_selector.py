@@ -16,7 +16,7 @@ _DEFAULT: Final = "clusterDefaultNodeSelector"
 
 
 class PodNodeSelector(Plugin):
-    about = PODS
+    targets = PODS
 
     def __init__(self, selectors: Mapping[str, str] | None = None) -> None:
         self._selectors = selectors or {}

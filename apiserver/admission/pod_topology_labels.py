@@ -13,7 +13,7 @@ TOPOLOGY = frozenset({LABEL_ZONE, LABEL_REGION})
 
 
 class PodTopologyLabels(Plugin):
-    about = frozenset({POD, BINDING})
+    targets = frozenset({POD, BINDING})
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         """Add the labels to a pod, or to a binding, whose labels are added to the pod."""

@@ -22,7 +22,7 @@ class _ComputedPriority(NamedTuple):
 
 class Priority(Plugin):
     operations = WRITE
-    about = frozenset({POD, (*PRIORITY_CLASSES, "")})
+    targets = frozenset({POD, (*PRIORITY_CLASSES, "")})
 
     def __init__(self) -> None:
         self._default = _ComputedPriority()
@@ -111,6 +111,6 @@ def _priority_of_class(tree: ReadOnlyTree) -> _ComputedPriority:
 
 def _default_class(backend: Backend) -> ReadOnlyTree | None:
     """Return the default class; of several, which only a race can create, the one with the lowest value."""
-    classes = backend.all_seen(PRIORITY_CLASSES)
+    classes = backend.list_cached(PRIORITY_CLASSES)
     trees = [tree for stored in classes if (tree := stored.shared_tree()).get("globalDefault")]
     return min(trees, key=lambda tree: tree["value"], default=None)

@@ -114,7 +114,7 @@ class ResourceQuota(Plugin):
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
         namespace = attributes.namespace
-        if not namespace or not (self._limited or registry.all_seen(QUOTAS, namespace)):
+        if not namespace or not (self._limited or registry.list_cached(QUOTAS, namespace)):
             return
         if self._evaluators is None:
             self._evaluators = Evaluators(_CachedDevices(registry))
@@ -173,7 +173,7 @@ class ResourceQuota(Plugin):
         return not changed or await self._write(registry, namespace, changed)
 
     def _quotas(self, registry: Registry, namespace: str) -> list[_Quota]:
-        return [_quota_of(self._latest_quota(stored)) for stored in registry.all_seen(QUOTAS, namespace)]
+        return [_quota_of(self._latest_quota(stored)) for stored in registry.list_cached(QUOTAS, namespace)]
 
     def _latest_quota(self, seen: Stored) -> Stored:
         written = self._own_writes.get(seen.key)
@@ -259,7 +259,7 @@ def _check(registry: Registry, quotas: Sequence[_Quota], request: _Request) -> S
         return quotas
     usage = evaluator.usage(request.object, now)
     if negative := [name for name, amount in usage.items() if amount < quantity.ZERO]:
-        problem = f"quota usage is negative for resource(s): {amounts.show_names(negative)}"
+        problem = f"quota usage is negative for resource(s): {amounts.format_names(negative)}"
         raise forbidden(attributes, problem)
     added = {quota.name: _added_usage(request, usage, registry, quota.requirements) for quota in concerned}
     uses_more = any(added.values()) if concerned else bool(_added_usage(request, usage, registry, ()))
@@ -313,7 +313,7 @@ def _counts_object(quota: _Quota, request: _Request) -> bool:
     if problem := evaluator.problem(names, request.object):
         raise forbidden(attributes, f"failed quota: {quota.name}: {problem}")
     if not quota.used.keys() >= {*names}:
-        message = f"status unknown for quota: {quota.name}, resources: {amounts.show_names(names)}"
+        message = f"status unknown for quota: {quota.name}, resources: {amounts.format_names(names)}"
         raise forbidden(attributes, message)
     return True
 
@@ -357,7 +357,7 @@ class _CachedDevices:
         self._registry = registry
 
     def extended_resources(self) -> Mapping[str, str]:
-        trees = (stored.tree() for stored in self._registry.all_seen(self.CLASSES))
+        trees = (stored.tree() for stored in self._registry.list_cached(self.CLASSES))
         return {meta.name(tree): tree["spec"].get("extendedResourceName", "") for tree in trees}
 
     def pod(self, namespace: str, name: str) -> ReadOnlyTree | None:
@@ -365,4 +365,4 @@ class _CachedDevices:
         return None if stored is None else stored.tree()
 
     def claims(self, namespace: str) -> Iterable[ReadOnlyTree]:
-        return (stored.tree() for stored in self._registry.all_seen(self.CLAIMS, namespace))
+        return (stored.tree() for stored in self._registry.list_cached(self.CLAIMS, namespace))

@@ -24,7 +24,7 @@ RESIZE: Target = "", "pods", "resize"
 
 class LimitPodHardAntiAffinityTopology(Plugin):
     operations = WRITE
-    about = PODS
+    targets = PODS
 
     async def validate(self, _backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object
@@ -43,7 +43,7 @@ class LimitPodHardAntiAffinityTopology(Plugin):
 
 class DenyServiceExternalIPs(Plugin):
     operations = WRITE
-    about = frozenset({("", "services", "")})
+    targets = frozenset({("", "services", "")})
 
     async def validate(self, _backend: Backend, attributes: Attributes) -> None:
         new, old = attributes.object or {}, attributes.old or {}
@@ -56,7 +56,7 @@ class NodeDeclaredFeatureValidator(Plugin):
     """Rejects changes of a pod that need a feature which the kubelet of its node does not declare."""
 
     operations = UPDATE
-    about = frozenset({POD, RESIZE})
+    targets = frozenset({POD, RESIZE})
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         pod, old = attributes.object, attributes.old
@@ -102,7 +102,7 @@ class PodResizeValidator(Plugin):
     """Rejects a resize that does not fit onto the pod's node."""
 
     operations = UPDATE
-    about = frozenset({RESIZE})
+    targets = frozenset({RESIZE})
 
     async def validate(self, backend: Backend, attributes: Attributes) -> None:
         pod, old = attributes.object, attributes.old

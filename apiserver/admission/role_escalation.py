@@ -35,7 +35,7 @@ _AGGREGATION: Final = "must have cluster-admin privileges to use the aggregation
 
 class RoleEscalation(Plugin):
     operations = WRITE
-    about = frozenset((GROUP, resource, "") for resource in RESOURCES)
+    targets = frozenset((GROUP, resource, "") for resource in RESOURCES)
 
     def __init__(self, authorization: Authorization, policy: Policy) -> None:
         self._authorization = authorization

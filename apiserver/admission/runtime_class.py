@@ -14,7 +14,7 @@ RUNTIME_CLASSES = GroupResource("node.k8s.io", "runtimeclasses")
 
 
 class RuntimeClass(Plugin):
-    about = PODS
+    targets = PODS
 
     async def mutate(self, backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object

@@ -26,7 +26,7 @@ ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
 class ServiceAccount(Plugin):
     operations = WRITE
-    about = frozenset({POD, EPHEMERAL})
+    targets = frozenset({POD, EPHEMERAL})
 
     def handles(self, operation: Operation, target: Target) -> bool:
         return (operation, target) in ((Operation.CREATE, POD), (Operation.UPDATE, EPHEMERAL))

@@ -20,7 +20,7 @@ FINALIZERS: Mapping[Target, str] = {
 
 
 class StorageObjectInUseProtection(Plugin):
-    about = frozenset(FINALIZERS)
+    targets = frozenset(FINALIZERS)
 
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         written, finalizer = attributes.object, FINALIZERS[attributes.target]

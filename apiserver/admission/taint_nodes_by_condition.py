@@ -9,7 +9,7 @@ EFFECT = "NoSchedule"
 
 
 class TaintNodesByCondition(Plugin):
-    about = frozenset({("", "nodes", "")})
+    targets = frozenset({("", "nodes", "")})
 
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         node = attributes.object

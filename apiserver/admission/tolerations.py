@@ -38,7 +38,7 @@ class TolerationConfiguration(Struct, frozen=True, kw_only=True):
 
 class PodTolerationRestriction(Plugin):
     operations = WRITE
-    about = PODS
+    targets = PODS
 
     def __init__(self, configuration: TolerationConfiguration | None = None) -> None:
         self._configuration = configuration or TolerationConfiguration()
@@ -124,7 +124,7 @@ def _covers(larger: Toleration, smaller: Toleration) -> bool:
 
 class ExtendedResourceToleration(Plugin):
     operations = WRITE
-    about = PODS
+    targets = PODS
 
     async def mutate(self, _backend: Backend, attributes: Attributes) -> None:
         pod = attributes.object

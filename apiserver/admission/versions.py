@@ -39,7 +39,7 @@ async def prepare_version(registry: Registry, attributes: Attributes, row: Resou
             for tree in (attributes.object, attributes.old):
                 to_version(registry, attributes, row, tree)
         except NotConverted as needed:
-            await needed.answer()
+            await needed.prepare()
         else:
             return
 

@@ -180,7 +180,7 @@ class Availability:
             return "ServicePortError", f"{subject} is not listening on port {number}"
         slices = [
             stored.tree()
-            for stored in self._registry.all_seen(SLICES, namespace)
+            for stored in self._registry.list_cached(SLICES, namespace)
             if stored.labels.get(_SERVICE_NAME) == name
         ]
         if not slices:

@@ -157,7 +157,7 @@ def resources_of(data: bytes) -> Sequence[Tree]:
             parent = parents[name] = _Resource(resource=name, scope=row.scope).tree()
             resources.append(parent)
         if parent["scope"] != row.scope:
-            raise ValueError(f"{row.name} has another scope than {name}")
+            raise ValueError(f"{row.name} has a different scope than {name}")
         kind = row.response_kind() if row.kind else _Kind().tree()
         entry = {"subresource": subresource, "responseKind": kind, "verbs": row.verbs}
         parent.setdefault("subresources", []).append(entry)

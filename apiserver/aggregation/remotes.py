@@ -137,7 +137,7 @@ class Remotes:
     def _update(self) -> None:
         self._is_outdated = False
         before, self._entries = self._entries, {}
-        for stored in self._backend.all_seen(self._api_services.group_resource):
+        for stored in self._backend.list_cached(self._api_services.group_resource):
             entry = before.get(stored.key)
             if entry is None or entry[0] != stored.revision:
                 entry = stored.revision, self._read(stored)

@@ -34,7 +34,7 @@ def contains(network: Network, text: str) -> bool:
 
 def find_free_address(backend: Backend, network: Network, source: Random) -> str:
     """Return a free address according to the watch cache; "" if there is none."""
-    used_count = len(backend.all_seen(IP_ADDRESSES))
+    used_count = len(backend.list_cached(IP_ADDRESSES))
     for band in _bands(network):
         for address in _candidates(network, band, used_count + 1, source):
             if backend.find_cached(IP_ADDRESSES, "", address) is None:

@@ -103,14 +103,16 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         owner = {"resource": "services", "namespace": namespace, "name": name}
         deletes = [
             Delete(key=stored.key)
-            for stored in backend.all_seen(IP_ADDRESSES)
+            for stored in backend.list_cached(IP_ADDRESSES)
             if _is_of(stored.tree()["spec"].get("parentRef"), owner)
         ]
         deletes.append(Delete(key=backend.layout.object(backend.rows[ENDPOINTS], namespace, name)))
         unreadable = backend.watch_cache.unreadable.below(backend.layout.scope(services, ""))
         if [key for key in unreadable if key != own]:
             return Claims(then=deletes)
-        record.release_all_except(port for stored in backend.all_seen(SERVICES) for port in _ports_of(stored))
+        record.release_all_except(
+            port for stored in backend.list_cached(SERVICES) for port in _ports_of(stored)
+        )
         if not record.is_changed:
             return Claims(then=deletes)
         return Claims(compare=[record.compare(backend)], then=[*deletes, record.put(backend)])
@@ -195,7 +197,7 @@ def _used_port_lister(backend: Backend) -> UsedPortLister:
 
     async def list_used_ports() -> Iterator[int]:
         await backend.watch_cache.fresh()
-        services = backend.all_seen(SERVICES)
+        services = backend.list_cached(SERVICES)
         return (port for stored in services for port in _ports_of(stored))
 
     return list_used_ports
@@ -211,7 +213,7 @@ def _is_of(reference: Tree | None, owner: Mapping[str, str]) -> bool:
 
 def _networks_of_service_cidrs(backend: Backend) -> Iterator[tuple[Network, str]]:
     """Yield each network with its readiness: the status of the condition, "" without one, "False" during the deletion."""
-    for stored in backend.all_seen(SERVICE_CIDRS):
+    for stored in backend.list_cached(SERVICE_CIDRS):
         tree = stored.tree()
         try:
             condition = conditions.get(tree, "Ready") or {}

@@ -47,7 +47,7 @@ class BadAuditLog(Exception):
     """The server cannot use the file at the path of the audit log."""
 
 
-class Arrival(Protocol):
+class RequestProperties(Protocol):
     """The properties of a request that the audit log contains."""
 
     @property
@@ -128,7 +128,7 @@ class Audit:
         self._clock = clock
         self.counts = AuditCounts()
 
-    def receive(self, arrival: Arrival) -> Request | None:
+    def receive(self, arrival: RequestProperties) -> Request | None:
         """Log the arrival of a request; None if the policy logs nothing of it."""
         request = self._request(arrival, arrival.authenticated)
         if request is not None:
@@ -136,7 +136,13 @@ class Audit:
         return request
 
     def complete(
-        self, request: Request, arrival: Arrival, code: int, *, body: bytes = b"", answer: bytes = b""
+        self,
+        request: Request,
+        arrival: RequestProperties,
+        code: int,
+        *,
+        body: bytes = b"",
+        answer: bytes = b"",
     ) -> None:
         """Log the response to a request."""
         level = request.decision.level
@@ -148,7 +154,7 @@ class Audit:
             extra |= _response_object(answer, request.decision)
         self._write(request, "ResponseComplete", self._clock.now(), extra)
 
-    def reject(self, arrival: Arrival, code: int, answer: bytes) -> None:
+    def reject(self, arrival: RequestProperties, code: int, answer: bytes) -> None:
         """Log a request that could not be authenticated, at the same stage as upstream."""
         request = self._request(arrival, None)
         if request is not None:
@@ -158,7 +164,7 @@ class Audit:
     def close(self) -> None:
         self._file.close()
 
-    def _request(self, arrival: Arrival, user: User | None) -> Request | None:
+    def _request(self, arrival: RequestProperties, user: User | None) -> Request | None:
         decision = self._policy.decide(arrival.authenticated, arrival.info)
         self.counts.levels[_LEVEL_NAMES[decision.level]] += 1
         if decision.level is Level.NONE:
@@ -183,7 +189,7 @@ class Audit:
             self._file.write(orjson.dumps(_event(request, stage, at) | extra) + b"\n")
         except OSError:
             self.counts.errors += 1
-            LOG.exception("a line of the audit log was lost")
+            LOG.exception("failed to write an event to the audit log")
 
 
 def open_log(path: Path | None, policy: Path | None, clock: Clock) -> Audit | None:
@@ -223,7 +229,7 @@ def _restrict_mode(path: Path, file_status: os.stat_result, descriptor: int) -> 
             ) from error
 
 
-def _identity_and_annotations(arrival: Arrival, level: Level) -> Tree:
+def _identity_and_annotations(arrival: RequestProperties, level: Level) -> Tree:
     """Return the fields of an event about impersonation, and the annotations that its level includes."""
     fields: Tree = {}
     if arrival.impersonated is not None:

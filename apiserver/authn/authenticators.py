@@ -56,7 +56,7 @@ class ClientCertificate(NamedTuple):
 NO_CERTIFICATE: Final = ClientCertificate()
 
 
-class TokenNotes(NamedTuple):
+class TokenDetails(NamedTuple):
     """Notes about a valid token: annotations for the audit log, and warnings for its sender."""
 
     annotations: Mapping[str, str] = {}
@@ -80,7 +80,7 @@ class PresentedCredentials(Struct, frozen=True):
     """Whether the front proxies' authority has signed the certificate."""
     proxied: User | None = None
     """The user in the headers of a front proxy, which has a certificate."""
-    notes: "list[TokenNotes]" = []
+    notes: "list[TokenDetails]" = []
     """Notes about the accepted token."""
 
     @property
@@ -134,7 +134,7 @@ class CredentialCounts:
         """Called with the remaining lifetime of a request's certificate in seconds."""
 
 
-OPEN_TO_ALL = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
+ANONYMOUS_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version", "/version/"})
 """The paths that upstream's role system:public-info-viewer allows to get."""
 
 
@@ -143,7 +143,7 @@ class Anonymous(Enum):
 
     NONE = "none"
     LIMITED = "limited"
-    """Only requests to get a path of `OPEN_TO_ALL`."""
+    """Only requests to get a path of `ANONYMOUS_PATHS`."""
     ALL = "all"
     """All requests; the authorizer decides."""
 
@@ -187,7 +187,7 @@ class Authentication:
             raise status.Unauthorized("Unauthorized")
         if self._anonymous is Anonymous.ALL:
             return ANONYMOUS
-        if self._anonymous is Anonymous.LIMITED and verb == "get" and path in OPEN_TO_ALL:
+        if self._anonymous is Anonymous.LIMITED and verb == "get" and path in ANONYMOUS_PATHS:
             return ANONYMOUS
         raise status.Unauthorized("Unauthorized")
 
@@ -235,7 +235,7 @@ class KnownToken(Struct, frozen=True):
 
     user: User
     audiences: Sequence[str]
-    notes: TokenNotes | None = None
+    notes: TokenDetails | None = None
 
 
 class TokenReader(Protocol):

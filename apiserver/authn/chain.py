@@ -123,7 +123,7 @@ def _jwt_authenticators(
 
 
 def _anonymous(trust: Trust, is_limited: bool) -> Anonymous:  # noqa: FBT001 - its caller names it
-    """Return which requests may be anonymous; `is_limited` allows only those of `OPEN_TO_ALL`."""
+    """Return which requests may be anonymous; `is_limited` allows only those of `ANONYMOUS_PATHS`."""
     if not trust.anonymous:
         return Anonymous.NONE
     return Anonymous.LIMITED if is_limited else Anonymous.ALL

@@ -14,7 +14,7 @@ from mockube.apiserver.outgoing import Endpoint, Reviewer, ReviewFailed
 from mockube.apiserver.user import User, with_authenticated
 
 LOG: Final = logging.getLogger(__name__)
-MAX_ANSWERS: Final = 4096
+MAX_CACHED_ANSWERS: Final = 4096
 
 
 class TokenWebhookSettings(Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class TokenWebhook:
         if self._settings.cache_seconds > 0:
             self._cache[key] = self._clock.monotonic() + self._settings.cache_seconds, review
             self._cache.move_to_end(key)
-            if len(self._cache) > MAX_ANSWERS:
+            if len(self._cache) > MAX_CACHED_ANSWERS:
                 self._cache.popitem(last=False)
         return review
 

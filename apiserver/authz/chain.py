@@ -119,7 +119,7 @@ class RemoteAnswerNeeded(Exception):
         self.prepare = prepare
 
 
-async def ask_again(ask: Callable[[], T]) -> T:
+async def retry_decision(ask: Callable[[], T]) -> T:
     """Call a function that makes decisions, and repeat the call after each request to another server that it needs."""
     while True:
         try:
@@ -128,7 +128,7 @@ async def ask_again(ask: Callable[[], T]) -> T:
             await error.prepare()
 
 
-async def await_again(ask: Callable[[], Awaitable[T]]) -> T:
+async def retry_async_decision(ask: Callable[[], Awaitable[T]]) -> T:
     """Do the same for a coroutine function."""
     while True:
         try:
@@ -278,7 +278,7 @@ class Authorization:
     def decide(self, attributes: Attributes) -> DecisionAndReason:
         """Return the decision without waiting. An authorizer that failed has the decision of its failure.
 
-        Raise RemoteAnswerNeeded if another server must be called: see `ask_again`.
+        Raise RemoteAnswerNeeded if another server must be called: see `retry_decision`.
         """
         while True:
             try:

@@ -27,7 +27,7 @@ from mockube.apiserver.outgoing import Reviewer, ReviewFailed
 from mockube.apiserver.user import User
 
 LOG: Final = logging.getLogger(__name__)
-MAX_ANSWERS: Final = 8192
+MAX_CACHED_ANSWERS: Final = 8192
 MAX_CACHED_SIZE: Final = 10_000
 """The size of the largest attributes that are cached, in characters, to bound the memory."""
 RECENT_SECONDS: Final = 1.0
@@ -72,7 +72,7 @@ class _ResponseCache:
             return
         self._entries[key] = self._clock.monotonic() + seconds, answer
         self._entries.move_to_end(key)
-        if len(self._entries) > MAX_ANSWERS:
+        if len(self._entries) > MAX_CACHED_ANSWERS:
             self._entries.popitem(last=False)
 
 

@@ -41,7 +41,7 @@ SERVICE_PORT = 443
 CRITICAL = 2_000_000_000
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class ServerProperties(Struct, frozen=True, kw_only=True):
     """The properties of the server in the objects."""
 
     port: int
@@ -58,7 +58,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The minor release of the server."""
 
 
-def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
+def cluster(facts: ServerProperties, groups: Sequence[Group]) -> Sequence[RequiredObject]:
     """Return the objects of served resources, in the order in which they can be created."""
     served = {(row.group, row.version, row.name) for group in groups for row in group.resources}
     return [
@@ -68,7 +68,7 @@ def cluster(facts: Facts, groups: Sequence[Group]) -> Sequence[RequiredObject]:
     ]
 
 
-def _all_objects(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObject]:
+def _all_objects(facts: ServerProperties, groups: Sequence[Group]) -> Iterable[RequiredObject]:
     return (
         *(RequiredObject(resource=NAMESPACES, name=name, is_recreated=True) for name in SYSTEM_NAMESPACES),
         *_priority_classes(),
@@ -85,7 +85,7 @@ def _all_objects(facts: Facts, groups: Sequence[Group]) -> Iterable[RequiredObje
     )
 
 
-def authentication_config_map(facts: Facts) -> RequiredObject:
+def authentication_config_map(facts: ServerProperties) -> RequiredObject:
     return RequiredObject(
         resource=CONFIG_MAPS,
         name="extension-apiserver-authentication",
@@ -96,7 +96,7 @@ def authentication_config_map(facts: Facts) -> RequiredObject:
     )
 
 
-def _trusted_authorities(facts: Facts) -> TrustedAuthorities:
+def _trusted_authorities(facts: ServerProperties) -> TrustedAuthorities:
     """Return the authorities and headers by which other servers authenticate the requests of proxies, such as this server."""
     headers = facts.request_headers
     if headers is None:
@@ -130,7 +130,7 @@ def _priority_classes() -> Sequence[RequiredObject]:
     ]
 
 
-def _service(facts: Facts) -> Sequence[RequiredObject]:
+def _service(facts: ServerProperties) -> Sequence[RequiredObject]:
     """Return the service, and the range of its address."""
     first = str(ip_network(facts.service_ranges[0])[1])
     ready = {

@@ -49,12 +49,12 @@ class FlowSchemaStatus:
     async def _update_all(self) -> None:
         levels = frozenset(
             stored.key.rpartition(b"/")[2].decode()
-            for stored in self._registry.all_seen(self._levels.group_resource)
+            for stored in self._registry.list_cached(self._levels.group_resource)
         )
         if levels != self._level_names:
             self._checked_revisions, self._level_names = {}, levels
         revisions = {}
-        for stored in self._registry.all_seen(self._schemas.group_resource):
+        for stored in self._registry.list_cached(self._schemas.group_resource):
             await yield_to_loop()
             if self._checked_revisions.get(stored.key) == stored.revision or await self._update_status(
                 stored

@@ -60,7 +60,7 @@ async def keep_alive(
 
 async def _remove_expired(registry: Registry, row: Resource, now: datetime) -> None:
     """Delete the identity Leases of servers that have not renewed them in time."""
-    for stored in registry.all_seen(row.group_resource, wellknown.NAMESPACE_SYSTEM):
+    for stored in registry.list_cached(row.group_resource, wellknown.NAMESPACE_SYSTEM):
         if stored.labels.get(LABEL_IDENTITY) == "kube-apiserver" and _is_expired(stored.tree(), now):
             call = Call(
                 verb="delete",

@@ -57,13 +57,13 @@ class BootstrapRoles:
         else:
             callback()
 
-    async def outdate(self) -> None:
+    async def invalidate(self) -> None:
         """Reconcile all objects again, because the content of the store was replaced."""
         self._is_pending = True
         self._is_outdated.set()
 
     async def run(self) -> None:
-        """Create missing objects, now and after each `outdate`, until cancelled."""
+        """Create missing objects, now and after each `invalidate`, until cancelled."""
         while True:
             await self._is_outdated.wait()
             self._is_outdated.clear()

@@ -37,12 +37,12 @@ class TrustController:
         self._is_outdated = asyncio.Event()
 
     def offer(self, _change: Change) -> None:
-        self.outdate()
+        self.invalidate()
 
     def miss(self) -> None:
-        self.outdate()
+        self.invalidate()
 
-    def outdate(self) -> None:
+    def invalidate(self) -> None:
         self._is_outdated.set()
 
     async def run(self) -> None:
@@ -55,7 +55,7 @@ class TrustController:
                 while not await self._write():
                     await self._registry.clock.sleep(RETRY_SECONDS)
         finally:
-            self._cache.unfollow(self)
+            self._cache.remove_watcher(self)
 
     async def _write(self) -> bool:
         """Write the object; return whether that succeeded."""

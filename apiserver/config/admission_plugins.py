@@ -21,7 +21,7 @@ _NAMES: Final = """
 """
 UPSTREAM: Final = tuple(_NAMES.split())
 """In the order in which they run."""
-SINCE: Final[Mapping[str, str]] = {
+ADDED_IN: Final[Mapping[str, str]] = {
     "MutatingAdmissionPolicy": "1.32",
     "NodeDeclaredFeatureValidator": "1.35",
     "PodGroupProtection": "1.36",
@@ -36,7 +36,7 @@ def problem(enabled: Sequence[str], disabled: Collection[str], minor: str = mino
     """Return what is wrong with these enabled and disabled plugins; "" if nothing is."""
     for flag, names in (("enable", enabled), ("disable", disabled)):
         for name in names:
-            if name not in UPSTREAM or minors.is_before(minor, SINCE.get(name, minor)):
+            if name not in UPSTREAM or minors.is_before(minor, ADDED_IN.get(name, minor)):
                 return f"{flag}-admission-plugins plugin {quote(name)} is unknown"
     both = sorted(set(enabled) & set(disabled))
     if both:

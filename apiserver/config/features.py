@@ -14,7 +14,7 @@ from mockube.apimachinery.gotext import format_v, parse_bool
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.kinds.resource_config import Pair, read_pairs
 
-HONOURED: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
+IMPLEMENTED_GATES: Final = frozenset({"DetectCacheInconsistency", "WatchList"})
 """Gates that this server implements both ways. All others have their default."""
 
 
@@ -182,7 +182,7 @@ def ignored_settings(settings: Iterable[tuple[str, bool]], minor: str = minors.N
     return [
         f"{name}={format_v(enabled)}"
         for name, enabled in last_settings.items()
-        if name not in HONOURED and enabled != gates[name].default
+        if name not in IMPLEMENTED_GATES and enabled != gates[name].default
     ]
 
 

@@ -28,7 +28,7 @@ def from_flag(read: Callable[[Path], T], text: str) -> T:
 def read_tree(path: Path) -> dict[str, Any]:
     loaded = load(path.read_bytes()).tree
     if not isinstance(loaded, dict):
-        raise FileProblem(f"{path} holds no object")
+        raise FileProblem(f"{path} does not contain an object")
     return loaded
 
 

@@ -68,7 +68,10 @@ def printer(columns: Iterable[Mapping[str, Any]], owner: str = "") -> Printer:
             rows.append((jsonpath.parse(column["jsonPath"]), _CELLS[column["type"]]))
         except JSONPathError as error:
             LOG.warning(
-                "%s is shown without the column %s and those behind it: %s", owner, column["name"], error
+                "%s is printed without the column %s and the columns after it: %s",
+                owner,
+                column["name"],
+                error,
             )
             break
         headers.append(_column(column))

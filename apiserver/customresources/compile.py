@@ -19,7 +19,7 @@ from mockube.apiserver.customresources.scales import ScalePaths
 from mockube.apiserver.customresources.strategy import custom_strategy
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Replicas, Resource, Subresource
 from mockube.apiserver.kinds.apiextensions.versions import needs_webhook
-from mockube.apiserver.kinds.jsonschema.schema import ANYTHING, properties
+from mockube.apiserver.kinds.jsonschema.schema import ANY_VALUE, properties
 from mockube.apiserver.wire.table import Printer
 
 _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
@@ -53,7 +53,7 @@ def compile_definition(definition: Mapping[str, Any], metadata: Callable[[], Typ
 
 def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Callable[[], Type]) -> Custom:
     subresources = version.get("subresources") or {}
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANYTHING
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANY_VALUE
     cost = cost_of(schema)
     return Custom(
         row=replace(_row(spec, version, subresources), work=cost.byte),
@@ -72,7 +72,7 @@ def _compile(spec: Mapping[str, Any], version: Mapping[str, Any], metadata: Call
 
 
 def _has_default_status(version: Mapping[str, Any]) -> bool:
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANYTHING
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or ANY_VALUE
     return (properties(schema).get("status") or {}).get("default") is not None
 
 

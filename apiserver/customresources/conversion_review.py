@@ -53,13 +53,13 @@ def request(trees: Sequence[Tree], api_version: str, uid: str, version: str) -> 
     return orjson.dumps(review, option=orjson.OPT_SORT_KEYS)
 
 
-def shown_kind(tree: Tree) -> str:
+def format_kind(tree: Tree) -> str:
     return f"{tree['apiVersion']}, Kind={tree['kind']}"
 
 
 def read(data: bytes, trees: Sequence[Tree], api_version: str, uid: str, version: str) -> Sequence[Tree]:
     """Return the converted objects with their original metadata, or raise `ConversionFailed`."""
-    about = f"conversion webhook for {shown_kind(trees[0])}"
+    about = f"conversion webhook for {format_kind(trees[0])}"
     response = _response(data, version, uid, about)
     converted = response.converted_objects or ()
     if len(converted) != len(trees):
@@ -140,7 +140,7 @@ def _check_type(review: _Review, data: bytes, version: str, about: str) -> None:
 
 def _validated_object(original: Tree, raw: msgspec.Raw, api_version: str) -> Tree:
     """Return a converted object if it is the same object in the requested version."""
-    about = f"conversion webhook for {shown_kind(original)} returned invalid"
+    about = f"conversion webhook for {format_kind(original)} returned invalid"
     converted_object = _object(bytes(raw))
     if (received_version := converted_object.get("apiVersion") or "") != api_version:
         problem = f"invalid groupVersion (expected {api_version}, received {received_version})"

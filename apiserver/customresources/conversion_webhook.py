@@ -30,7 +30,7 @@ MOST_BYTES: Final = 1 << 20
 """The maximum size of the objects of one review, unless it has only one."""
 MAX_CACHE_BYTES: Final = 64 << 20
 """Bytes of converted objects that are cached for one version."""
-MAX_ANSWERS: Final = 64
+MAX_CACHED_ANSWERS: Final = 64
 """Cached conversions of objects that are not stored."""
 
 
@@ -92,7 +92,7 @@ class ConversionWebhook:
         try:
             return await self._reviews.post(self._client, body)
         except ConversionFailed as error:
-            about = f"conversion webhook for {review.shown_kind(tree)} failed"
+            about = f"conversion webhook for {review.format_kind(tree)} failed"
             raise ConversionFailed(f"{about}: {error}", error.failure_type) from error
 
 
@@ -161,7 +161,7 @@ class WebhookConversion:
             ]
         return [result for result in results if result is not None]
 
-    async def show_anew(self, stored: Stored) -> Stored:
+    async def convert_uncached(self, stored: Stored) -> Stored:
         """Return a stored object in this version, bypassing the cache."""
         return (await self._convert_items([stored]))[0]
 
@@ -212,7 +212,7 @@ class WebhookConversion:
             self._cache_bytes -= len(oldest.value)
 
     def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
-        """Return an object that is not stored in a version; raise `NotConverted` until `answer` was called for it."""
+        """Return an object that is not stored in a version; raise `NotConverted` until `prepare_version` was called for it."""
         cache_key = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
         answer = self._answers.get(cache_key)
         if answer is None:
@@ -222,7 +222,7 @@ class WebhookConversion:
             raise answer
         return answer
 
-    async def answer(self, tree: ReadOnlyTree, api_version: str) -> None:
+    async def prepare_version(self, tree: ReadOnlyTree, api_version: str) -> None:
         """Convert an object for `at_version`; as for field managers, it is not pruned."""
         cache_key = orjson.dumps(tree, option=orjson.OPT_SORT_KEYS), api_version
         answer: Any
@@ -231,5 +231,5 @@ class WebhookConversion:
         except ApiError as error:
             answer = error
         self._answers[cache_key] = answer
-        while len(self._answers) > MAX_ANSWERS:
+        while len(self._answers) > MAX_CACHED_ANSWERS:
             self._answers.popitem(last=False)

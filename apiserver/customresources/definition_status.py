@@ -112,7 +112,7 @@ def _texts(value: Any) -> Sequence[Any]:
 def accepted_names(tree: ReadOnlyTree) -> Names:
     names = (tree.get("status") or {}).get("acceptedNames") or {}
     if not isinstance(names, dict):
-        raise TypeError("its names are no object")
+        raise TypeError("its names are not an object")
     return names
 
 

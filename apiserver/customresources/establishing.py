@@ -142,7 +142,7 @@ class Establishing:
                         self._idle.set()
         finally:
             self._idle.set()
-            self._resource_cache.unfollow(self)
+            self._resource_cache.remove_watcher(self)
 
     async def catch_up(self, group: asyncio.TaskGroup | None = None) -> None:
         """Sync the definitions that have changed; without a group, none is finalized."""
@@ -267,7 +267,7 @@ class Establishing:
         # Every change of a definition is a new generation of it.
         changed_at = definition.stored.revision if meta.generation(tree) > 1 else 0
         self._catalog.add(customs, changed_at=changed_at)
-        await self._registry.watch_cache.reconsider()
+        await self._registry.watch_cache.rebuild_if_outdated()
         self._served[name] = version
         self._compiled_bytes += len(definition.stored.value)
         if self._compiled_bytes > RETURN_BYTES:

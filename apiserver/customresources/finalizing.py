@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 USER: Final = User(name="system:apiserver", groups=("system:masters",))
 RETRY_SECONDS: Final = 1.0
 """The interval of checks whether all objects are deleted; upstream checks every 5 seconds."""
-LOOKS: Final = 60
+MAX_CHECKS: Final = 60
 """The number of checks before all objects are deleted once more."""
 
 
@@ -68,7 +68,7 @@ class StatusWriter:
         try:
             answer = await change(self._registry, call, options, transform)
         except NotFound:
-            LOG.debug("%s is gone already", name)
+            LOG.debug("%s no longer exists", name)
         except (ApiError, KVError) as error:
             LOG.warning("the result of %s was not stored: %s", name, error)
         else:
@@ -122,7 +122,7 @@ class Cleaning:
         row = self._catalog.stored_row(resource)
         if row is None:
             return definition_status.COMPLETED
-        for _ in range(LOOKS):
+        for _ in range(MAX_CHECKS):
             try:
                 await self._registry.watch_cache.fresh()
                 await delete_collection(
@@ -132,7 +132,7 @@ class Cleaning:
             except (ApiError, KVError) as error:
                 LOG.warning("not all %s were deleted: %s", resource, error)
                 return definition_status.not_deleted(str(error))
-            if not self._registry.all_seen(resource):
+            if not self._registry.list_cached(resource):
                 return definition_status.COMPLETED
             await self._registry.clock.sleep(RETRY_SECONDS)
         return definition_status.NOT_EMPTY

@@ -7,11 +7,11 @@ import orjson
 
 from mockube.apimachinery import errors
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gonumbers import as_read, rewritten
+from mockube.apimachinery.gonumbers import as_decoded_by_go, rewritten
 from mockube.apimachinery.paths import Path
 from mockube.apiserver.kinds.common.checks import Check, all_of, each_item
 from mockube.apiserver.kinds.jsonschema.schema import (
-    ANYTHING,
+    ANY_VALUE,
     LIST_TYPE,
     MAP_KEYS,
     Schema,
@@ -79,7 +79,7 @@ def _identity(value: Any) -> object:
     """Return a hashable key for comparison. Upstream compares scalars by Go type and value, and other values as JSON."""
     if value.__class__ in (dict, list):
         return orjson.dumps(rewritten(value), option=orjson.OPT_SORT_KEYS)
-    number = as_read(value) if value.__class__ in (int, float) else value
+    number = as_decoded_by_go(value) if value.__class__ in (int, float) else value
     return number.__class__, number
 
 
@@ -97,7 +97,7 @@ def _members(schema: Schema) -> Check | None:
     checkers = {name: lists_checker(inner) for name, inner in properties(schema).items()}
     member_checks = {name: inner for name, inner in checkers.items() if inner is not None}
     others = values(schema)
-    rest = None if others is None or others is ANYTHING else lists_checker(others)
+    rest = None if others is None or others is ANY_VALUE else lists_checker(others)
     if not member_checks and rest is None:
         return None
 

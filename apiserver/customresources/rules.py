@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import errors, gotext
-from mockube.apimachinery.cel.faulty_values import Fault, may_have_faults, with_faults
+from mockube.apimachinery.cel.faulty_values import Fault, may_have_float_integers, with_faults
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.cel.schema_values import Convert, converter
 from mockube.apimachinery.cel.values import NONE, CelError, CostExceeded, Optional
@@ -243,7 +243,7 @@ def rules_checker(schema: Schema) -> RulesCheck | None:
         return None
 
     def check(tree: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[list[FieldError], list[str]]:
-        run = _Run(has_faults=may_have_faults(tree))
+        run = _Run(has_faults=may_have_float_integers(tree))
         with suppress(_OutOfBudget):
             node.check(run, _Location(ROOT, tree, old, schema))
         return run.errors, run.warnings

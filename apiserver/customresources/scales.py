@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gonumbers import as_read
+from mockube.apimachinery.gonumbers import as_decoded_by_go
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.api_resource import Replicas
 
@@ -59,7 +59,7 @@ def nested_value(tree: Any, path: tuple[str, ...], expected: type) -> Any:
             return None
         value = value[step]
     if value.__class__ in (int, float):
-        value = as_read(value)
+        value = as_decoded_by_go(value)
     if value.__class__ is not expected:
         raise _accessor_error(path, value, _GO_TYPES[expected])
     return value
@@ -96,4 +96,8 @@ def _go_text(value: Any) -> str:
         return f"[{' '.join(map(_go_text, value))}]"
     if isinstance(value, str):
         return value
-    return "<nil>" if value is None else gotext.format_v(as_read(value) if value.__class__ is int else value)
+    return (
+        "<nil>"
+        if value is None
+        else gotext.format_v(as_decoded_by_go(value) if value.__class__ is int else value)
+    )

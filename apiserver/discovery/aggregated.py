@@ -66,7 +66,7 @@ def _resource(row: Resource) -> Document:
         "responseKind": _kind(_own_version(row), row.kind),
         "scope": "Namespaced" if row.namespaced else "Cluster",
         "singularResource": row.singular_name,
-        "verbs": list(row.shown_verbs),
+        "verbs": list(row.discovery_verbs),
     }
     lists = {"shortNames": row.short_names, "categories": row.categories}
     entry |= {name: list(values) for name, values in lists.items() if values}

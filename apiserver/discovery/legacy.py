@@ -41,7 +41,7 @@ def _resource(row: Resource) -> Document:
         "singularName": row.singular_name,
         "namespaced": row.namespaced,
         "kind": row.kind,
-        "verbs": list(row.shown_verbs),
+        "verbs": list(row.discovery_verbs),
     }
     entry |= _without_empty({"shortNames": row.short_names, "categories": row.categories})
     if "watch" in row.verbs:

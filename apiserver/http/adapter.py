@@ -130,7 +130,7 @@ class SocketClient:
     def take_over(self) -> Tunnel:
         """Return the bytes of the connection as a tunnel. The connection is closed after the request."""
         self._is_written, self.keeps_open = True, False
-        return take_over(self._connection, self._connection.take_early())
+        return take_over(self._connection, self._connection.take_unread_data())
 
     async def write(self, response: Response) -> None:
         self._is_written = True

@@ -74,7 +74,7 @@ class BackendConnection:
             except asyncio.IncompleteReadError as error:
                 raise DialFailed("EOF" if not error.partial else "unexpected EOF") from error
             except asyncio.LimitOverrunError as error:
-                raise DialFailed("the head of the response is too long") from error
+                raise DialFailed("the response header is too long") from error
             head = _parse_head(raw)
             if head.code == HTTPStatus.SWITCHING_PROTOCOLS or head.code >= HTTPStatus.OK:
                 return head

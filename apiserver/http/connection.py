@@ -273,7 +273,7 @@ class Connection(web.RequestHandler):
         else:
             self._collect(data)
 
-    def take_early(self) -> bytes:
+    def take_unread_data(self) -> bytes:
         """Return the data that was read beyond the last request, for a tunnel."""
         early, self._message_tail, self._ahead = self._message_tail + bytes(self._ahead), b"", bytearray()
         return early
@@ -292,8 +292,8 @@ class Connection(web.RequestHandler):
 
     def _begin(self, data: bytes) -> None:
         """Pass data to the parser. If a head begins with an unusual method, pass GET in its place."""
-        if not data.startswith(methods.USUAL) and self._is_between_requests():
-            data, self._method = methods.replace_unusual(data)
+        if not data.startswith(methods.STANDARD_METHODS) and self._is_between_requests():
+            data, self._method = methods.replace_custom_method(data)
         self._feed(data)
 
     def _is_between_requests(self) -> bool:
@@ -362,4 +362,4 @@ class Connection(web.RequestHandler):
 
     def _needs_line(self, data: bytes) -> bool:
         """Return whether the rest of the first line is needed, because the method may have to be replaced."""
-        return not self._fed and b"\n" not in data and methods.may_be_unusual(self._head)
+        return not self._fed and b"\n" not in data and methods.may_be_custom_method(self._head)

@@ -7,7 +7,16 @@ accepts a list of methods, and stops parsing HTTP after CONNECT.
 import re
 from typing import Final
 
-USUAL: Final = (b"GET ", b"POST ", b"PUT ", b"PATCH ", b"DELETE ", b"HEAD ", b"OPTIONS ", b"TRACE ")
+STANDARD_METHODS: Final = (
+    b"GET ",
+    b"POST ",
+    b"PUT ",
+    b"PATCH ",
+    b"DELETE ",
+    b"HEAD ",
+    b"OPTIONS ",
+    b"TRACE ",
+)
 """The first bytes of a head that the parser parses as Go does."""
 _TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _LINE: Final = re.compile(rb"(%b) ([^ \r\n]+) HTTP/1\.[01]\r\n" % _TOKEN)
@@ -16,12 +25,12 @@ _BEGINNING_LENGTH: Final = 16
 """The number of bytes that are checked of an incomplete line."""
 
 
-def may_be_unusual(head: bytes | bytearray) -> bool:
+def may_be_custom_method(head: bytes | bytearray) -> bool:
     """Return whether a head with an incomplete first line may begin with such a method."""
-    return not head.startswith(USUAL) and bool(_BEGINNING.match(head, 0, _BEGINNING_LENGTH))
+    return not head.startswith(STANDARD_METHODS) and bool(_BEGINNING.match(head, 0, _BEGINNING_LENGTH))
 
 
-def replace_unusual(head: bytes) -> tuple[bytes, str]:
+def replace_custom_method(head: bytes) -> tuple[bytes, str]:
     """Return a head without a usual method for the parser, and the replaced method; "" if none was replaced."""
     line = _LINE.match(head)
     if line is None or (line[1] == b"CONNECT" and not line[2].startswith(b"/")):

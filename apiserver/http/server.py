@@ -226,7 +226,7 @@ async def listening(
     """
     async with asyncio.TaskGroup() as group:
         accepting = [group.create_task(Acceptor(server, listener, clock).run()) for listener in listeners]
-        with silent_losses():
+        with suppress_connection_loss_warnings():
             try:
                 yield
             finally:
@@ -356,18 +356,18 @@ LOG.addFilter(_is_not_malformed_request)
 
 
 @contextmanager
-def silent_losses() -> Iterator[None]:
+def suppress_connection_loss_warnings() -> Iterator[None]:
     """Drop asyncio's warnings about writes to a closed TLS connection: one for each piece of a response."""
 
-    def is_not_loss(record: logging.LogRecord) -> bool:
+    def is_not_connection_loss(record: logging.LogRecord) -> bool:
         return record.msg != "SSL connection is closed"
 
     logger = logging.getLogger("asyncio")
-    logger.addFilter(is_not_loss)
+    logger.addFilter(is_not_connection_loss)
     try:
         yield
     finally:
-        logger.removeFilter(is_not_loss)
+        logger.removeFilter(is_not_connection_loss)
 
 
 async def _never_called(_request: web.BaseRequest) -> web.StreamResponse:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.admission.chain import NO_SWITCHES, Switches
+from mockube.apiserver.admission.chain import DEFAULT_PLUGINS, PluginSelection
 from mockube.apiserver.authz.rights import DEFAULT_MODES
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.backend_connection import KubeletClient
@@ -39,7 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget: Budget = field(default_factory=Budget)
     event_ttl: float = 3600.0
     """Seconds for which events are kept."""
-    plugins: Switches = NO_SWITCHES
+    plugins: PluginSelection = DEFAULT_PLUGINS
     """The admission plugins that are enabled or disabled, and their configurations."""
     authorization_modes: Sequence[str] = DEFAULT_MODES
     authorization: "AuthorizationSettings | None" = None

@@ -105,7 +105,7 @@ class Resource(Struct, frozen=True, kw_only=True, eq=False):
         force_setattr(self, "folder", f"{self.stored_at or self.name}/".encode())
 
     @property
-    def shown_verbs(self) -> Sequence[str]:
+    def discovery_verbs(self) -> Sequence[str]:
         """The verbs that discovery names."""
         return _TERMINATING if self.terminating else self.verbs
 

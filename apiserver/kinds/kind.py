@@ -31,13 +31,13 @@ class RemoteConversion(Protocol):
     async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
         """Stored objects in the version; what was converted before is not converted again."""
 
-    async def show_anew(self, stored: Stored) -> Stored:
+    async def convert_uncached(self, stored: Stored) -> Stored:
         """Return one of them, bypassing the cache of conversions."""
 
     def at_version(self, tree: ReadOnlyTree, api_version: str) -> Tree:
-        """Return an object in another version; raise `NotConverted` until `answer` was called for it."""
+        """Return an object in another version; raise `NotConverted` until `prepare_version` was called for it."""
 
-    async def answer(self, tree: ReadOnlyTree, api_version: str) -> None: ...
+    async def prepare_version(self, tree: ReadOnlyTree, api_version: str) -> None: ...
 
 
 class NotConverted(Exception):
@@ -49,9 +49,9 @@ class NotConverted(Exception):
         self._tree = tree
         self._api_version = api_version
 
-    async def answer(self) -> None:
+    async def prepare(self) -> None:
         """Have the object converted."""
-        await self._conversion.answer(self._tree, self._api_version)
+        await self._conversion.prepare_version(self._tree, self._api_version)
 
 
 class Unconvertible(BadRequest):

@@ -17,7 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.defaults import NOWHERE, Fill, Literals, Steps, round_up
-from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, Again, Validation
+from mockube.apiserver.kinds.common.validation import CHANGE, NO_CHECKS, RepeatedCheck, Validation
 from mockube.apiserver.kinds.core.pod.pod_template import SUBRESOURCES, check_unprivileged
 from mockube.apiserver.kinds.registry import NEWEST, Kinds
 
@@ -51,10 +51,10 @@ def check_update(
     changed = objectmeta.check_update(new, old) if wrong else objectmeta.check_step(new, old)
     field_errors = [*wrong, *changed]
     if update is not None:
-        for again in _repeated_checks(kind, subresource):
-            if again is Again.CHANGE:
+        for repeated_checks in _repeated_checks(kind, subresource):
+            if repeated_checks is RepeatedCheck.CHANGE:
                 field_errors += [*changed, *objectmeta.check_finalizers(new, kind.name)]
-            elif again is Again.CREATE:
+            elif repeated_checks is RepeatedCheck.CREATE:
                 field_errors += kind.create(new)
             else:
                 field_errors += objectmeta.check(new, kind.name, namespaced=resource.namespaced)
@@ -62,10 +62,10 @@ def check_update(
     return field_errors
 
 
-def _repeated_checks(kind: Validation, subresource: str) -> Sequence[Again]:
+def _repeated_checks(kind: Validation, subresource: str) -> Sequence[RepeatedCheck]:
     if not kind.metadata_first or subresource in kind.silent:
         return NO_CHECKS
-    return CHANGE if subresource else kind.again
+    return CHANGE if subresource else kind.repeated_checks
 
 
 def warn_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> Iterable[str]:

@@ -226,12 +226,12 @@ class Kinds:
         groups: Iterable[Group],
         hidden: Iterable[Resource] = (),
         minor: str = minors.NEWEST,
-        switched_off: Iterable[Kind] = (),
+        controllers_run_nowhere: Iterable[Kind] = (),
     ) -> None:
         self.minor = minor
         self.groups = tuple(groups)
         self.all = tuple(kind for group in self.groups for kind in group.kinds)
-        self._switched_off = tuple(switched_off)
+        self._switched_off = tuple(controllers_run_nowhere)
         kinds = (*self._switched_off, *self.all)
         self.hidden = (*hidden, *(kind.resource for kind in self._switched_off))
         """Resources that the server keeps its own objects in, and does not serve."""

@@ -16,7 +16,7 @@ from mockube.apiserver.user import User
 Path: TypeAlias = tuple[str, ...]
 Paths: TypeAlias = tuple[Path, ...]
 
-EACH: Final = "*"
+EACH_ITEM: Final = "*"
 """As a step of a path: every element of a list, matched with the one at its place; of a gate's, also every value of a map."""
 
 MAIN = ""
@@ -120,8 +120,8 @@ def _compile(steps: Mapping[str, Any]) -> _Fields:
         if isinstance(below, Gate):
             fields.append((name, _Field(below, (), is_collection=False)))
         else:
-            is_collection = EACH in below
-            inner = _compile(below[EACH] if is_collection else below)
+            is_collection = EACH_ITEM in below
+            inner = _compile(below[EACH_ITEM] if is_collection else below)
             fields.append((name, _Field(None, inner, is_collection)))
     return fields
 
@@ -193,7 +193,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     resets: Mapping[str, Paths] = field(default_factory=lambda: {MAIN: STATUS, "status": SPEC})
     """For the resource and for each subresource that writes it: the paths that an update does not change."""
     only: Mapping[str, Paths] = field(default_factory=dict)
-    """For subresources that write a part only: the paths that change, with `EACH` for every element of a list."""
+    """For subresources that write a part only: the paths that change, with `EACH_ITEM` for every element of a list."""
     generation: Paths = ()
     """The paths whose changes, other than through /status, increment the generation."""
     empty_counts: bool = False
@@ -250,7 +250,7 @@ RETURNS_DELETED = Strategy(returns_deleted=True)
 """The strategies that many resources share."""
 
 
-def none_when_empty(*paths: tuple[str, ...]) -> Callable[[Tree], None]:
+def null_when_empty(*paths: tuple[str, ...]) -> Callable[[Tree], None]:
     """Return a function that writes null for these lists where they are empty, as Go does for lists read from protobuf."""
 
     def canonicalize(tree: Tree) -> None:
@@ -268,7 +268,7 @@ def _without_empty(value: Any, path: list[str]) -> Any:
     if not value:
         return value
     step, *rest = path
-    if step == EACH:
+    if step == EACH_ITEM:
         return [_without_empty(item, rest) for item in value]
     if step not in value:
         return value
@@ -322,9 +322,9 @@ def _with_value(tree: Tree, path: Path, value: Any) -> Tree:
 
 def _with_each(base: Any, source: Any, path: Path) -> Any:
     """Return the base with the source's value at a path. A list with other elements is replaced as a whole."""
-    if EACH not in path:
+    if EACH_ITEM not in path:
         return _with_value(base, path, _get(source, path))
-    at = path.index(EACH)
+    at = path.index(EACH_ITEM)
     base_elements, source_elements = _get(base, path[:at]) or [], _get(source, path[:at]) or []
     if [element.get("name") for element in base_elements] != [other.get("name") for other in source_elements]:
         return _with_value(base, path[:at], source_elements or None)

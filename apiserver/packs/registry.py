@@ -43,7 +43,7 @@ class Webhook(Plugin):
         self._set_defaults = set_defaults
         self._validate = validate
         self._name = custom.row.singular_name
-        self.about = frozenset({(custom.row.group, custom.row.name, "")})
+        self.targets = frozenset({(custom.row.group, custom.row.name, "")})
 
     async def mutate(self, registry: Registry, attributes: Attributes) -> None:
         new_object = attributes.object

@@ -124,7 +124,7 @@ def _check_files(folder: Folder) -> None:
         file_status = path.stat()
         if file_status.st_uid not in (os.geteuid(), 0) or file_status.st_mode & stat.S_IWOTH:
             raise BadFolder(
-                f"{path} is another user's, or every user may write to it: remove it, or chown and chmod it"
+                f"{path} is owned by another user or writable by everyone: remove it, or fix its owner and mode"
             )
         if path.suffix == ".key" and file_status.st_mode & stat.S_IROTH:
             LOG.warning("%s can be read by every user of this machine: chmod 600 %s", path, path)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
-from mockube.apimachinery.patch.apply.field_manager import describe_object, shown_kind
+from mockube.apimachinery.patch.apply.field_manager import describe_object, format_kind
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
 from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
@@ -98,7 +98,7 @@ class Application(Struct, frozen=True, kw_only=True):
         try:
             return decode_applied(self.registry, merged, strict=strict)
         except DecodeError as error:
-            kind = shown_kind(self.config)
+            kind = format_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
             problem = f"unable to convert unstructured object to {kind}: {error}"
             raise ApiError(f"{prefix}: {problem}") from error

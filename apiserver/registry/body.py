@@ -43,7 +43,7 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     except DecodeError as error:
         raise status.BadRequest(_refusal(call, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
-        judge_fields(call, options, complaints, _refusal(call, kind))
+        apply_field_validation(call, options, complaints, _refusal(call, kind))
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
@@ -150,7 +150,7 @@ def _with_empty_managers(decoded: DecodedObject, tree: Tree) -> DecodedObject:
     return decoded
 
 
-def judge_fields(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:
+def apply_field_validation(call: Call, options: WriteOptions, complaints: Sequence[str], prefix: str) -> None:
     """Refuse, report or ignore unknown and duplicate fields. Upstream's default is a warning."""
     if not complaints or options.field_validation == "Ignore":
         return

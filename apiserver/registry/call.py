@@ -82,13 +82,13 @@ class Call(Struct, kw_only=True):
         return self.resource.custom and not (self.subresource and self.subresource.kind)
 
     @property
-    def lacks_memory(self) -> bool:
+    def needs_memory_reservation(self) -> bool:
         """Whether memory for `bytes` must be reserved."""
         memory, reservation = self.memory, self.reservation
         return (
             memory is not None
             and self.bytes >= memory.least
-            and (reservation is None or reservation.lacks(self.bytes))
+            and (reservation is None or reservation.needs_reservation(self.bytes))
         )
 
     async def reserve(self) -> bool:
@@ -100,7 +100,7 @@ class Call(Struct, kw_only=True):
         return await self.reservation.grow(self.bytes)
 
     @asynccontextmanager
-    async def calling_out(self) -> AsyncIterator[None]:
+    async def release_memory(self) -> AsyncIterator[None]:
         """Release the memory during a call of another server, which may send large requests to this one meanwhile."""
         async with AsyncExitStack() as stack:
             for reservation in (self.reservation, self.body_reservation):  # the last one is reserved first
@@ -176,7 +176,7 @@ Target: TypeAlias = tuple[str, str, str]
 class Reinvocation(Struct, kw_only=True):
     """Whether the mutating plugins are reinvoked because a later one changed the object."""
 
-    is_again: bool = False
+    is_reinvocation: bool = False
     is_wanted: bool = False
     state: dict[str, Any] = {}
     """Data that plugins pass from the mutating to the validating round, each under a name of its own."""

@@ -58,7 +58,9 @@ async def marked_object(registry: Registry, resource: Resource, tree: Tree) -> T
     return tree if remote is None else await remote.to_stored(tree)
 
 
-async def shown_objects(registry: Registry, resource: Resource, items: Sequence[Stored]) -> Sequence[Stored]:
+async def objects_for_selectors(
+    registry: Registry, resource: Resource, items: Sequence[Stored]
+) -> Sequence[Stored]:
     """Return stored objects as selectors match them: in the version of the resource if a webhook converts them."""
     remote = remote_conversion(registry, resource)
     return items if remote is None or not items else await remote.show(items)
@@ -78,7 +80,7 @@ async def with_conversions(call: Call, work: Callable[[], Awaitable[_R]]) -> _R:
             return await work()
         except NotConverted as needed:
             del call.warnings[warnings:]
-            await needed.answer()
+            await needed.prepare()
 
 
 async def to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
@@ -103,7 +105,7 @@ def _to_storage(registry: Registry, call: Call, tree: Tree) -> Tree:
     return tree
 
 
-async def as_if_stored(registry: Registry, call: Call, tree: Tree, to_store: Tree) -> Tree:
+async def dry_run_result(registry: Registry, call: Call, tree: Tree, to_store: Tree) -> Tree:
     """Return the object of a dry run as it would be read after it was stored: without fields that the stored version lacks."""
     conversion = registry.scheme.conversion(call.resource)
     if conversion is None or not conversion.at_storage:
@@ -202,7 +204,7 @@ async def _to_remote_version(
     if isinstance(answer, ListAnswer):
         return replace(answer, items=await remote.show(answer.items))
     if answer.stored is not None:
-        stored = await remote.show_anew(answer.stored)
+        stored = await remote.convert_uncached(answer.stored)
         return replace(answer, stored=stored)
     tree = answer.object()
     if tree["apiVersion"] == registry.stored_row(resource).api_version and tree["kind"] == resource.kind:

@@ -23,13 +23,13 @@ from mockube.apiserver.registry.call import (
 )
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
-    as_if_stored,
+    dry_run_result,
     to_storage,
     to_stored,
     without_empty_lists,
 )
 from mockube.apiserver.registry.registry import Claims, CorruptObject, Registry
-from mockube.apiserver.registry.sent_fields import canonical_with, sent_text, show_empty_collections
+from mockube.apiserver.registry.sent_fields import canonical_with, check_with_empty_collections, sent_text
 from mockube.apiserver.storage.stored import Stored, encoder
 from mockube.apiserver.wire.parse import check_format
 from mockube.etcd.errors import TooLarge
@@ -143,7 +143,7 @@ async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) 
     if conversion is not None and conversion.remote is not None:
         tree = to_store  # a dry run calls the webhook again as well
     elif attributes.dry_run:
-        tree = await as_if_stored(registry, attributes.call, tree, to_store)
+        tree = await dry_run_result(registry, attributes.call, tree, to_store)
     try:
         return await _insert(registry, attributes, tree, value, claims)
     except TooLarge:
@@ -175,7 +175,7 @@ def _check(registry: Registry, attributes: Attributes, resource: Resource, tree:
                 registry.scheme.strategy(resource).disabled.drop(tree, None)
                 return registry.scheme.rules.check_create(attributes.resource, tree)
 
-            wrong = show_empty_collections(call, tree, wrong, check)
+            wrong = check_with_empty_collections(call, tree, wrong, check)
         raise status.invalid(resource.group_kind, metadata.ensure_metadata(tree).get("name", ""), wrong)
     for warning in registry.scheme.rules.warn_create(attributes.resource, tree):
         call.warn(warning)

@@ -97,7 +97,7 @@ class CustomMetrics:
         if name != ALL:
             stored = self._backend.find_cached(row.group_resource, scope, name)
             return () if stored is None else (stored,)
-        objects = self._backend.all_seen(row.group_resource, scope)
+        objects = self._backend.list_cached(row.group_resource, scope)
         return [stored for stored in objects if selector.matches(stored.labels)]
 
     def _value(self, row: Resource, stored: Stored, metric: str, measure: Measure) -> str | None:
@@ -133,7 +133,7 @@ class CustomMetrics:
 
     def _all(self, resource: GroupResource, namespace: str = "") -> Iterable[ReadOnlyTree]:
         if resource in self._backend.rows:
-            for stored in self._backend.all_seen(resource, namespace):
+            for stored in self._backend.list_cached(resource, namespace):
                 try:
                     yield stored.tree()
                 except OF_WRONG_TYPES as error:

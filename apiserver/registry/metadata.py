@@ -9,7 +9,7 @@ import orjson
 
 from mockube.apimachinery import gotext, randomness, status
 from mockube.apimachinery.patch.apply import FieldManager, Unconvertible, Versions
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.patch.apply.managers import Json, with_api_version
 from mockube.apimachinery.randomness import Random
@@ -162,7 +162,7 @@ def manage_new(registry: Registry, call: Call, tree: Tree, options: WriteOptions
     return without_empty_managers(manager.create(tree, manager=manager_name(call, options), time=time))
 
 
-def manage_answer(registry: Registry, call: Call, tree: Tree, options: WriteOptions) -> Tree:
+def manage_response(registry: Registry, call: Call, tree: Tree, options: WriteOptions) -> Tree:
     """Return an object that is returned to the client but never stored, such as a review, with its manager."""
     name = call.subresource.name if call.subresource else ""
     key = call.resource, name
@@ -226,7 +226,8 @@ def _new_manager(registry: Registry, resource: Resource, subresource: str) -> Fi
     versions = Versions(
         own=version,
         atoms={
-            api_version: atom_of(registry.scheme.schemas.kind(api_version, kind)) for api_version in every
+            api_version: atom_of_type(registry.scheme.schemas.kind(api_version, kind))
+            for api_version in every
         },
         reset_fields=dict.fromkeys(every, resets),
         convert=_converter(registry, resource),
@@ -294,7 +295,7 @@ def _manager_of_kind(registry: Registry, api_version: str, kind: str, subresourc
     """Return the field manager for objects of a kind that are sent to a resource or subresource of another kind."""
     versions = Versions(
         own=api_version,
-        atoms={api_version: atom_of(registry.scheme.schemas.kind(api_version, kind))},
+        atoms={api_version: atom_of_type(registry.scheme.schemas.kind(api_version, kind))},
         reset_fields={},
     )
     type_meta: Tree = {"kind": kind, "apiVersion": api_version}

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import errors, gotext, status
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch import gofmt, json_merge, json_patch, strategic, written
-from mockube.apimachinery.patch.errors import Inapplicable, PatchError, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import PatchError, PatchNotApplicable, TooManyOperations, Undecodable
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
 from mockube.apimachinery.schema.model import Type
@@ -50,14 +50,14 @@ from mockube.apiserver.user import MASTERS, User
 from mockube.apiserver.wire.negotiation import parse_content_type
 from mockube.apiserver.wire.parse import Unreadable, parse
 
-CarryOut: TypeAlias = Callable[[Tree, Any, Type], Any]
+ApplyPatch: TypeAlias = Callable[[Tree, Any, Type], Any]
 Decode: TypeAlias = Callable[..., DecodedObject]
 
 
 class Language(Struct, frozen=True, kw_only=True):
     """A patch type. `check` refuses an invalid patch, and returns the complaints of strict decoding."""
 
-    carry_out: CarryOut
+    apply: ApplyPatch
     check: Callable[[Any], Sequence[str]] = lambda _: ()
     reads_type: bool = True
     """The result of a patch is decoded as the kind that it names."""
@@ -75,14 +75,14 @@ class Language(Struct, frozen=True, kw_only=True):
 
 LANGUAGES: Mapping[str, Language] = {
     "application/json-patch+json": Language(
-        carry_out=lambda tree, patch, _: json_patch.apply(tree, patch),
+        apply=lambda tree, patch, _: json_patch.apply(tree, patch),
         check=json_patch.check,
         complaint="json patch {}",
         growth=json_patch.growth,
     ),
-    "application/merge-patch+json": Language(carry_out=lambda tree, patch, _: json_merge.apply(tree, patch)),
+    "application/merge-patch+json": Language(apply=lambda tree, patch, _: json_merge.apply(tree, patch)),
     "application/strategic-merge-patch+json": Language(
-        carry_out=strategic.apply,
+        apply=strategic.apply,
         reads_type=False,
         decode=decode_unstructured,
         shows_patch=True,
@@ -112,7 +112,7 @@ class SubresourceView(Struct, frozen=True, kw_only=True):
     manage: Callable[[Registry, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
     """Returns the changed object with its managers; the fourth argument is the old object."""
 
-    def show_answer(self, answer: ObjectAnswer) -> ObjectAnswer:
+    def view_answer(self, answer: ObjectAnswer) -> ObjectAnswer:
         return replace(answer, stored=None, tree=self.show(answer.object()))
 
 
@@ -120,10 +120,10 @@ def _as_written(_old: Tree, written: Tree) -> Tree:
     return written
 
 
-ITSELF = SubresourceView(show=lambda tree: tree, take=_as_written)
+OBJECT_VIEW = SubresourceView(show=lambda tree: tree, take=_as_written)
 
 
-async def patch(registry: Registry, call: Call, view: SubresourceView = ITSELF) -> ObjectAnswer:
+async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_VIEW) -> ObjectAnswer:
     media_type = parse_content_type(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
         return await apply(registry, call)
@@ -156,7 +156,7 @@ async def patch(registry: Registry, call: Call, view: SubresourceView = ITSELF) 
         return await registry.worker.run(call.size, patched_tree, old)
 
     answer = await change(registry, call, options, transform)
-    return answer if view is ITSELF else view.show_answer(answer)
+    return answer if view is OBJECT_VIEW else view.view_answer(answer)
 
 
 class Patch(NamedTuple):
@@ -210,7 +210,7 @@ def _carry_out(registry: Registry, patch: Patch, old: Tree) -> Any:
     schema = registry.scheme.schemas.kind(old["apiVersion"], old["kind"])
     assert schema is not None
     try:
-        return patch.language.carry_out(old, patch.tree, schema)
+        return patch.language.apply(old, patch.tree, schema)
     except PatchError as error:
         raise patch_refusal(error) from error
 
@@ -222,7 +222,7 @@ def patch_refusal(error: PatchError) -> ApiError:
             return status.BadRequest(str(error))
         case TooManyOperations():
             return status.request_entity_too_large(str(error))
-        case Inapplicable():
+        case PatchNotApplicable():
             return status.generic(422, server_message=str(error))
         case _:
             return ApiError(str(error))

@@ -15,7 +15,7 @@ from mockube.apiserver.registry.call import (
     ObjectAnswer,
     list_options,
 )
-from mockube.apiserver.registry.convert import remote_conversion, shown_objects
+from mockube.apiserver.registry.convert import objects_for_selectors, remote_conversion
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.storage import continuation
@@ -94,7 +94,7 @@ async def _first_items(
     if chosen.matches is None:
         return resource_cache.select(scope, limit=limit), resource_cache.count(scope)
     if remote_conversion(registry, call.resource) is not None:
-        client_objects = await shown_objects(registry, call.resource, resource_cache.select(scope))
+        client_objects = await objects_for_selectors(registry, call.resource, resource_cache.select(scope))
         items = await filter_in_slices(chosen.matches, client_objects, cost=chosen.cost)
         return items[:limit] if limit else items, len(items)
     items = await filter_in_slices(
@@ -171,7 +171,7 @@ async def _page_at_revision(
         read: Sequence[Stored] = list(registry.readable(call.resource, page.kvs))
         if chosen.matches is not None:
             read = await filter_in_slices(
-                chosen.matches, await shown_objects(registry, call.resource, read), cost=chosen.cost
+                chosen.matches, await objects_for_selectors(registry, call.resource, read), cost=chosen.cost
             )
         items += read
         more, remaining = page.more, page.count - len(page.kvs)

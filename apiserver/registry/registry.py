@@ -87,7 +87,7 @@ class Backend(Struct, frozen=True, kw_only=True):
             return None
         return self.resource_cache(resource).objects.get(key)
 
-    def all_seen(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
+    def list_cached(self, resource: GroupResource, namespace: str = "") -> Sequence[Stored]:
         """Return every object of a resource, or those in a namespace, from the watch cache."""
         cache = self.resource_cache(resource)
         return cache.select(self.layout.scope(self.rows[resource], namespace)) if cache.objects else ()
@@ -284,7 +284,7 @@ class Registry(Backend, frozen=True, kw_only=True):
 
     async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:
         """Reserve memory, then return the result of the first work on a body, which is done in a thread if it may take long."""
-        if call.lacks_memory:
+        if call.needs_memory_reservation:
             await call.reserve()
         if call.resource.custom and self.scheme.prepare is not None:
             await self.scheme.prepare(self.worker, call.resource)

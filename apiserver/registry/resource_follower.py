@@ -88,4 +88,4 @@ def _following(
     finally:
         for cache, follower in zip(caches, followers, strict=True):
             watch_cache.on_reset.remove(follower.miss)
-            cache.unfollow(follower)
+            cache.remove_watcher(follower)

@@ -46,7 +46,7 @@ class StoredUsages:
 
     def _all(self, resource: GroupResource) -> Iterable[ReadOnlyTree]:
         if resource in self._backend.rows:
-            yield from (stored.tree() for stored in self._backend.all_seen(resource))
+            yield from (stored.tree() for stored in self._backend.list_cached(resource))
 
 
 class Measure:
@@ -96,7 +96,7 @@ class ResourceMetrics:
         options, measure = list_options(call), Measure(backend, self._expressions)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
         items = []
-        for at, stored in enumerate(backend.all_seen(PODS, call.namespace)):
+        for at, stored in enumerate(backend.list_cached(PODS, call.namespace)):
             if at % SLICE == SLICE - 1:
                 await yield_to_loop()
             if matches is None or matches(stored):
@@ -117,7 +117,7 @@ class ResourceMetrics:
     async def list_nodes(self, backend: Backend, call: Call) -> ListAnswer:
         options, measure = list_options(call), Measure(backend, self._expressions)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
-        chosen = [stored for stored in backend.all_seen(NODES) if matches is None or matches(stored)]
+        chosen = [stored for stored in backend.list_cached(NODES) if matches is None or matches(stored)]
         nodes = [
             node for stored in chosen if (node := measure.ready_node(meta.name(stored.tree()))) is not None
         ]
@@ -129,7 +129,7 @@ class ResourceMetrics:
     ) -> Mapping[str, Amounts]:
         """What the pods of these nodes use together."""
         used: dict[str, Amounts] = {}
-        for at, stored in enumerate(backend.all_seen(PODS)):
+        for at, stored in enumerate(backend.list_cached(PODS)):
             if at % SLICE == SLICE - 1:
                 await yield_to_loop()
             pod = stored.tree()

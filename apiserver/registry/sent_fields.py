@@ -28,7 +28,7 @@ from mockube.apiserver.wire.negotiation import Format, parse_content_type
 Check: TypeAlias = Callable[[Tree], Sequence[FieldError]]
 
 
-def show_empty_collections(
+def check_with_empty_collections(
     call: Call, tree: Tree, field_errors: Sequence[FieldError], check: Check
 ) -> Sequence[FieldError]:
     """Return the errors of an object with the empty collections that were sent, if they are the same errors."""

@@ -13,7 +13,7 @@ import orjson
 from mockube.apimachinery import errors, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
-from mockube.apimachinery.patch.apply.managers import keep_times
+from mockube.apimachinery.patch.apply.managers import with_old_times
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -31,7 +31,7 @@ from mockube.apiserver.registry.call import (
 )
 from mockube.apiserver.registry.convert import (
     EMPTY_LIST,
-    as_if_stored,
+    dry_run_result,
     old_object,
     to_storage,
     to_stored,
@@ -43,8 +43,8 @@ from mockube.apiserver.registry.registry import Claims, Registry
 from mockube.apiserver.registry.sent_fields import (
     canonical_with,
     check_unchanged,
+    check_with_empty_collections,
     has_more_empty,
-    show_empty_collections,
     stored_text,
 )
 from mockube.apiserver.storage.stored import Stored, encoder
@@ -87,7 +87,7 @@ async def change(
     while True:
         stored = await registry.get(call.resource, call.namespace, call.name)
         call.measure(len(stored.value))
-        if call.lacks_memory and await call.reserve():
+        if call.needs_memory_reservation and await call.reserve():
             continue  # others may have changed it
         call.live = stored
         run, size = registry.worker.run, call.size
@@ -100,7 +100,7 @@ async def change(
         new, claims = await _prepare(registry, call, options, new, old)
         for tree in (old, raw, new):
             tree["metadata"].pop("resourceVersion", None)
-        new = await run(size, keep_times, old, new)
+        new = await run(size, with_old_times, old, new)
         to_store = await to_storage(registry, call, new) if call.resource.custom else new
         if to_store == raw and not stored.is_outdated:
             return ObjectAnswer(stored=stored)
@@ -113,7 +113,7 @@ async def change(
         if raw_fields := registry.scheme.strategy(call.resource).raw:
             value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
         if options.dry_run:
-            new = await as_if_stored(registry, call, new, to_store)
+            new = await dry_run_result(registry, call, new, to_store)
             new["metadata"]["resourceVersion"] = str(stored.revision)
             return ObjectAnswer(tree=new)
         answer = await _store(registry, call, stored, new, value, claims)
@@ -219,7 +219,7 @@ def _check(registry: Registry, call: Call, new: Tree, old: Tree) -> None:
         def check(candidate: Tree) -> Sequence[FieldError]:
             return registry.scheme.rules.check_update(call.resource, subresource, candidate, old)
 
-        field_errors = show_empty_collections(call, new, field_errors, check)
+        field_errors = check_with_empty_collections(call, new, field_errors, check)
     if raw_fields := registry.scheme.strategy(resource).raw:
         field_errors = [*field_errors, *check_unchanged(call, raw_fields, new)]
     if field_errors:

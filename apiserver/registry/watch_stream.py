@@ -30,7 +30,7 @@ BACKLOG_BYTES = 64 << 20
 counted.
 """
 UNCOUNTED = 64
-EVER = 1 << 63
+NEVER_REACHED = 1 << 63
 """Later than any revision."""
 BOOKMARK = "BOOKMARK"
 ADDED, MODIFIED, DELETED = (kind.value for kind in ChangeKind)
@@ -85,7 +85,7 @@ class Stream:
         """Whether the reader was cut off because it did not read."""
         self.error: ApiError | None = None
 
-    async def begin_in_turns(self, objects: Sequence[Stored], version: int, *, bookmark: bool) -> None:
+    async def queue_initial_events(self, objects: Sequence[Stored], version: int, *, bookmark: bool) -> None:
         """Queue the objects that exist at a version as ADDED events, and a bookmark after them.
 
         Changes that arrive while the selector is applied are queued behind them.
@@ -102,7 +102,7 @@ class Stream:
 
     def resume(self, version: int) -> None:
         """Queue the changes since a version; end with an error if they are no longer in the cache."""
-        self.version, self._next_check = version, EVER
+        self.version, self._next_check = version, NEVER_REACHED
         try:
             for change in self._resource_cache.since(version, self.prefix):
                 self.offer(change)
@@ -149,8 +149,8 @@ class Stream:
         try:
             return await self._convert_events(self._remote, events)
         except ApiError as error:
-            LOG.warning("a watch of %s ends: %s", self.prefix.decode(errors="replace"), error)
-            self._queue, self.version = [], EVER
+            LOG.warning("watch of %s ended: %s", self.prefix.decode(errors="replace"), error)
+            self._queue, self.version = [], NEVER_REACHED
             self.end(None)
             return ()
 
@@ -210,7 +210,7 @@ class Stream:
             is_between = any(
                 event.change is not None and event.change.revision == self._taken_to for event in self._queue
             )
-            self.overflowed, self._queue, self.version = True, [], EVER
+            self.overflowed, self._queue, self.version = True, [], NEVER_REACHED
             if is_between:
                 self.miss()
             else:
@@ -231,7 +231,7 @@ class Stream:
     def close(self) -> None:
         """Unsubscribe; called when the reader has closed."""
         self._ended = True
-        self._resource_cache.unfollow(self)
+        self._resource_cache.remove_watcher(self)
 
     def _selected_event(self, change: Change, matches: Callable[[Stored], bool] | None) -> Event | None:
         """Return a change as an event for the selector: an object that starts or ceases to match is added or deleted."""
@@ -264,7 +264,7 @@ async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
     elif options.initial_events or not version:
         bookmark = bool(options.initial_events and options.bookmarks)
         try:
-            await stream.begin_in_turns(
+            await stream.queue_initial_events(
                 resource_cache.select(stream.prefix), registry.watch_cache.revision, bookmark=bookmark
             )
         except BaseException:

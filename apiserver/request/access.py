@@ -9,9 +9,9 @@ from multidict import CIMultiDict, MultiMapping
 
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError, Unauthorized
-from mockube.apiserver.authn.authenticators import PresentedCredentials, TokenNotes, token_of_subprotocols
+from mockube.apiserver.authn.authenticators import PresentedCredentials, TokenDetails, token_of_subprotocols
 from mockube.apiserver.authn.request_headers import RequestHeaders
-from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, ask_again, forbidden
+from mockube.apiserver.authz.chain import AuthorizerFailed, Decision, forbidden, retry_decision
 from mockube.apiserver.metrics.requests import ALLOWED, DENIED, ERROR, FAILURE, UNDECIDED
 from mockube.apiserver.request import impersonation
 from mockube.apiserver.request.filter import Config, Handle
@@ -61,7 +61,7 @@ def with_authentication(handle: Handle, config: Config) -> Handle:
     return filter_
 
 
-def _annotate(notes: TokenNotes, request: Request) -> None:
+def _annotate(notes: TokenDetails, request: Request) -> None:
     """Add the notes of a token to the audit annotations and to the warnings of the response."""
     request.annotations.update(notes.annotations)
     request.client.head += b"".join(warning_headers(notes.warnings)).decode()
@@ -101,7 +101,7 @@ def with_impersonation(handle: Handle, config: Config) -> Handle:
         if requested_user is not None:
             impersonate = partial(impersonator.impersonate, request.attributes(), requested_user)
             try:
-                request.impersonated = await ask_again(impersonate)
+                request.impersonated = await retry_decision(impersonate)
             except ApiError as error:
                 return refusal(error, request)
             request.user = request.impersonated.user

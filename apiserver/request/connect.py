@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import gotext, status
 from mockube.apimachinery.status import BadRequest
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.authz.chain import ask_again
+from mockube.apiserver.authz.chain import retry_decision
 from mockube.apiserver.registry.call import Attributes, Call, Operation
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.subresources.locations import Location, Locator, log_query
@@ -96,7 +96,7 @@ class Connecting:
         resource = call.resource.group_resource
         scope = {"namespace": call.namespace, "subresource": subresource}
         permits = partial(self._registry.permits, call.user, "create", resource, call.name, **scope)
-        if call.verb == "get" and not await ask_again(permits):
+        if call.verb == "get" and not await retry_decision(permits):
             raise status.forbidden(resource, call.name, "")
 
     async def _proxy_request(self, request: Request, call: Call) -> Response:

@@ -28,7 +28,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
 def serve_content(request: Request, content: Content, headers: Mapping[str, str] = NOT_CACHED) -> Response:
     """Return the document, one range of it, or the response to a condition that is not met."""
-    headers = {**headers, "Last-Modified": shown_time(content.modified)}
+    headers = {**headers, "Last-Modified": http_date(content.modified)}
     if content.etag:
         headers["Etag"] = content.etag
     condition = _condition(request, content)
@@ -53,7 +53,7 @@ def serve_content(request: Request, content: Content, headers: Mapping[str, str]
     return Response(206, [content.body[start:end]], content.content_type, headers=headers)
 
 
-def shown_time(time: datetime) -> str:
+def http_date(time: datetime) -> str:
     return format_datetime(time.astimezone(UTC).replace(microsecond=0), usegmt=True)
 
 
@@ -97,7 +97,7 @@ def _accepts_range(request: Request, content: Content) -> bool:
         return request.method in _READS
     if condition.startswith(('"', "W/")):
         return bool(content.etag) and condition == content.etag and not condition.startswith("W/")
-    return condition == shown_time(content.modified)
+    return condition == http_date(content.modified)
 
 
 def _ranges(header: str, size: int) -> Sequence[tuple[int, int]] | str:

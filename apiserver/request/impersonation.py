@@ -45,7 +45,7 @@ class Impersonation(Struct, frozen=True, kw_only=True):
     extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
-    def has_only_a_name(self) -> bool:
+    def has_only_username(self) -> bool:
         return not (self.groups or self.uid or self.extra)
 
 
@@ -139,17 +139,17 @@ class _Mode(Struct, frozen=True):
 
 def _is_own_node(impersonation: Impersonation, requestor: User) -> bool:
     """Return whether a service account impersonates the node that its token is bound to."""
-    node = _node_name(impersonation.user) if impersonation.has_only_a_name else ""
+    node = _node_name(impersonation.user) if impersonation.has_only_username else ""
     is_account = split_username(requestor.name) is not None
     return bool(node) and is_account and list(requestor.extra.get(NODE_NAME, ())) == [node]
 
 
 def _is_node(impersonation: Impersonation, _requestor: User) -> bool:
-    return impersonation.has_only_a_name and bool(_node_name(impersonation.user))
+    return impersonation.has_only_username and bool(_node_name(impersonation.user))
 
 
 def _is_account(impersonation: Impersonation, _requestor: User) -> bool:
-    return impersonation.has_only_a_name and split_username(impersonation.user) is not None
+    return impersonation.has_only_username and split_username(impersonation.user) is not None
 
 
 def _is_other(impersonation: Impersonation, _requestor: User) -> bool:

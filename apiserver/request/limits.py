@@ -55,7 +55,7 @@ def is_long_running(info: RequestInfo) -> bool:
     return info.is_resource and (info.verb in LONG_VERBS or info.subresource in LONG_SUBRESOURCES)
 
 
-def takes_long(info: RequestInfo) -> bool:
+def has_no_deadline(info: RequestInfo) -> bool:
     """Return whether a request counts as in flight, but has no deadline."""
     return not info.is_resource and info.path.startswith(LONG_PATHS)
 
@@ -97,9 +97,9 @@ def with_deadline(handle: Handle, config: Config) -> Handle:
     deadlines, most = config.deadlines, config.seconds
 
     def filter_(request: Request) -> Awaitable[Response]:
-        if not request.is_in_flight or takes_long(request.info):
+        if not request.is_in_flight or has_no_deadline(request.info):
             return handle(request)
-        return deadlines.within(allotted_seconds(request.query.get("timeout", ()), most), handle(request))
+        return deadlines.within(request_timeout(request.query.get("timeout", ()), most), handle(request))
 
     return filter_
 
@@ -203,7 +203,7 @@ class Deadlines:
             self._set_timer(min(self._due.values()))
 
 
-def allotted_seconds(timeout_values: Sequence[str], most: float) -> float:
+def request_timeout(timeout_values: Sequence[str], most: float) -> float:
     """Return the seconds that a request may take: those of `?timeout=`, at most `most`."""
     if not timeout_values or not timeout_values[0]:
         return most

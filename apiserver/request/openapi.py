@@ -13,7 +13,7 @@ from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents
-from mockube.apiserver.request.content import Content, serve_content, shown_time
+from mockube.apiserver.request.content import Content, http_date, serve_content
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import JSON, NOT_CACHED, Response
@@ -21,7 +21,7 @@ from mockube.apiserver.request.routes import get_only
 from mockube.apiserver.wire.negotiation import parse_accept
 
 PROTOBUF_2: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", gnostic.MEDIA_TYPE)
-FOR_EVER: Final = "public, immutable"
+IMMUTABLE_CACHE_CONTROL: Final = "public, immutable"
 YEAR: Final = timedelta(days=365)
 _SECOND: Final = timedelta(seconds=1)
 
@@ -85,7 +85,7 @@ def _v3_index(documents: Documents, worker: Worker, clock: Clock) -> Page:
         content = Content(body=body, content_type="text/plain; charset=utf-8", modified=now + _SECOND)
         response = serve_content(request, content)
         if response.status != HTTPStatus.NOT_MODIFIED:
-            response.headers = {**response.headers, "Last-Modified": shown_time(now)}
+            response.headers = {**response.headers, "Last-Modified": http_date(now)}
         return response
 
     return page
@@ -109,7 +109,7 @@ def _hashed_page(documents: Documents, folder: str, worker: Worker, clock: Clock
             return Response(301, headers=headers)
         if requested_hash:
             expires = (clock.now() + YEAR).strftime("%a, %d %b %Y %H:%M:%S UTC")
-            headers |= {"Cache-Control": FOR_EVER, "Expires": expires}
+            headers |= {"Cache-Control": IMMUTABLE_CACHE_CONTROL, "Expires": expires}
         content = Content(body=body, content_type=JSON, modified=modified, etag=f'"{digest}"')
         return serve_content(request, content, headers)
 

@@ -35,7 +35,7 @@ class RenewedPages(Mapping[str, Page]):
         self._make = make
         self._pages: Pages | None = None
 
-    def outdate(self) -> None:
+    def invalidate(self) -> None:
         self._pages = None
 
     def __getitem__(self, path: str) -> Page:

@@ -109,7 +109,7 @@ class Renderer:
         """Return the result of `make` for each object; those that fail are left out and named in warnings."""
         omitted: list[Stored] = []
 
-        def try_make(stored: Stored) -> _T | None:
+        def make_or_report(stored: Stored) -> _T | None:
             try:
                 return make(stored)
             except Exception as error:  # noqa: BLE001 - wrong types may cause any error
@@ -117,7 +117,7 @@ class Renderer:
                 omitted.append(stored)
                 return None
 
-        all_made = await yield_between_batches(try_make, items, size=_size, worker=self._worker)
+        all_made = await yield_between_batches(make_or_report, items, size=_size, worker=self._worker)
         results = [result for result in all_made if result is not None]
         for stored in omitted[:MAX_WARNINGS]:
             call.warn(

@@ -19,7 +19,7 @@ from mockube.apiserver.authz.chain import Attributes, DecisionAndReason
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.request.response import Response
 from mockube.apiserver.request_info import RequestInfo
-from mockube.apiserver.user import NOBODY, Impersonated, User
+from mockube.apiserver.user import NO_USER, Impersonated, User
 
 ACCEPT: Final = "Accept"
 AUTHORIZATION: Final = "Authorization"
@@ -145,9 +145,9 @@ class Request:
         self.query: Mapping[str, Sequence[str]] = NO_QUERY
         self.resource: Resource | None = None
         """None for a path that is not of a resource."""
-        self.authenticated = NOBODY
+        self.authenticated = NO_USER
         """The user whose credentials were sent."""
-        self.user: User = NOBODY
+        self.user: User = NO_USER
         """The user of the request: authenticated, or impersonated."""
         self.impersonated: Impersonated | None = None
         self.decision: DecisionAndReason | None = None

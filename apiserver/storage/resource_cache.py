@@ -43,7 +43,7 @@ class Change:
     def revision(self) -> int:
         return self.after.revision
 
-    def let_go(self) -> None:
+    def drop_frames(self) -> None:
         """Drop the encoded frames: few watches still need them, and they can be encoded again."""
         self._frames.clear()
 
@@ -183,7 +183,7 @@ class ResourceCache:
         self._history.append(change)
         self._history_bytes += _large_bytes(change)
         if len(self._history) > FRAMED:
-            self._history[-1 - FRAMED].let_go()
+            self._history[-1 - FRAMED].drop_frames()
         self._trim(change.observed_at)
         for follower in self._followers_of(key):
             try:
@@ -211,7 +211,7 @@ class ResourceCache:
     def follow(self, follower: CacheWatcher) -> None:
         self._followers.setdefault(follower.prefix, []).append(follower)
 
-    def unfollow(self, follower: CacheWatcher) -> None:
+    def remove_watcher(self, follower: CacheWatcher) -> None:
         followers = self._followers[follower.prefix]
         followers.remove(follower)
         if not followers:

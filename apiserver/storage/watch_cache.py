@@ -65,7 +65,7 @@ class WatchCache:
     ) -> None:
         """Treat values in a folder as unreadable unless they are of a kind, in one of some versions.
 
-        Objects of the other versions are served as the first one with `relabels`. Call `reconsider` afterwards, since
+        Objects of the other versions are served as the first one with `relabels`. Call `rebuild_if_outdated` afterwards, since
         unreadable values may be valid now.
         """
         begin = b'{"kind":"%b",' % kind.encode()
@@ -93,7 +93,7 @@ class WatchCache:
                 text = relabel(stored.value, heads)
                 resource_cache.replace(Stored(stored.key, text, stored.revision, is_outdated=True))
 
-    async def reconsider(self) -> None:
+    async def rebuild_if_outdated(self) -> None:
         """List everything again if values that could not be read may be readable by the present definitions.
 
         If necessary, objects that are returned in another version than they are stored in are read again one by one.

@@ -25,7 +25,7 @@ class Column(Struct, frozen=True, kw_only=True):
 
 
 NAME = Column(name="Name", format="name")
-AGE = Column(name="Age")
+AGE_COLUMN = Column(name="Age")
 
 
 class Printer(Struct, frozen=True, kw_only=True):

@@ -319,7 +319,7 @@ class Informers:
         if task is not None:
             task.cancel()
 
-    async def ask(self, resource: AnyResource, namespace: str) -> Sequence[ReadOnlyTree]:
+    async def list_uncached(self, resource: AnyResource, namespace: str) -> Sequence[ReadOnlyTree]:
         """Return the server's present list, metadata only, without the caches.
 
         The client of the caches may read everything in them; a controller's service account may not list all that it

@@ -145,7 +145,7 @@ class Reflector:
         async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:
-                    self._take(*taken_apart(line))
+                    self._take(*parse_watch_event(line))
         if self._initial is not None:
             raise Unreachable("the watch ended before all initial events were received")
         if self._clock.monotonic() - began < SHORT and self._counts.events == before:
@@ -182,7 +182,7 @@ class Reflector:
             self._initial = None
 
 
-def taken_apart(line: bytes) -> tuple[str, Parsed, int]:
+def parse_watch_event(line: bytes) -> tuple[str, Parsed, int]:
     """Its type, its object, and the revision at which it happened."""
     try:
         event = orjson.loads(line)

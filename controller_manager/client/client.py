@@ -97,7 +97,7 @@ class Client:
         self._identities = identities
         self._timeout = timeout
 
-    def acting_as(self, service_account: str) -> "Client":
+    def for_service_account(self, service_account: str) -> "Client":
         """The client of a controller: with its own user agent and, if configured, its own credentials."""
         return Client(self._identities.of(service_account), self._identities, timeout=self._timeout)
 

@@ -31,7 +31,7 @@ class TokenBucket:
 
 FIRST: Final = 0.8
 MAX_BACKOFF: Final = 30.0
-FORGOTTEN_AFTER: Final = 120.0
+BACKOFF_RESET_SECONDS: Final = 120.0
 """Seconds; upstream's, of reflectors."""
 
 
@@ -46,7 +46,7 @@ class Backoff:
 
     def next(self) -> float:
         now = self._clock.monotonic()
-        if now - self._last >= FORGOTTEN_AFTER:
+        if now - self._last >= BACKOFF_RESET_SECONDS:
             self._next = FIRST
         self._last = now
         pause = self._next

@@ -70,20 +70,20 @@ MOST: Final = 10
 """The number of retries after a Retry-After; upstream's."""
 MAX_RETRY_AFTER: Final = 30.0
 """Seconds. A longer Retry-After is returned to the caller, which decides when to retry."""
-UNDONE: Final = frozenset({429, 500, 503})
+UNEXECUTED_CODES: Final = frozenset({429, 500, 503})
 """Codes which, with a Retry-After, mean that the request had no effect."""
-AFTER_SILENCE: Final = (0.0, 1.0, 1.0)
+RETRY_DELAYS: Final = (0.0, 1.0, 1.0)
 """Seconds before a read without a response is sent again; at first the connection may only have been closed."""
 
 
 def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | None:
     """Return the seconds until the next attempt after `tried` failed ones, or None if there is none."""
     if isinstance(outcome, NoAnswer):
-        return AFTER_SILENCE[tried - 1] if request.is_read and tried <= len(AFTER_SILENCE) else None
+        return RETRY_DELAYS[tried - 1] if request.is_read and tried <= len(RETRY_DELAYS) else None
     retry_after = outcome.retry_after
     if retry_after is None or retry_after > MAX_RETRY_AFTER or tried > MOST:
         return None
-    may = outcome.status in UNDONE or (request.is_read and outcome.status > 500)
+    may = outcome.status in UNEXECUTED_CODES or (request.is_read and outcome.status > 500)
     return retry_after if may else None
 
 

@@ -20,9 +20,9 @@ from mockube.controller_manager.client.wire import NoAnswer, Unreachable
 
 NAMESPACE: Final = "kube-system"
 EXPIRATION_SECONDS: Final = 3600
-RENEWED_AT: Final = 0.8
+RENEWAL_FRACTION: Final = 0.8
 """Of a token's life."""
-PATIENCE: Final = 10.0
+TIMEOUT_SECONDS: Final = 10.0
 """Seconds between attempts to renew a token that still holds."""
 
 
@@ -61,10 +61,10 @@ class ServiceAccountToken:
         except (ApiError, NoAnswer) as error:
             if not self._token or requested_at >= self._ends_at:
                 raise Unreachable(f"no token for service account {self._key}: {error}") from error
-            self._renew_at = requested_at + PATIENCE
+            self._renew_at = requested_at + TIMEOUT_SECONDS
             return
         self._token = token
-        self._renew_at = requested_at + seconds * RENEWED_AT
+        self._renew_at = requested_at + seconds * RENEWAL_FRACTION
         self._ends_at = requested_at + seconds
 
     async def _request(self) -> tuple[str, float]:

@@ -195,7 +195,7 @@ def _retry_after(text: bytes) -> float | None:
     return float(text) if text.isdigit() else None
 
 
-UNDER_WAY: Final = 32
+MAX_IN_FLIGHT: Final = 32
 """Enough to keep a server busy; each is a connection."""
 
 
@@ -204,7 +204,7 @@ class BoundedTransport:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._turns = asyncio.Semaphore(UNDER_WAY)
+        self._turns = asyncio.Semaphore(MAX_IN_FLIGHT)
 
     @property
     def host(self) -> str:

@@ -68,12 +68,12 @@ OFF: Final = {
 MISSING: Final = frozenset({"selinux-warning-controller"})
 """Those that upstream runs and that are not here."""
 
-EVERY: Final = "*"
+ALL_CONTROLLERS: Final = "*"
 
 
 def unknown_names(selection: Sequence[str], controller_names: Collection[str]) -> Sequence[str]:
     """Names that no controller has, neither here nor upstream."""
-    names = {_full_name(word.removeprefix("-")) for word in selection} - {EVERY}
+    names = {_full_name(word.removeprefix("-")) for word in selection} - {ALL_CONTROLLERS}
     return sorted(names - OFF.keys() - MISSING - set(controller_names))
 
 
@@ -82,7 +82,7 @@ def missing_names(selection: Sequence[str]) -> Sequence[str]:
     return sorted(MISSING & {*selection})
 
 
-def switched_off(selection: Sequence[str]) -> Sequence[str]:
+def controllers_run_nowhere(selection: Sequence[str]) -> Sequence[str]:
     """Controllers that are named, and run neither here nor upstream."""
     return sorted({_full_name(word) for word in selection} & OFF.keys())
 
@@ -92,7 +92,7 @@ def is_wanted(name: str, selection: Sequence[str], *, by_default: bool) -> bool:
     for word in selection:
         if _full_name(word.removeprefix("-")) == name:
             return not word.startswith("-")
-    return by_default and EVERY in selection
+    return by_default and ALL_CONTROLLERS in selection
 
 
 def _full_name(name: str) -> str:

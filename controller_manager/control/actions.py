@@ -67,7 +67,7 @@ class Patch(Struct, frozen=True, kw_only=True):
     event: EventTemplate | None = None
 
 
-def no_more(_: ReadOnlyTree) -> tuple[Patch, ...]:
+def no_patches(_: ReadOnlyTree) -> tuple[Patch, ...]:
     return ()
 
 
@@ -77,7 +77,7 @@ class Create(Struct, frozen=True, kw_only=True):
     resource: AnyResource
     bodies: tuple[ReadOnlyTree, ...]
     event: EventTemplate | None = None
-    then: Callable[[ReadOnlyTree], tuple[Patch, ...]] = no_more
+    then: Callable[[ReadOnlyTree], tuple[Patch, ...]] = no_patches
     """What else is written of each object as soon as it is there: a head start, which the next round makes up for."""
 
 
@@ -161,7 +161,7 @@ Action = (
 )
 
 
-def no_last(_: ApiError | None) -> tuple[Action, ...]:
+def no_final_actions(_: ApiError | None) -> tuple[Action, ...]:
     return ()
 
 
@@ -184,7 +184,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return tuple(write for write in self.writes if isinstance(write.action, kind))
 
 
-def no_more_plans(_: Outcome) -> "Plan | None":
+def no_next_plan(_: Outcome) -> "Plan | None":
     return None
 
 
@@ -196,8 +196,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """
 
     actions: tuple[Action, ...] = ()
-    last: Callable[[ApiError | None], tuple[Action, ...]] = no_last
-    then: Callable[[Outcome], "Plan | None"] = no_more_plans
+    last: Callable[[ApiError | None], tuple[Action, ...]] = no_final_actions
+    then: Callable[[Outcome], "Plan | None"] = no_next_plan
     """Returns, from the outcome of the actions, the next plan of the same reconciliation."""
     again_after: timedelta | None = None
     """Requeue the key after this time, whether or not anything changes."""

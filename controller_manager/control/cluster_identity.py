@@ -27,11 +27,11 @@ class ClusterIdentity:
         namespaces.add_handler(self._observe)
 
     async def run_until_changed(
-        self, work: Coroutine[None, None, None], *, clock: Clock, patience: float
+        self, work: Coroutine[None, None, None], *, clock: Clock, shutdown_timeout: float
     ) -> None:
         """Run the work until it is cancelled or fails, or the server has another cluster.
 
-        In the last case the work in progress may take another `patience` seconds, and this returns.
+        In the last case the work in progress may take another `shutdown_timeout` seconds, and this returns.
         """
         working = start("work in one cluster", work)
         changed = start("identity of the cluster", self._changed.wait())
@@ -44,11 +44,12 @@ class ClusterIdentity:
         while not working.done():
             working.cancel()
             try:
-                async with timeout(clock, patience):
+                async with timeout(clock, shutdown_timeout):
                     await asyncio.wait({working})
             except TimeoutError:
                 LOG.warning(
-                    "Reconciliations in progress did not finish within %g seconds and are cancelled", patience
+                    "Reconciliations in progress did not finish within %g seconds and are cancelled",
+                    shutdown_timeout,
                 )
             except asyncio.CancelledError:
                 is_cancelled = True

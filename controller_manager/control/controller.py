@@ -26,7 +26,7 @@ class Watch(Struct, frozen=True, kw_only=True):
     resource: Resource[Any]
     keys: ToKeys | None = None
     """None for a resource that is only read."""
-    patience: timedelta = timedelta()
+    delay: timedelta = timedelta()
     """How long a change waits for others, so that one reconciliation and one write cover them all."""
     max_delay: timedelta = timedelta()
     """If set, each further change restarts the wait, until the first has waited for so long."""

@@ -42,12 +42,12 @@ async def slow_start(things: Sequence[T], do: Do[T]) -> ApiError | None:
     started, batch = 0, 1
     error: ApiError | None = None
     while started < len(things) and error is None:
-        error = await at_once(things[started : started + batch], do)
+        error = await run_concurrently(things[started : started + batch], do)
         started, batch = started + batch, batch * 2
     return error
 
 
-async def at_once(things: Sequence[T], do: Do[T]) -> ApiError | None:
+async def run_concurrently(things: Sequence[T], do: Do[T]) -> ApiError | None:
     """Run all of them and return the first API error. Any other exception is raised."""
     if len(things) == 1:
         return await _do_one(things[0], do)
@@ -75,7 +75,7 @@ NAMESPACE_TERMINATING = "NamespaceTerminating"
 """The cause in the refusal of everything new in a namespace that is being deleted."""
 
 
-Doable = (
+ExecutableAction = (
     Create | Delete | Update | Patch | SlowStart | Adopt | Release | RemoveFinalizer | RecordEvent | Confirm
 )
 """All actions but `Remember`, which sends no request."""
@@ -96,7 +96,7 @@ class Executor:
         self._client = client
         self._recorder = recorder
 
-    async def carry_out(
+    async def execute(
         self,
         plan: Plan,
         writes: Writes,
@@ -132,25 +132,25 @@ class Executor:
                 return error
         return None
 
-    async def _do(self, action: Doable, writes: Writes) -> ApiError | None:
+    async def _do(self, action: ExecutableAction, writes: Writes) -> ApiError | None:
         match action:
             case Create():
                 return await slow_start(action.bodies, lambda body: self._create(action, body, writes))
             case Delete():
-                return await at_once(action.objects, lambda ref: self._delete(action, ref, writes))
+                return await run_concurrently(action.objects, lambda ref: self._delete(action, ref, writes))
             case Update() | Patch():
-                return await at_once((action,), lambda change: self._change(change, writes))
+                return await run_concurrently((action,), lambda change: self._change(change, writes))
             case SlowStart():
                 return await slow_start(action.effects, lambda effect: self._effect(effect, writes))
             case Adopt():
                 return await self._adopt(action, writes)
             case Release() | RemoveFinalizer():
-                return await at_once(action.objects, lambda ref: self._let_go(action, ref, writes))
+                return await run_concurrently(action.objects, lambda ref: self._let_go(action, ref, writes))
             case RecordEvent():
                 self._recorder.record(action.about, action.type, action.reason, action.message)
                 return None
             case Confirm():
-                return await at_once((action,), self._confirm)
+                return await run_concurrently((action,), self._confirm)
             case _:
                 assert_never(action)
 
@@ -233,8 +233,8 @@ class Executor:
             body = {"metadata": {"ownerReferences": [reference], "uid": orphan.uid, **added}}
             await self._claim(action.resource, orphan, body, writes, none_left=(NotFound,))
 
-        refused = await at_once((action,), self._check_owner)
-        return refused or await at_once(action.orphans, adopt)
+        refused = await run_concurrently((action,), self._check_owner)
+        return refused or await run_concurrently(action.orphans, adopt)
 
     async def _check_owner(self, action: Adopt) -> None:
         """The caches may not show yet that the owner is deleted; objects that it adopts would never be released."""

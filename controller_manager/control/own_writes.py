@@ -101,7 +101,7 @@ class OwnWrites:
                 self._expect(writes, resource, key.namespace, await self._list(resource, key.namespace))
             writes.unknown.discard(resource)
 
-    def unseen(self, key: Key) -> Sequence[Behind]:
+    def pending_writes(self, key: Key) -> Sequence[Behind]:
         """Return the writes to wait for before the caches are current for this key; those seen are dropped."""
         writes = self._writes.get(key)
         if writes is None:
@@ -113,7 +113,7 @@ class OwnWrites:
 
     async def wait(self, key: Key) -> None:
         """Wait until the caches show the key's present writes, or another history."""
-        for source, revision in self.unseen(key):
+        for source, revision in self.pending_writes(key):
             await source.when_reached(revision)
         if key in self._writes:
             self._writes[key].revisions.clear()

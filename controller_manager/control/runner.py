@@ -21,7 +21,14 @@ from mockube.controller_manager.control.controller import Controller, Observer, 
 from mockube.controller_manager.control.executor import Executor, forget
 from mockube.controller_manager.control.own_writes import EXPIRY_SECONDS, OwnWrites
 from mockube.controller_manager.control.runnable import Context
-from mockube.controller_manager.metrics.controllers import AGAIN, ERROR, SUCCESS, UNOBSERVED, Metrics, Runs
+from mockube.controller_manager.metrics.controllers import (
+    ERROR,
+    REQUEUE_AFTER,
+    SUCCESS,
+    UNOBSERVED,
+    Metrics,
+    Runs,
+)
 from mockube.controller_manager.queue.workqueue import Debouncer, DelayingQueue, RateLimiter, WorkQueue
 from mockube.controller_manager.supervision import start, start_in, timeout, yield_to_loop
 
@@ -31,7 +38,7 @@ Reconcile = Callable[[Key], Awaitable[timedelta | None]]
 """Returns after which time the key is requeued, if at all. After an exception the key is requeued with backoff."""
 
 
-class TryAgain(Exception):
+class RequeueWithBackoff(Exception):
     """Raised by a reconciliation that cannot do anything now; its key is requeued with backoff."""
 
 
@@ -93,7 +100,7 @@ class Loop:
         began, result = self._runs.start(), ERROR
         try:
             again_after = await self._reconcile(key)
-            result = AGAIN if again_after else SUCCESS
+            result = REQUEUE_AFTER if again_after else SUCCESS
         except Exception as error:  # noqa: BLE001 - a failure of one key does not affect others
             self._fail(key, error)
             return
@@ -107,7 +114,7 @@ class Loop:
         self._numbers.retries += 1
         if isinstance(error, Conflict):
             LOG.debug("%s: %s: another client changed the object first: %s", self.name, key, error)
-        elif isinstance(error, ApiError | NoAnswer | TryAgain):
+        elif isinstance(error, ApiError | NoAnswer | RequeueWithBackoff):
             LOG.warning("%s: %s: %s", self.name, key, error)
         else:
             self._runs.record_panic()
@@ -129,7 +136,7 @@ class ControllerRunner:
             context.client,
             context.recorder.of(controller.event_source, can_wait=controller.events_can_wait),
         )
-        self._own_writes = OwnWrites(self._informers, context.informers.ask, context.clock)
+        self._own_writes = OwnWrites(self._informers, context.informers.list_uncached, context.clock)
         self._parked: set[Key] = set()
         self._memories: dict[Key, object] = {}
         self._observer = controller.observer() if controller.observer else None
@@ -167,21 +174,21 @@ class ControllerRunner:
         def handle(change: Change) -> None:
             for key in keys(self._caches, change):
                 if watch.max_delay:
-                    self.loop.add_debounced(key, quiet=watch.patience, max_delay=watch.max_delay)
+                    self.loop.add_debounced(key, quiet=watch.delay, max_delay=watch.max_delay)
                 else:
-                    self.loop.add_after(key, watch.patience)
+                    self.loop.add_after(key, watch.delay)
 
         return handle
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         await self._own_writes.resolve(key)
-        if self._own_writes.unseen(key):
+        if self._own_writes.pending_writes(key):
             self._park(key)
             return None
         plan = self._plan(key)
         observe = forget if self._observer is None else self._observation(key, self._observer)
         writes, remember = self._own_writes.of(key), partial(self._store_memory, key)
-        await self._executor.carry_out(plan, writes, remember, observe)
+        await self._executor.execute(plan, writes, remember, observe)
         return plan.again_after
 
     def _observation(self, key: Key, observer: Observer) -> Callable[[Outcome], None]:

@@ -93,7 +93,7 @@ def pod_networks(ranges: Sequence[str]) -> tuple[NodeRange, ...]:
     return tuple(NodeRange(ip_network(text, strict=False)) for text in ranges)
 
 
-def same_place(address: str, networks: Sequence[NodeRange]) -> tuple[str, ...]:
+def matching_addresses(address: str, networks: Sequence[NodeRange]) -> tuple[str, ...]:
     """The address in the first range, and those at its place in the other ranges."""
     first, *others = networks
     place = int(ip_address(address)) - int(first.network.network_address) - _RESERVED

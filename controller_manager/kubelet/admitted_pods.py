@@ -20,9 +20,9 @@ from mockube.controller_manager.kubelet.effects import Step
 from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
     NodeUsage,
     Rejection,
+    admission_rejection,
     is_admitted,
     reject,
-    rejection_of,
     shortage_of,
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.preemption import (
@@ -122,7 +122,7 @@ class AdmittedPods:
             return _wait_for_victims(node_pods, pod, now) if node_pods.preemptors else None
         node_pods.set_node(node)
         new = _admitted_pod(pod.object)
-        rejection = rejection_of(pod.object, node, new.requested, new.ports, node_pods.usage())
+        rejection = admission_rejection(pod.object, node, new.requested, new.ports, node_pods.usage())
         if rejection is None and is_critical(pod.object):
             rejection = self._make_room(node_pods, pod, new, now)
         if rejection is None:
@@ -164,7 +164,7 @@ class AdmittedPods:
         node_pods.preemptors[pod.uid] = _Preemptor(pod.key, frozenset(victim.uid for victim in chosen), until)
         return None
 
-    def preempted_since(self, pod: PodView) -> datetime | None:
+    def preemption_time(self, pod: PodView) -> datetime | None:
         """When a pod was preempted; None if it was not."""
         node_pods = self._nodes.get(pod.node)
         return node_pods.victims.get(pod.uid) if node_pods is not None and node_pods.victims else None

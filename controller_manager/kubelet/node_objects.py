@@ -26,7 +26,7 @@ ATTACHED_BY_CONTROLLER: Final = ("volumes.kubernetes.io/controller-managed-attac
 """The annotation of a node whose volumes are attached by the controller."""
 STOP_HEARTBEATS: Final = "mockube.dev/stop-heartbeats"
 """The annotation that makes a node as silent as if it were cut off."""
-USUAL_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
+DEFAULT_CAPACITY: Final = {"ephemeral-storage": "1Ti", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
 """The default capacity of a node."""
 DECLARED_FEATURES: Final = (
     "InPlacePodLevelResourcesVerticalScaling",
@@ -98,7 +98,7 @@ def node(
     labels |= {f"beta.{label}": labels[label] for label in (LABEL_ARCH, LABEL_OS)}
     if zones:
         labels[LABEL_ZONE] = zones[(number - 1) % len(zones)]
-    amounts = {**USUAL_CAPACITY, **capacity}
+    amounts = {**DEFAULT_CAPACITY, **capacity}
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -16,9 +16,9 @@ from mockube.controller_manager.kubelet.addresses import (
     NumberedNode,
     PodAddresses,
     PodNetwork,
+    matching_addresses,
     node_address,
     pod_networks,
-    same_place,
 )
 from mockube.controller_manager.kubelet.node_objects import internal_ip, is_silent, is_simulated
 from mockube.controller_manager.kubelet.pod_lifecycle.pod import NodeContext
@@ -46,7 +46,7 @@ class NodeRegistry:
         self._strangers: dict[str, int] = {}
         self.addresses = PodAddresses()
 
-    def node_at_work(self, name: str) -> ReadOnlyTree | None:
+    def active_node(self, name: str) -> ReadOnlyTree | None:
         """The node of that name, if it is simulated and not cut off."""
         node = self._nodes.get("", name)
         return node if node is not None and is_simulated(node) and not is_silent(node) else None
@@ -69,7 +69,7 @@ class NodeRegistry:
         """One of each family of addresses that the node has a range of."""
         networks = pod_networks(ranges_of(self._nodes.get("", node) or {}))
         address = self.pod_ip(uid, node)
-        return same_place(address, networks) if len(networks) > 1 else (address,)
+        return matching_addresses(address, networks) if len(networks) > 1 else (address,)
 
     def _network_of(self, name: str) -> PodNetwork:
         networks = pod_networks(ranges_of(self._nodes.get("", name) or {}))

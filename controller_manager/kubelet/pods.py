@@ -147,7 +147,7 @@ class SimulatedPods:
         pod = self._pods.lister.get(*key)
         if pod is None or self._status_writer.is_outdated(key, pod.object):
             return None
-        node = self._registry.node_at_work(pod.node)
+        node = self._registry.active_node(pod.node)
         has_place = node is not None and (_has_address(pod) or not self._registry.lacks_range(node))
         again_after = await self._live(key, pod, node) if node is not None and has_place else None
         if self._pods.lister.get(*key) is None:
@@ -159,9 +159,9 @@ class SimulatedPods:
         now = self._clock.now()
         step = self._admitted.admit(pod, node, now) or self._step(pod, node, now)
         await self._status_writer.execute(key, pod.object, step.effects)
-        self._interactive.carry_out(pod.object, step.actions)
+        self._interactive.apply(pod.object, step.actions)
         if self._processes is not None:
-            self._processes.carry_out(pod.object, step.actions)
+            self._processes.apply(pod.object, step.actions)
         return None if step.again_at is None else step.again_at - now
 
     def _step(self, pod: PodView, node: ReadOnlyTree, now: datetime) -> Step:
@@ -169,7 +169,7 @@ class SimulatedPods:
         facts = self._facts(pod.object)
         if facts:
             context = replace(context, processes=facts)
-        since = self._admitted.preempted_since(pod)
+        since = self._admitted.preemption_time(pod)
         if since is not None and not pod.deleting and not pod.is_terminal:
             return pod_lifecycle.preempt(pod.object, context, since, now)
         return pod_lifecycle.step(pod.object, context, now)

@@ -18,7 +18,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.node_objects import csi_node, lease, renewal
 from mockube.controller_manager.kubelet.node_registry import NodeRegistry
 
-RENEWED_EVERY: Final = timedelta(seconds=10)
+RENEW_INTERVAL: Final = timedelta(seconds=10)
 
 
 class Registration:
@@ -37,17 +37,17 @@ class Registration:
 
     async def heartbeat(self, name: str) -> timedelta | None:
         """Renews the Lease of the node if it is time; answers when it is again, if the kubelet is at work."""
-        owner = self._registry.node_at_work(name)
+        owner = self._registry.active_node(name)
         if owner is None:
             self._renewed_at.pop(name, None)
             return None
         now = self._clock.now()
         renewed_at = self._renewed_at.get(name)
-        if renewed_at is not None and now < renewed_at + RENEWED_EVERY:
-            return renewed_at + RENEWED_EVERY - now
+        if renewed_at is not None and now < renewed_at + RENEW_INTERVAL:
+            return renewed_at + RENEW_INTERVAL - now
         await self._renew(owner, now)
         self._renewed_at[name] = now
-        return RENEWED_EVERY
+        return RENEW_INTERVAL
 
     async def _renew(self, owner: ReadOnlyTree, now: datetime) -> None:
         name = meta.name(owner)

@@ -17,7 +17,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import LEASES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
-from mockube.controller_manager.supervision import all_ended, start, timeout
+from mockube.controller_manager.supervision import cancel_and_wait, start, timeout
 
 LOG = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ LOG = logging.getLogger(__name__)
 Work = Callable[[], Coroutine[None, None, None]]
 
 
-async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -> None:
+async def lead(elector: Elector, work: Work, *, clock: Clock, shutdown_timeout: float) -> None:
     """Once the lease is held, work until cancelled or until the work ends; then release it.
 
     Raises `LeaseLost`, and what the work raises. When the lease is lost the work is cancelled, because another process
@@ -211,35 +211,35 @@ async def lead(elector: Elector, work: Work, *, clock: Clock, patience: float) -
         await asyncio.wait({keeping, working}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         try:
-            await _finish(working, clock=clock, patience=0.0 if keeping.done() else patience)
+            await _finish(working, clock=clock, shutdown_timeout=0.0 if keeping.done() else shutdown_timeout)
         finally:
-            await all_ended([keeping])
+            await cancel_and_wait([keeping])
         await elector.release()
     for ended in (keeping, working):
         if not ended.cancelled():
             ended.result()
 
 
-async def work_alone(work: Work, *, clock: Clock, patience: float) -> None:
+async def run_without_lease(work: Work, *, clock: Clock, shutdown_timeout: float) -> None:
     """Run without leader election until cancelled. Raises the errors of the work."""
     working = start("work", work())
     try:
         await asyncio.wait({working})
     finally:
-        await _finish(working, clock=clock, patience=patience)
+        await _finish(working, clock=clock, shutdown_timeout=shutdown_timeout)
     working.result()
 
 
-async def _finish(working: "asyncio.Task[None]", *, clock: Clock, patience: float) -> None:
+async def _finish(working: "asyncio.Task[None]", *, clock: Clock, shutdown_timeout: float) -> None:
     """Cancel the work and let it finish within so many seconds; a second cancellation interrupts it."""
     working.cancel()
     try:
-        async with timeout(clock, patience):
+        async with timeout(clock, shutdown_timeout):
             await asyncio.wait({working})
     except TimeoutError:
         LOG.warning(
-            "Reconciliations in progress did not finish within %g seconds and are cancelled", patience
+            "Reconciliations in progress did not finish within %g seconds and are cancelled", shutdown_timeout
         )
     finally:
         if not working.done():
-            await all_ended([working])
+            await cancel_and_wait([working])

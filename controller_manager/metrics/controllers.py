@@ -130,7 +130,7 @@ RECONCILE_BUCKETS: Final = (
 
 SUCCESS: Final = "success"
 ERROR: Final = "error"
-AGAIN: Final = "requeue_after"
+REQUEUE_AFTER: Final = "requeue_after"
 _AT_ONCE: Final = "requeue"
 """No controller here uses it."""
 
@@ -165,7 +165,7 @@ class OneController:
         self.workers = 0
         self.active = 0
         self.panics = 0
-        self.results = dict.fromkeys((SUCCESS, ERROR, _AT_ONCE, AGAIN), 0)
+        self.results = dict.fromkeys((SUCCESS, ERROR, _AT_ONCE, REQUEUE_AFTER), 0)
         self.took = Durations(RECONCILE_BUCKETS)
 
     def start(self) -> float:
@@ -215,10 +215,14 @@ class ReconcileMetrics(Collector):
         for name, text, read in _RECONCILE_GAUGES:
             yield self._fill(GaugeMetricFamily(_metric_name(name), text, labels=["controller"]), read)
         results = CounterMetricFamily(
-            _metric_name("reconcile"), "Reconciliations.", labels=["controller", "result"]
+            _metric_name("reconcile"),
+            "Total number of reconciliations per controller.",
+            labels=["controller", "result"],
         )
         took = HistogramMetricFamily(
-            _metric_name("reconcile_time_seconds"), "How long they took.", labels=["controller"]
+            _metric_name("reconcile_time_seconds"),
+            "Duration of reconciliations per controller, in seconds.",
+            labels=["controller"],
         )
         for name, controller in self._controllers.items():
             controller.took.add_to(took, [name])

@@ -39,8 +39,8 @@ class LabelledDurations:
 
     def collect(self) -> Iterable[Metric]:
         counter, histogram = self._names
-        counts = CounterMetricFamily(counter, "How often.", labels=self._labels)
-        took = HistogramMetricFamily(histogram, "How long it took.", labels=self._labels)
+        counts = CounterMetricFamily(counter, "Total number of operations.", labels=self._labels)
+        took = HistogramMetricFamily(histogram, "Duration of operations, in seconds.", labels=self._labels)
         for labels, durations in self._durations.items():
             counts.add_metric(labels, durations.count)
             durations.add_to(took, labels)

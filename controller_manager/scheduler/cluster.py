@@ -43,7 +43,7 @@ class Cluster:
         """A pod on a node, as it looks now."""
         at = self._node_of.get(view.uid)
         pod_info = None if at is None else self._nodes[at].pods[view.uid]
-        self.place(pod_info.seen_as(view) if pod_info else PodInfo.of(view), node)
+        self.place(pod_info.with_view(view) if pod_info else PodInfo.of(view), node)
 
     def place(self, pod: PodInfo, node: str) -> None:
         before = self._node_of.get(pod.view.uid)

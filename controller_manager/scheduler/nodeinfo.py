@@ -62,7 +62,7 @@ class NodeInfo:
         return (self.node.get("spec") or {}).get("unschedulable") is True
 
     @property
-    def most_pods(self) -> int:
+    def max_pods(self) -> int:
         return self.allocatable[PODS]
 
     def add(self, pod: PodInfo) -> None:

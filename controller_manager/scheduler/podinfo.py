@@ -43,7 +43,7 @@ class PodInfo(Struct, frozen=True, kw_only=True, eq=False):
             terms=terms_of(view),
         )
 
-    def seen_as(self, view: PodView) -> "PodInfo":
+    def with_view(self, view: PodView) -> "PodInfo":
         """The same pod after an update: its requests are computed again only if they changed."""
         if all(self.spec.get(field) == view.object["spec"].get(field) for field in _WORKED_OUT):
             return replace(self, view=view)

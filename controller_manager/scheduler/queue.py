@@ -93,7 +93,7 @@ class SchedulingQueue:
             self._release(self._stuck[key])
 
     async def take(self) -> Key:
-        """Return the next pod to schedule. The caller ends with `stick` or `drop`."""
+        """Return the next pod to schedule. The caller ends with `add_unschedulable` or `drop`."""
         while True:
             while self._ready:
                 waiting = heapq.heappop(self._ready)
@@ -108,7 +108,7 @@ class SchedulingQueue:
     def done(self) -> None:
         self._in_hand = None
 
-    def stick(self, key: Key, *, depends_on_pods: bool = False) -> None:
+    def add_unschedulable(self, key: Key, *, depends_on_pods: bool = False) -> None:
         """No node can take it as things are; other pods may matter by affinity or an even spread."""
         waiting = self._waiting.get(key)
         if waiting is None:
@@ -125,7 +125,7 @@ class SchedulingQueue:
     def retry(self, key: Key) -> None:
         """It failed for a reason that no change of the cluster may end: try it again after its backoff."""
         self._moved_meanwhile = True
-        self.stick(key)
+        self.add_unschedulable(key)
 
     def _release(self, waiting: _Waiting) -> None:
         """Try it again, once its backoff is over."""

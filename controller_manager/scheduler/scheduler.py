@@ -219,7 +219,7 @@ class Scheduler:
             if feasible_nodes.is_error:
                 self._queue.retry(key)
             else:
-                self._queue.stick(key, depends_on_pods=_depends_on_pods(pod))
+                self._queue.add_unschedulable(key, depends_on_pods=_depends_on_pods(pod))
             self._binding_slots.release()
             return
         node = self._choose(best_nodes(pod, snapshot, feasible_nodes.feasible))

@@ -13,12 +13,12 @@ from mockube.controller_manager.control.controller import Watch
 
 
 def watches_of(
-    resource: Resource[ReadOnlyTree], *, patience: timedelta, max_delay: timedelta = timedelta()
+    resource: Resource[ReadOnlyTree], *, delay: timedelta, max_delay: timedelta = timedelta()
 ) -> tuple[Watch, Watch]:
-    """`patience` and `max_delay` are for changes of the status."""
+    """`delay` and `max_delay` are for changes of the status."""
     return (
         Watch(resource=resource, keys=_of_spec),
-        Watch(resource=resource, keys=_of_status, patience=patience, max_delay=max_delay),
+        Watch(resource=resource, keys=_of_status, delay=delay, max_delay=max_delay),
     )
 
 

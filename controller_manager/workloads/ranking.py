@@ -48,11 +48,13 @@ class _RankedPod(Struct, frozen=True, kw_only=True):
     created_age: int
 
 
-def first_to_go(pods: Sequence[PodView], count: int, kin: Iterable[PodView], now: datetime) -> list[PodView]:
-    """So many of the pods. `kin` are the pods that share the work, these among them."""
+def pods_to_delete_first(
+    pods: Sequence[PodView], count: int, related: Iterable[PodView], now: datetime
+) -> list[PodView]:
+    """So many of the pods. `related` are the pods that share the work, these among them."""
     if count >= len(pods):
         return list(pods)
-    crowd = Counter(pod.node for pod in kin if pod.is_active)
+    crowd = Counter(pod.node for pod in related if pod.is_active)
     ranked_pods = [_rank_of(pod, crowd[pod.node], now) for pod in pods]
     return [ranked.pod for ranked in sorted(ranked_pods, key=cmp_to_key(_compare))[:count]]
 

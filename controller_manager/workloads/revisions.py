@@ -59,7 +59,7 @@ def in_order(revisions: Iterable[ReadOnlyTree]) -> list[ReadOnlyTree]:
     )
 
 
-def settle(
+def sync_revision(
     desired: DesiredRevision,
     history: Sequence[ReadOnlyTree],
     collision_count: int,

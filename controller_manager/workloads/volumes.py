@@ -40,7 +40,7 @@ def class_name(obj: ReadOnlyTree) -> str:
     return annotated if annotated is not None else obj["spec"].get("storageClassName") or ""
 
 
-def names_its_class(claim: ReadOnlyTree) -> bool:
+def has_storage_class_name(claim: ReadOnlyTree) -> bool:
     """Whether a class is set, also the empty one: such a claim gets no default."""
     return BETA_STORAGE_CLASS in meta.annotations(claim) or claim["spec"].get("storageClassName") is not None
 

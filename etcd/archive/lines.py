@@ -154,12 +154,12 @@ class HalfRestored(KVError):
         )
 
 
-def mark_of(root: bytes) -> bytes:
+def restore_marker_key(root: bytes) -> bytes:
     """Return the key that exists while the keys below `root` are being restored; its value names the source."""
     return _FOLDER + root
 
 
-async def refuse_half_restored(kv: KV, root: bytes) -> None:
-    marks = (await kv.range(Range(key=mark_of(root)))).kvs
+async def check_not_half_restored(kv: KV, root: bytes) -> None:
+    marks = (await kv.range(Range(key=restore_marker_key(root)))).kvs
     if marks:
         raise HalfRestored(marks[0].value.decode(errors="replace"))

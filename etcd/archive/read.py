@@ -51,20 +51,20 @@ class Archive(Struct, frozen=True, kw_only=True):
                     yield entry
 
 
-Look = Callable[[Entry, bytes], None]
+VisitEntry = Callable[[Entry, bytes], None]
 """A function of an entry and the prefix of all keys that raises `Unreadable` to refuse the archive."""
 
 
-def check(file: BinaryIO, name: str, look: Look | None = None) -> Archive:
+def check(file: BinaryIO, name: str, visit: VisitEntry | None = None) -> Archive:
     """Return the archive in a seekable file; raise `BadArchive` if it is damaged.
 
-    `look` may refuse values that the caller does not accept.
+    `visit` may refuse values that the caller does not accept.
     """
     with _name_errors(name), _lines(file) as lines:
-        return _check(file, name, lines, look)
+        return _check(file, name, lines, visit)
 
 
-def _check(file: BinaryIO, name: str, lines: Iterator[bytes], look: Look | None) -> Archive:
+def _check(file: BinaryIO, name: str, lines: Iterator[bytes], visit: VisitEntry | None) -> Archive:
     first = next(lines, b"")
     opening, digest, size = read_opening(first), hashlib.sha256(first), len(first)
     _check_opening(opening)
@@ -72,17 +72,17 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes], look: Look | None)
     for count, line in enumerate(lines):
         size += len(line)
         if size > MAX_BYTES:
-            raise Unreadable(f"has more than {MAX_BYTES} bytes when it is unpacked")
+            raise Unreadable(f"is larger than {MAX_BYTES} bytes uncompressed")
         entry = read_line(line)
         if isinstance(entry, Closing):
             if next(lines, b"") or (entry.count, entry.sha256) != (count, digest.hexdigest()):
                 raise Unreadable("is damaged")
             return Archive(file=file, name=name, opening=opening, count=count)
         if entry.key <= last or not entry.key.startswith(root):
-            raise Unreadable("is damaged: its keys are not in order, or not of the store that it names")
+            raise Unreadable("is damaged: its keys are out of order or outside its prefix")
         _check_entry(entry)
-        if look is not None:
-            look(entry, root)
+        if visit is not None:
+            visit(entry, root)
         last = entry.key
         digest.update(line)
     raise Unreadable("is truncated")
@@ -90,7 +90,7 @@ def _check(file: BinaryIO, name: str, lines: Iterator[bytes], look: Look | None)
 
 def _check_opening(opening: Opening) -> None:
     if not opening.prefix:
-        raise Unreadable("is damaged: its prefix of keys is missing")
+        raise Unreadable("is damaged: it has no key prefix")
     if not 0 < opening.revision <= MAX_REVISION:
         raise Unreadable(f"is damaged: revision {opening.revision} is invalid")
 

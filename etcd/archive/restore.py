@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.etcd.archive.lines import Entry, mark_of
+from mockube.etcd.archive.lines import Entry, restore_marker_key
 from mockube.etcd.archive.read import Archive
 from mockube.etcd.embedded.mvcc import STEP
 from mockube.etcd.embedded.rewriting import yield_to_loop
@@ -80,7 +80,7 @@ async def _restore_atomically(store: EmbeddedStore, archive: Archive, target: Re
 
 
 async def _restore_in_transactions(kv: KV, archive: Archive, target: RestoreTarget) -> Revision:
-    mark = mark_of(target.root)
+    mark = restore_marker_key(target.root)
     await kv.put(Put(key=mark, value=archive.name.encode()))
     for key, range_end in target.intervals():
         await kv.delete(Delete(key=key, range_end=range_end))

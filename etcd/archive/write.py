@@ -6,7 +6,7 @@ import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Final
 
-from mockube.etcd.archive.lines import closing_line, entry_line, opening_line, refuse_half_restored
+from mockube.etcd.archive.lines import check_not_half_restored, closing_line, entry_line, opening_line
 from mockube.etcd.errors import LeaseNotFound
 from mockube.etcd.kv import KV, NO_LEASE, KeyValue, LeaseId, Range, RangeResult, prefix_end
 
@@ -22,7 +22,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 async def archive(kv: KV, root: bytes, *, taken_at: str) -> AsyncGenerator[bytes, None]:
     """Yield the archive of all keys below `root` in pieces; `Compacted` if history is compacted before it is read."""
-    await refuse_half_restored(kv, root)
+    await check_not_half_restored(kv, root)
     page = await kv.range(Range(key=root, range_end=prefix_end(root), limit=PAGE))
     revision, ttls, compressor = page.revision, _Ttls(kv), _Compressor()
     compressor.write(opening_line(root, revision, taken_at))

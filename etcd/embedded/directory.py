@@ -54,11 +54,11 @@ def is_new(path: Path) -> bool:
     return not path.is_dir() or not (segment_paths(path) or snapshot_paths(path))
 
 
-def begin_after(path: Path, revision: Revision, disk: Disk) -> None:
+def create_after(path: Path, revision: Revision, disk: Disk) -> None:
     """Create a store without keys in a new directory; its revisions continue after the given one."""
     lock = take_directory(path)
     try:
-        assert is_new(path), "its revisions are known to clients already"
+        assert is_new(path), "clients may know its revisions"
         remove_unfinished(path)
         openings, _ = _begin_log(path, disk)
         snapshot = SnapshotWriter(disk, path, snapshots.Opening(revision, openings[0].number))

@@ -67,7 +67,7 @@ class DurableStore(EmbeddedStore):
         disk = disk if disk is not None else Disk()
         if not disk.fsync:
             _logger.warning(
-                "%s: fsync is off: a crash of the machine can lose or damage what was stored", path
+                "%s: fsync is disabled: data can be lost or corrupted if the machine crashes", path
             )
         directory = await asyncio.to_thread(open_directory, path, disk, segment_bytes=segment_bytes)
         return cls(directory, clock=clock, limits=limits)
@@ -141,7 +141,7 @@ class DurableStore(EmbeddedStore):
         try:
             await self._checkpoints.take(self._core, self._commits)
         except KVError as error:
-            _logger.warning("no snapshot was taken, so the log stays as long as it is: %s", error)
+            _logger.warning("failed to take a snapshot, so the log is not truncated: %s", error)
         finally:
             self._in_checkpoint = False
         super()._start_sweep()

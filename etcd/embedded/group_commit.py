@@ -33,7 +33,7 @@ class _Batch:
         for undo in reversed(self.undos):
             undo()
 
-    def settle(self) -> None:
+    def resolve_waiters(self) -> None:
         for waiter in self.waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -118,7 +118,7 @@ class GroupCommit:
         self._durable = batch.head
         self._publish(batch.head)
         self._writing = None
-        batch.settle()
+        batch.resolve_waiters()
 
     def _write(self, payload: bytes, first_revision: Revision) -> None:
         self._log.append(payload, first_revision)

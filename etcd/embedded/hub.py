@@ -26,7 +26,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-class Interest(Generic[T]):
+class IntervalMap(Generic[T]):
     """A map from intervals of keys to their watches.
 
     Kubernetes watches single keys and prefixes, so these two are hashed: a key is looked up as a whole, and once for
@@ -106,9 +106,9 @@ class Member(Protocol):
 
     def wake(self) -> None: ...
 
-    def want_progress(self) -> None: ...
+    def schedule_progress(self) -> None: ...
 
-    def cut_off(self, error: KVError) -> None:
+    def abort(self, error: KVError) -> None:
         """End the watch on behalf of the store, and remove it from the hub."""
 
 
@@ -154,7 +154,7 @@ class Channel:
         """Return the position of the first entry at or after a revision."""
         return self.start + bisect_left(self.revisions, revision)
 
-    def is_long(self) -> bool:
+    def needs_trimming(self) -> bool:
         """Return whether to trim: trimming visits every watch, so it is done once for at least as many entries."""
         return len(self.log) > self._long
 
@@ -163,7 +163,7 @@ class Channel:
         for watch in list(self.watches):
             pending = self.end - watch.position
             if pending > limit:
-                watch.cut_off(WatcherTooSlow(pending, limit))
+                watch.abort(WatcherTooSlow(pending, limit))
         read = min((watch.position for watch in self.watches), default=self.end)
         del self.log[: read - self.start]
         del self.revisions[: read - self.start]
@@ -181,7 +181,7 @@ class PreparedEvents:
         self._events: list[Event] = []
         self.per_channel: dict[Channel, list[Event]] = {}
 
-    def add(self, interest: Interest[Channel], events: Sequence[Event]) -> None:
+    def add(self, interest: IntervalMap[Channel], events: Sequence[Event]) -> None:
         self._events += events
         for event in events:
             for channel in interest.of(event.kv.key):
@@ -206,7 +206,7 @@ class Hub:
         """The newest published revision."""
         self._core = core
         self._backlog = backlog
-        self._interest: Interest[Channel] = Interest()
+        self._interest: IntervalMap[Channel] = IntervalMap()
         self._woken: list[Channel] = []
         self._turn: asyncio.Future[None] | None = None
         self._watches: set[Member] = set()
@@ -273,12 +273,12 @@ class Hub:
     def notify_progress(self) -> None:
         """Send a progress notification to every watch that requested them."""
         for watch in self._progress:
-            watch.want_progress()
+            watch.schedule_progress()
 
     def close(self) -> None:
         self._closed = True
         for watch in list(self._watches):
-            watch.cut_off(Closed("the store is closed"))
+            watch.abort(Closed("the store is closed"))
         if self._turn is not None:
             self._end_turn()
 
@@ -298,7 +298,7 @@ class Hub:
     def _append(self, channel: Channel, revision: Revision, events: Sequence[Event]) -> None:
         channel.append(revision, events)
         self._woken.append(channel)
-        if channel.is_long():
+        if channel.needs_trimming():
             channel.trim(self._backlog)
 
     def _end_turn(self) -> None:

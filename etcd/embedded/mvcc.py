@@ -245,9 +245,9 @@ class Mvcc:
         for event in reversed(events):
             key, before = event.kv.key, event.previous
             if event.kind is EventKind.PUT:
-                self._versions.unput(key)
+                self._versions.undo_put(key)
             else:
-                self._versions.undelete(key)
+                self._versions.undo_delete(key)
             self.leases.move(key, event.kv.lease, NO_LEASE if before is None else before.lease)
 
     def _holds(self, compare: Compare) -> bool:

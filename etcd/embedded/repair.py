@@ -36,32 +36,32 @@ from mockube.etcd.kv import Revision
 class Report(Struct, frozen=True, kw_only=True):
     """The damages that were found and the revisions that were kept and lost."""
 
-    damages: Sequence[str]
+    problems: Sequence[str]
     kept_revision: Revision
     """Everything up to this revision was kept."""
-    lost: Revision
+    lost_revision: Revision
     """The newest revision that is known to be lost; `kept_revision` if there is none."""
-    resumes: Revision
+    new_revision: Revision
     """The revision of the repaired store."""
-    aside: Path | None
+    moved_to: Path | None
     """Where the unused files were moved."""
 
     def __str__(self) -> str:
-        if self.aside is None:
-            return f"nothing is damaged: the store is at revision {self.kept_revision}"
-        lines = [*self.damages, f"everything up to revision {self.kept_revision} was kept"]
-        if self.resumes == self.kept_revision:
+        if self.moved_to is None:
+            return f"no damage was found: the store is at revision {self.kept_revision}"
+        lines = [*self.problems, f"everything up to revision {self.kept_revision} was kept"]
+        if self.new_revision == self.kept_revision:
             lines.append("nothing was lost")
         else:
             lines.append(f"everything after it is lost, {self._lost_text()}")
-            lines.append(f"the store goes on from revision {self.resumes}, without any history")
-        lines.append(f"the old files are in {self.aside}")
+            lines.append(f"the store continues at revision {self.new_revision}, without any history")
+        lines.append(f"the old files are in {self.moved_to}")
         return "\n".join(lines)
 
     def _lost_text(self) -> str:
-        if self.lost == self.kept_revision:
+        if self.lost_revision == self.kept_revision:
             return "and none of it can be read"
-        return f"at least the revisions {self.kept_revision + 1} to {self.lost}"
+        return f"at least the revisions {self.kept_revision + 1} to {self.lost_revision}"
 
 
 def repair(directory: Path, disk: Disk | None = None) -> Report:
@@ -80,7 +80,7 @@ class _Repair:
     def __init__(self, directory: Path, disk: Disk) -> None:
         self._directory = directory
         self._disk = disk
-        self._damages: list[str] = []
+        self._problems: list[str] = []
         self._unused: list[Path] = []
 
     def run(self) -> Report:
@@ -89,18 +89,20 @@ class _Repair:
             try:
                 recovery.run()
             except Corrupt as damage:
-                self._damages.append(str(damage))
+                self._problems.append(str(damage))
                 path = Path(damage.path)
                 if path.suffix != snapshot.SUFFIX:
                     return self._cut_log(recovery, damage)
                 self._unused.append(path)
             else:
-                return self._finish(recovery, lost=recovery.core.revision, resumes=recovery.core.revision)
+                return self._finish(
+                    recovery, lost_revision=recovery.core.revision, new_revision=recovery.core.revision
+                )
 
     def _cut_log(self, recovery: Recovery, damage: Corrupt) -> Report:
         newest_revision = recovery.core.revision
         if newest_revision == FIRST_REVISION:
-            reason = f"{damage.reason}; nothing comes before it that could be kept: restore a copy of the directory"
+            reason = f"{damage.reason}; there is no valid data before it: restore the directory from a backup"
             raise Corrupt(damage.path, damage.offset, reason)
         damaged_segments = [
             path for path in segment_paths(self._directory) if path.name >= Path(damage.path).name
@@ -111,7 +113,7 @@ class _Repair:
         resumes = lost + sum(path.stat().st_size for path in damaged_segments) + SEGMENT_BYTES
         self._unused = segment_paths(self._directory) + snapshot_paths(self._directory)
         self._write_kept_state(recovery, resumes)
-        return self._finish(recovery, lost=lost, resumes=resumes)
+        return self._finish(recovery, lost_revision=lost, new_revision=resumes)
 
     def _write_kept_state(self, recovery: Recovery, revision: Revision) -> None:
         """Save the kept state as a snapshot of a later revision, followed by an empty segment."""
@@ -124,13 +126,13 @@ class _Repair:
             writer.add(chunk)
         writer.finish((), recovery.leases)
 
-    def _finish(self, recovery: Recovery, *, lost: Revision, resumes: Revision) -> Report:
+    def _finish(self, recovery: Recovery, *, lost_revision: Revision, new_revision: Revision) -> Report:
         return Report(
-            damages=self._damages,
+            problems=self._problems,
             kept_revision=recovery.core.revision,
-            lost=lost,
-            resumes=resumes,
-            aside=_set_aside(self._directory, self._unused) if self._unused else None,
+            lost_revision=lost_revision,
+            new_revision=new_revision,
+            moved_to=_set_aside(self._directory, self._unused) if self._unused else None,
         )
 
 

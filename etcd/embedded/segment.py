@@ -110,7 +110,7 @@ def _check_succession(before: Segment, segment: Segment) -> None:
     length = segment.opening.previous_size
     if not before.end == before.size == length:
         reason = (
-            f"{before.end} bytes are whole of {before.size}, but {segment.path.name} was begun after {length}"
+            f"{before.end} of {before.size} bytes are valid, but {segment.path.name} starts after {length}"
         )
         raise Corrupt(str(before.path), min(before.end, length), reason)
 
@@ -125,20 +125,20 @@ def _read(path: Path) -> tuple[Segment, Corrupt | None]:
         raise Corrupt(str(path), 0, f"a log of format 1 begins with {MAGIC!r}")
     frames = list(frame.read_frames(data, len(MAGIC)))
     if not frames:
-        raise Corrupt(str(path), len(MAGIC), "the opening record is damaged")
+        raise Corrupt(str(path), len(MAGIC), "the header record is damaged")
     opening, end = _read_opening(path, frames[0]), frames[-1].end
     segment = Segment(path=path, opening=opening, frames=frames[1:], end=end, size=len(data))
     following = frame.find_frame(data, end)
     if following is None:
         return segment, None
-    return segment, Corrupt(str(path), end, f"a damaged record, and a whole one after it at byte {following}")
+    return segment, Corrupt(str(path), end, f"a damaged record, followed by a valid one at byte {following}")
 
 
 def _read_opening(path: Path, first: Frame) -> Opening:
     try:
         opening = msgspec.msgpack.decode(first.payload, type=Opening)
     except msgspec.DecodeError as error:
-        raise Corrupt(str(path), first.offset, f"the opening record cannot be read: {error}") from error
+        raise Corrupt(str(path), first.offset, f"the header record cannot be read: {error}") from error
     if segment_path(path.parent, opening.number) != path:
         raise Corrupt(str(path), first.offset, f"the file has the header of segment {opening.number}")
     return opening

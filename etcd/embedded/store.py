@@ -289,7 +289,9 @@ class EmbeddedStore:
                 await self.revoke(expired[0])
             except KVError as error:
                 _logger.warning(
-                    "the end of lease %d could not be recorded, its TTL restarts: %s", expired[0], error
+                    "the expiry of lease %d could not be written to the log, so its TTL restarts: %s",
+                    expired[0],
+                    error,
                 )
                 self._core.leases.renew(expired[0], self._clock.monotonic())
         self._set_lease_timer()

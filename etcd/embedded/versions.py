@@ -113,7 +113,7 @@ class Versions:
         self.size += len(key) + len(value)
         return kv, previous
 
-    def unput(self, key: bytes) -> None:
+    def undo_put(self, key: bytes) -> None:
         """Undo the newest version of a key."""
         kv = self._current.pop(key)
         self.size -= _weight(kv)
@@ -132,7 +132,7 @@ class Versions:
         self.size += len(key)
         return tombstone, previous
 
-    def undelete(self, key: bytes) -> None:
+    def undo_delete(self, key: bytes) -> None:
         """Undo the deletion of a key."""
         self.size -= _weight(self._past[key].pop())
         self._current[key] = self._restore_last(key)

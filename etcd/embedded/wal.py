@@ -68,7 +68,9 @@ class Log:
     def _cut_tail(self) -> None:
         torn = self._file.size() - self._end
         if torn:
-            _logger.warning("%s: cut a torn tail of %d bytes at byte %d", self._file.path, torn, self._end)
+            _logger.warning(
+                "%s: truncated an incomplete record of %d bytes at byte %d", self._file.path, torn, self._end
+            )
             self._file.cut(self._end)
         self._file.sync()
 

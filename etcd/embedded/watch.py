@@ -56,7 +56,7 @@ class StoreWatch:
             await self._wait()
 
     async def request_progress(self) -> None:
-        self.want_progress()
+        self.schedule_progress()
 
     def take_pending(self, most: int) -> WatchBatch | None:
         """Return the published events without waiting for the hub to wake the watch."""
@@ -76,7 +76,7 @@ class StoreWatch:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def want_progress(self) -> None:
+    def schedule_progress(self) -> None:
         self._progress_wanted = True
         self.wake()
 
@@ -84,7 +84,7 @@ class StoreWatch:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def cut_off(self, error: KVError) -> None:
+    def abort(self, error: KVError) -> None:
         """End the watch on behalf of the store."""
         if not self._ended and self._error is None:
             self._error = error
@@ -130,7 +130,7 @@ class StoreWatch:
         """Return whether compaction removed the next revision to read; if so, end the watch."""
         oldest = self._core.first_watchable
         if self._next < oldest:
-            self.cut_off(Compacted(self._next, oldest))
+            self.abort(Compacted(self._next, oldest))
         return self._next < oldest
 
     def _join(self) -> None:

@@ -95,7 +95,7 @@ class Gateway:
         try:
             return method.decode(payload)
         except msgspec.MsgspecError as error:
-            raise Interrupted(f"{self.endpoint}: an unreadable response: {error}") from error
+            raise Interrupted(f"{self.endpoint}: invalid response: {error}") from error
 
     async def open_stream(self, path: str, body: bytes) -> Stream:
         """Begin a call whose responses are a stream.

@@ -139,7 +139,7 @@ class RemoteStore:
 
     async def close(self) -> None:
         for watch in list(self._watches):
-            await watch.cut_off(Closed("the store is closed"))
+            await watch.abort(Closed("the store is closed"))
         await self._transport.close()
 
     # --- the revisions that etcd's errors omit

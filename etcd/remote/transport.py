@@ -20,8 +20,8 @@ from mockube.etcd.remote.watch_stream import WatchStream
 
 T = TypeVar("T")
 
-FIRST_PAUSE = 0.05
-LONGEST_PAUSE = 1.0
+INITIAL_BACKOFF = 0.05
+MAX_BACKOFF = 1.0
 """Seconds between two rounds over all members; each pause is twice the one before."""
 
 
@@ -72,7 +72,7 @@ class Transport:
 
         return await self._with_token(send, repeatable=True)
 
-    def pass_over(self, gateway: Gateway) -> None:
+    def deprioritize(self, gateway: Gateway) -> None:
         """Try another member first from now on."""
         if self._gateways[self._preferred] is gateway:
             self._preferred = (self._preferred + 1) % len(self._gateways)
@@ -84,7 +84,7 @@ class Transport:
 
     async def _open_watch(self, gateway: Gateway, create: bytes) -> WatchStream:
         stream = await gateway.open_stream(WATCH, create)
-        watch = WatchStream(gateway, stream, clock=self._clock, patience=self._deadline)
+        watch = WatchStream(gateway, stream, clock=self._clock, timeout=self._deadline)
         try:
             await watch.receive()
         except PermissionDenied as error:
@@ -138,7 +138,7 @@ class Transport:
             try:
                 return await self._attempt(request, gateway, share)
             except (Unavailable, Interrupted, Timeout) as error:
-                self.pass_over(gateway)
+                self.deprioritize(gateway)
                 if error.outcome_unknown and not repeatable:
                     raise
                 tries += 1
@@ -163,4 +163,4 @@ class Transport:
 def _pause(tries: int, members: int) -> float:
     """Return the delay before the next try: 0 until each member was tried once in this round."""
     rounds, tried_members = divmod(tries, members)
-    return 0.0 if tried_members else min(FIRST_PAUSE * 2 ** (rounds - 1), LONGEST_PAUSE)
+    return 0.0 if tried_members else min(INITIAL_BACKOFF * 2 ** (rounds - 1), MAX_BACKOFF)

@@ -29,10 +29,10 @@ from mockube.etcd.remote.watch_stream import WatchStream
 BACKLOG = 16
 """The number of batches that may wait for the reader. etcd puts up to a thousand revisions into one."""
 
-ASK_AGAIN = 0.1
+PROGRESS_RETRY_SECONDS = 0.1
 """Seconds after which a request for progress is repeated: the interval at which etcd synchronises watches."""
 
-RESUME_AGAIN = 1.0
+RESUME_RETRY_SECONDS = 1.0
 """Seconds between two attempts to resume a watch. Each attempt tries all members until its deadline."""
 
 FIRST_KEY = b"\x00"
@@ -107,7 +107,7 @@ class RemoteWatch:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    async def cut_off(self, error: KVError) -> None:
+    async def abort(self, error: KVError) -> None:
         """End the watch on behalf of the store."""
         if self._error is None:
             self._error = error
@@ -125,13 +125,13 @@ class RemoteWatch:
 
     async def _resume(self) -> None:
         await self._stream.close()
-        self._transport.pass_over(self._stream.gateway)
+        self._transport.deprioritize(self._stream.gateway)
         while True:
             try:
                 create = encode_watch(self._request, self._order.position + 1)
                 self._stream = await self._transport.open_watch(create)
             except _BROKEN:
-                await self._clock.sleep(RESUME_AGAIN)
+                await self._clock.sleep(RESUME_RETRY_SECONDS)
             else:
                 return
 
@@ -181,7 +181,7 @@ class RemoteWatch:
 
     async def _repeat_progress_requests(self) -> None:
         while self._order.progress_revision:
-            await self._clock.sleep(ASK_AGAIN)
+            await self._clock.sleep(PROGRESS_RETRY_SECONDS)
             await self._ask_progress()
 
     # --- the end of the watch

@@ -26,11 +26,11 @@ PROGRESS_IN_ORDER = {(3, 4): 31, (3, 5): 13}
 
 
 class WatchStream:
-    def __init__(self, gateway: Gateway, stream: Stream, *, clock: Clock, patience: float) -> None:
+    def __init__(self, gateway: Gateway, stream: Stream, *, clock: Clock, timeout: float) -> None:
         self.gateway = gateway
         self._stream = stream
         self._clock = clock
-        self._patience = patience
+        self._timeout = timeout
         self._fragments: list[Event] = []
         self._in_order: bool | None = None
 
@@ -64,7 +64,7 @@ class WatchStream:
     async def _message(self) -> bytes:
         while True:
             try:
-                with Deadline(self._clock, self._patience):
+                with Deadline(self._clock, self._timeout):
                     return await self._stream.receive()
             except TimeoutError:
                 with suppress(PermissionDenied):  # which also proves that the member works
@@ -72,10 +72,10 @@ class WatchStream:
 
     async def _ask_member(self, method: Method[T]) -> T:
         try:
-            with Deadline(self._clock, self._patience):
+            with Deadline(self._clock, self._timeout):
                 return await self.gateway.call(method, EMPTY_REQUEST)
         except TimeoutError as error:
-            raise Timeout(f"{self.gateway.endpoint}: no response in {self._patience} s") from error
+            raise Timeout(f"{self.gateway.endpoint}: no response in {self._timeout} s") from error
 
 
 def _is_in_order(version: str) -> bool:

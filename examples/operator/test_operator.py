@@ -38,7 +38,7 @@ def test_a_refusal_is_survived(cluster):
     refusals = cluster.inject(verb="create", resource="deployments", status=500, times=2)
     cluster.apply(BLOG.format(pages=1))
     cluster.wait("Website", "blog", lambda site: site.get("status") == {"ready": 1})
-    assert refusals.struck == 2
+    assert refusals.hits == 2
 
 
 def test_what_is_deleted_is_cleaned_up(cluster):

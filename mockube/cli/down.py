@@ -17,8 +17,8 @@ from mockube.failure import Failure, TimedOut
 SECONDS: Final = 90.0
 """Longer than the server waits for requests that are being answered."""
 
-ORDERLY: Final = (signal.SIGTERM,)
-AT_ONCE: Final = (signal.SIGTERM, signal.SIGINT)
+GRACEFUL_SIGNALS: Final = (signal.SIGTERM,)
+FORCED_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 """At the second signal it kills; two of one kind could be taken for one."""
 
 
@@ -35,7 +35,7 @@ def add_flags(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     cluster = find(options.name, os.environ)
     if cluster.state in {State.RUNNING, State.STARTING}:
-        _end_process(cluster, AT_ONCE if options.now else ORDERLY)
+        _end_process(cluster, FORCED_SIGNALS if options.now else GRACEFUL_SIGNALS)
         print_line(f'"{options.name}" has stopped')
     else:
         cluster.folder.record.unlink(missing_ok=True)

@@ -68,7 +68,7 @@ done
 exec {python} -I -S {script} "$@"
 """
 _ETCD_SCRIPT: Final = '''\
-"""{mark} Answers as etcd does whether it is healthy; the API server keeps its objects itself."""
+"""{mark} Serves etcd's health endpoint; the API server stores its objects itself."""
 
 import signal
 import socket

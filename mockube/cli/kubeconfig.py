@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     if options.merge:
         path = _kubectls(os.environ)
         kubeconfigs.merge(folder, path)
-        print_line(f"{path} has the cluster: its current context is {folder.context}")
+        print_line(f"{path} now contains the cluster: its current context is {folder.context}")
     elif options.path:
         print(folder.kubeconfig)
     else:

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from mockube.cli.output import Code
 
 PREFIX: Final = "MOCKUBE_"
-YES, NO = frozenset({"1", "true", "yes"}), frozenset({"0", "false", "no"})
+TRUE_VALUES, FALSE_VALUES = frozenset({"1", "true", "yes"}), frozenset({"0", "false", "no"})
 
 
 class Parser(argparse.ArgumentParser):
@@ -89,9 +89,9 @@ def _read(action: argparse.Action, text: str) -> Any:
 
 
 def _switch(text: str) -> bool:
-    if text.lower() not in YES | NO:
+    if text.lower() not in TRUE_VALUES | FALSE_VALUES:
         raise ValueError(f'"{text}" is neither true nor false')
-    return text.lower() in YES
+    return text.lower() in TRUE_VALUES
 
 
 def _before_separator(arguments: Sequence[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from mockube.cli.output import code_of
 from mockube.cli.parsing import Parser
 from mockube.cli.progress import Progress, is_live
 from mockube.cli.shared_flags import add_name, add_shape, version_flags
-from mockube.clusters.kubeconfigs import refuse_others
+from mockube.clusters.kubeconfigs import check_no_other_clusters
 from mockube.clusters.logs import OURS
 from mockube.clusters.named_cluster import (
     MEMORY,
@@ -39,8 +39,8 @@ from mockube.clusters.named_cluster import (
     read_record,
     wait_until,
 )
-from mockube.clusters.ports import LOOPBACK, default_port, refuse_taken
-from mockube.clusters.supervisor import ClusterSpec, Supervisor, Until
+from mockube.clusters.ports import LOOPBACK, check_port_free, default_port
+from mockube.clusters.supervisor import ClusterSpec, ReadyCondition, Supervisor
 from mockube.controller_manager.config import settings as manager
 from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import Failure, UsageError
@@ -93,7 +93,7 @@ WAIT_SECONDS: Final = 60.0
 class Wait(Struct, frozen=True, kw_only=True):
     """The value of `--wait`: what to wait for, and how long."""
 
-    until: Until = Until.NODES
+    until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
     """Without a limit by default."""
 
@@ -138,11 +138,11 @@ def add_flags(parser: Parser) -> None:
 def read_wait(text: str) -> Wait:
     """`nodes`, `30s` or `server/30s`."""
     target, slash, time = text.rpartition("/")
-    if not slash and time in {*Until}:
-        return Wait(until=Until(time))
-    if slash and target not in {*Until}:
-        raise ArgumentTypeError(f'"{target}" is not one of {", ".join(Until)}')
-    return Wait(until=Until(target or Until.NODES), seconds=seconds(time))
+    if not slash and time in {*ReadyCondition}:
+        return Wait(until=ReadyCondition(time))
+    if slash and target not in {*ReadyCondition}:
+        raise ArgumentTypeError(f'"{target}" is not one of {", ".join(ReadyCondition)}')
+    return Wait(until=ReadyCondition(target or ReadyCondition.NODES), seconds=seconds(time))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace) -> int:
     code = detach(lambda reports: _reporting(folder, spec, reports), folder.log(OURS))
     running = read_record(folder.record)
     if code is None and running is not None:
-        print(greeting(folder, running))
+        print(ready_message(folder, running))
     return code or 0
 
 
@@ -169,13 +169,13 @@ def _use_existing(folder: ClusterFolder, running: Record | None, *, content: boo
         asyncio.run(wait_until(lambda: look(folder).state is not State.STARTING, clock, seconds=WAIT_SECONDS))
         running = read_record(folder.record)
     if running is None or not running.ready:
-        raise ClusterLocked(f'"{folder.name}" is starting already')
+        raise ClusterLocked(f'"{folder.name}" is already starting')
     if not content:
         raise ClusterLocked(
-            f'"{folder.name}" runs already, as process {running.pid} at {running.url}: stop it with '
+            f'"{folder.name}" is already running, as process {running.pid} at {running.url}: stop it with '
             f"`mockube down{flag_of(folder.name)}`, use it as it is with --exist-ok, or start another one with --name"
         )
-    print(greeting(folder, running))
+    print(ready_message(folder, running))
     return 0
 
 
@@ -188,7 +188,7 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
         if running.resets:
             progress.report("the cluster is ready again, and empty")
         else:
-            print(greeting(folder, running), flush=True)
+            print(ready_message(folder, running), flush=True)
 
     supervisor = Supervisor(folder, spec, clock=clock, report=progress.report, step=progress.step)
     try:
@@ -211,10 +211,10 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
     flags = vars(options)
     port = flags[f"{SERVER}.secure-port"] or [str(default_port(folder, os.environ))]
     address = flags[f"{SERVER}.bind-address"] or [LOOPBACK]
-    refuse_taken(address[-1], int(port[-1]), os.environ)
+    check_port_free(address[-1], int(port[-1]), os.environ)
     copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
     if copy_to is not None:
-        refuse_others(folder, copy_to)
+        check_no_other_clusters(folder, copy_to)
     etcd = flags[f"{SERVER}.etcd-servers"]
     if etcd and (options.keep or options.data_dir):
         raise UsageError(
@@ -258,7 +258,7 @@ def _data_dir(options: argparse.Namespace, folder: ClusterFolder) -> Path | None
     return folder.data if options.keep or folder.data.exists() else None
 
 
-def greeting(folder: ClusterFolder, record: Record) -> str:
+def ready_message(folder: ClusterFolder, record: Record) -> str:
     return READY.format(
         version=record.version,
         nodes=record.nodes,

@@ -30,14 +30,14 @@ def examine(cluster: FoundCluster) -> Health:
     if cluster.state is State.STARTING:
         return Health(problems=("it is not ready yet",))
     silent = [
-        f"the {name} does not run"
+        f"the {name} is not running"
         for name, component in cluster.record.components.items()
         if not component.pid
     ]
     try:
         return _check_server(cluster.folder.kubeconfig, silent)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
-        return Health(problems=(*silent, f"{cluster.record.url} does not answer: {error}"))
+        return Health(problems=(*silent, f"{cluster.record.url} does not respond: {error}"))
 
 
 def _check_server(kubeconfig: Path, problems: list[str]) -> Health:

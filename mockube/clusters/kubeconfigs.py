@@ -55,7 +55,7 @@ def copy(folder: ClusterFolder, path: Path) -> None:
     _write(path, _read(folder.kubeconfig))
 
 
-def refuse_others(folder: ClusterFolder, path: Path) -> None:
+def check_no_other_clusters(folder: ClusterFolder, path: Path) -> None:
     """A file that leads to other clusters is not overwritten."""
     there = {entry.get("name") for entry in _read(path).get("clusters") or ()} if path.exists() else set()
     if not there <= {folder.context}:

@@ -138,7 +138,7 @@ async def hold_lock(folder: ClusterFolder, clock: Clock) -> AsyncIterator[None]:
                 break
             await clock.sleep(_LOCK_PAUSE)
         else:
-            raise ClusterLocked(f'"{folder.name}" runs already')
+            raise ClusterLocked(f'"{folder.name}" is already running')
         pid = os.getpid()
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{pid} {_start_of(pid)}\n".encode(), 0)

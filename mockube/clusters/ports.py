@@ -52,7 +52,7 @@ def is_free(address: str, port: int) -> bool:
     return True
 
 
-def refuse_taken(address: str, port: int, environment: Mapping[str, str]) -> None:
+def check_port_free(address: str, port: int, environment: Mapping[str, str]) -> None:
     if port != ANY and not is_free(address, port):
         raise Failure(
             f"port {port} is in use by {holder(port, environment)}: stop it, or set --secure-port=0 for a free port"

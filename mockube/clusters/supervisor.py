@@ -44,7 +44,7 @@ RESET: Final = signal.SIGUSR1
 """Requests the process that runs a cluster to empty its store."""
 
 
-class Until(StrEnum):
+class ReadyCondition(StrEnum):
     """What makes a cluster ready."""
 
     SERVER = "server"
@@ -67,7 +67,7 @@ class ClusterSpec(Struct, frozen=True, kw_only=True):
     detached: bool = False
     copy_to: Path | None = None
     """Where to write a copy of the cluster's kubeconfig."""
-    until: Until = Until.NODES
+    until: ReadyCondition = ReadyCondition.NODES
     seconds: float = math.inf
     """How long to wait until it is ready."""
 
@@ -124,7 +124,7 @@ class Supervisor:
         self._resetting = False
         plane = control_plane(self._launch(), clock=self._clock, report=self._report)
         plane.manager.changed = lambda: self._note(plane)
-        plane.heed_signals()
+        plane.handle_signals()
         asyncio.get_running_loop().add_signal_handler(RESET, self._reset, plane)
         importing_client = importing("mockube.cluster_client")
         self._step("starting the API server and the controller manager")
@@ -133,7 +133,7 @@ class Supervisor:
                 await self._make_ready(plane, await importing_client)
                 if not plane.is_over:
                     once_ready(self._record)
-                    await plane.wait_over()
+                    await plane.wait_until_stopped()
         self._resetting = self._resetting and not plane.stopped_by
         code = plane.code(stopped=0 if self._record.ready else 128 + plane.stopped_by)
         if plane.failed is not None:
@@ -146,9 +146,9 @@ class Supervisor:
         url = kubeconfigs.publish(self._folder)
         if self._spec.copy_to is not None:
             kubeconfigs.copy(self._folder, self._spec.copy_to)
-        if self._spec.until is Until.NODES:
+        if self._spec.until is ReadyCondition.NODES:
             self._step("waiting for the nodes")
-            await wait_first(self._wait_nodes(client), plane.wait_over())
+            await wait_first(self._wait_nodes(client), plane.wait_until_stopped())
         if plane.is_over:
             return
         self._record = msgspec.structs.replace(self._record, ready=True, url=url)

@@ -31,7 +31,7 @@ from mockube.processes.control_plane import ACCOUNTS_KEY, AUTHORITY
 from mockube.processes.defaults import KRUISE, NODES
 
 START_SECONDS: Final = 30.0
-PATIENCE_SECONDS: Final = 0.5
+SHUTDOWN_SECONDS: Final = 0.5
 """How long controllers may finish their current work at the end; most of it takes no time."""
 
 
@@ -111,7 +111,7 @@ def _manager_config(options: ClusterOptions, folder: Path) -> Config:
     return replace(
         config,
         server=replace(config.server, kubeconfig=kubeconfig),
-        controllers=replace(config.controllers, controller_shutdown_timeout=PATIENCE_SECONDS),
+        controllers=replace(config.controllers, controller_shutdown_timeout=SHUTDOWN_SECONDS),
         leading=replace(config.leading, leader_elect=False),
         simulation=replace(config.simulation, simulate_nodes=options.nodes),
     )

@@ -54,12 +54,12 @@ class DirectTransport:
         running = self._start(request, headers, client)
         deadline = self._clock.call_later(request.timeout, pipe.close)
         try:
-            await pipe.wait_begun()
+            await pipe.wait_started()
             if pipe.has_begun:
                 yield _Stream(200, pipe)
             elif running.done() and not client.is_aborted:
                 answer = _answer(running.result())
-                pipe.give(answer.body)
+                pipe.set_content(answer.body)
                 yield _Stream(answer.status, pipe)
             else:
                 raise Unreachable(f"{request.method} {request.target}: the connection was cut")

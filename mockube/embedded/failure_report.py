@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from mockube.apimachinery import meta
 from mockube.cluster import Cluster
-from mockube.embedded.recorder import CallsForgotten
+from mockube.embedded.recorder import CallsDropped
 
 LAST: Final = 20
 """Lines of each."""
@@ -31,7 +31,7 @@ def _section_text(lines_of: LinesOf, cluster: Cluster) -> str:
 
 def _calls(cluster: Cluster) -> Iterable[str]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CallsForgotten)
+        warnings.simplefilter("ignore", CallsDropped)
         return map(str, cluster.calls())
 
 

@@ -17,7 +17,7 @@ Cut = Literal["before", "after"]
 """Whether the connection is cut before the request is executed, or in place of the response."""
 
 
-class Harm(Struct, frozen=True, kw_only=True):
+class InjectedFault(Struct, frozen=True, kw_only=True):
     """The fault that a request gets."""
 
     delay: float = 0.0
@@ -32,25 +32,25 @@ class Harm(Struct, frozen=True, kw_only=True):
 class Rule:
     """Strikes the requests that match, after the first so many, so many times; always, if `times` is None."""
 
-    def __init__(self, matcher: Matcher, harm: Harm, *, times: int | None, after: int) -> None:
+    def __init__(self, matcher: Matcher, fault: InjectedFault, *, times: int | None, after: int) -> None:
         self.matcher = matcher
-        self.harm = harm
-        self.struck = 0
+        self.fault = fault
+        self.hits = 0
         self._times = times
         self._remaining_skips = after
         self.waiting: set[asyncio.Event] = set()
         """Set when delayed requests continue."""
 
-    def take_effect(self, request: Request) -> bool:
+    def should_inject(self, request: Request) -> bool:
         """Whether it does so now, which counts."""
-        if self.struck == self._times:
+        if self.hits == self._times:
             return False
         if not self.matcher.matches(request.user.name, request.user_agent, request.info):
             return False
         if self._remaining_skips:
             self._remaining_skips -= 1
             return False
-        self.struck += 1
+        self.hits += 1
         return True
 
 
@@ -72,8 +72,8 @@ class Faults:
     def add(self, rule: Rule) -> None:
         """From now on. To cut watches cuts those that run, too."""
         self._rules.append(rule)
-        if rule.harm.cut:
-            for request in [watch for watch in self._watches if rule.take_effect(watch)]:
+        if rule.fault.cut:
+            for request in [watch for watch in self._watches if rule.should_inject(watch)]:
                 _cut(request)
 
     def remove(self, rule: Rule) -> None:
@@ -88,27 +88,27 @@ class Faults:
             self.remove(rule)
 
     async def inject(self, request: Request, proceed: Handle) -> Response:
-        rule = next((rule for rule in self._rules if rule.take_effect(request)), None)
+        rule = next((rule for rule in self._rules if rule.should_inject(request)), None)
         if rule is not None:
             return await self._inject(request, proceed, rule)
         return await self._proceed(request, proceed)
 
     async def _inject(self, request: Request, proceed: Handle, rule: Rule) -> Response:
-        harm = rule.harm
-        if harm.delay:
-            await self._hold_up(rule, harm.delay)
-        if harm.cut == "after":
+        fault = rule.fault
+        if fault.delay:
+            await self._hold_up(rule, fault.delay)
+        if fault.cut == "after":
             await self._proceed(request, proceed)
-        if harm.cut:
+        if fault.cut:
             _cut(request)
             return too_many_requests()  # the client has disconnected
-        if harm.status:
+        if fault.status:
             return refusal(
                 request,
-                harm.status,
-                reason=harm.reason,
-                message=harm.message,
-                retry_after=harm.retry_after,
+                fault.status,
+                reason=fault.reason,
+                message=fault.message,
+                retry_after=fault.retry_after,
             )
         return await self._proceed(request, proceed)
 

@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 from mockube import clients
 from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.control_plane import Plane
-from mockube.embedded.faults import Cut, Harm, Rule
+from mockube.embedded.faults import Cut, InjectedFault, Rule
 from mockube.embedded.matching import Criteria, matcher
 from mockube.embedded.recorder import Calls
 from mockube.failure import Failure
@@ -27,9 +27,9 @@ class Fault:
         self._hosted = hosted
 
     @property
-    def struck(self) -> int:
+    def hits(self) -> int:
         """How often it has."""
-        return self._rule.struck
+        return self._rule.hits
 
     def stop(self) -> None:
         """Delayed requests continue at once."""
@@ -79,10 +79,10 @@ class Handle:
         """
         matches, recorder = matcher(criteria), self._plane.recorder
         calls = self._hosted.call(lambda: recorder.calls(matches, code))
-        recorder.warn_of_forgotten()
+        recorder.warn_of_dropped_calls()
         return calls
 
-    def forget_calls(self) -> None:
+    def clear_calls(self) -> None:
         """Clear the recorded calls."""
         self._hosted.call(self._plane.recorder.clear)
 
@@ -104,11 +104,11 @@ class Handle:
         It strikes requests that `calls` would find with the same criteria. The first `after` of them are spared, and
         after `times` of them it is over. To cut watches cuts those that run, too.
         """
-        harm = Harm(
+        fault = InjectedFault(
             delay=delay, status=status, reason=reason, message=message, retry_after=retry_after, cut=cut
         )
-        _check(harm, times)
-        rule = Rule(matcher(criteria), harm, times=times, after=after)
+        _check(fault, times)
+        rule = Rule(matcher(criteria), fault, times=times, after=after)
         faults = self._plane.faults
         self._hosted.call(lambda: faults.add(rule))
         return Fault(rule, self._hosted)
@@ -149,14 +149,14 @@ class Handle:
         return opened.result()
 
 
-def _check(harm: Harm, times: int | None) -> None:
-    if not (harm.status or harm.delay or harm.cut):
+def _check(fault: InjectedFault, times: int | None) -> None:
+    if not (fault.status or fault.delay or fault.cut):
         raise ValueError("a fault needs status, delay or cut")
-    if harm.status and not 400 <= harm.status < 600:
-        raise ValueError(f"status must be from 400 to 599, not {harm.status}")
-    if harm.cut not in (None, "before", "after"):
-        raise ValueError(f'cut must be "before" or "after", not {harm.cut!r}')
-    if harm.delay < 0:
-        raise ValueError(f"delay must not be negative, but is {harm.delay:g}")
+    if fault.status and not 400 <= fault.status < 600:
+        raise ValueError(f"status must be from 400 to 599, not {fault.status}")
+    if fault.cut not in (None, "before", "after"):
+        raise ValueError(f'cut must be "before" or "after", not {fault.cut!r}')
+    if fault.delay < 0:
+        raise ValueError(f"delay must not be negative, but is {fault.delay:g}")
     if times is not None and times < 1:
         raise ValueError(f"times must be at least 1, not {times}")

@@ -23,7 +23,7 @@ class Pipe:
 
     # --- the reader's end
 
-    async def wait_begun(self) -> None:
+    async def wait_started(self) -> None:
         """Wait until the writer has begun or the pipe is closed."""
         await self._begin_event.wait()
 
@@ -39,7 +39,7 @@ class Pipe:
                 self._readable.clear()
             yield b"".join(chunks)
 
-    def give(self, content: bytes) -> None:
+    def set_content(self, content: bytes) -> None:
         """Set the complete content."""
         self._chunks = [content]
         self.close()

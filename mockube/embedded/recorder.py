@@ -51,7 +51,7 @@ class Calls(list[Call]):
         return "".join(f"\n  {call}" for call in self) or "no calls"
 
 
-class CallsForgotten(UserWarning):
+class CallsDropped(UserWarning):
     """There were more calls than are kept: the oldest are missing from the result."""
 
 
@@ -97,12 +97,12 @@ class Recorder:
         entries = sorted((*self._of_users, *self._of_controllers), key=lambda entry: entry.number)
         return Calls(_calls(entry for entry in entries if _is_meant(entry, matcher, code)))
 
-    def warn_of_forgotten(self) -> None:
+    def warn_of_dropped_calls(self) -> None:
         """Warn readers of the calls that some were dropped: a missing call looks like one that was never made."""
         if self.dropped_count:
             warnings.warn(
-                f"the oldest {self.dropped_count} calls were dropped: call forget_calls() before the calls to count",
-                CallsForgotten,
+                f"the oldest {self.dropped_count} calls were dropped: call clear_calls() before the calls to count",
+                CallsDropped,
                 stacklevel=3,
             )
 

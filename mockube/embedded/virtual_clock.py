@@ -12,7 +12,7 @@ from mockube.apimachinery.alarms import Alarms
 from mockube.apimachinery.clock import RealClock, Timer, sleep_by_timer
 from mockube.controller_manager.supervision import yield_to_loop
 
-STRIDE: Final = 2.0
+MAX_STEP_SECONDS: Final = 2.0
 """Seconds: what falls due within so many is waited for together, as most of it has nothing to do with the rest."""
 QUIET_TURNS: Final = 20
 """Iterations of the event loop without a request in progress after which no more effects are expected."""
@@ -49,7 +49,7 @@ class VirtualClock:
         Alarms up to then ring, each at its time.
         """
         due, now = self._alarms.next(), self.monotonic()
-        step = most if due is None else min(max(due.due - now, STRIDE), most)
+        step = most if due is None else min(max(due.due - now, MAX_STEP_SECONDS), most)
         self._ring(now + step)
         self._pass_until(now + step)
         return step

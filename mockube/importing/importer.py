@@ -34,9 +34,9 @@ from mockube.importing.cleaning import (
 )
 from mockube.importing.documents import Document, Origin
 from mockube.importing.kinds import Kinds, NotServed, Owners, kinds_of
-from mockube.importing.order import waves
+from mockube.importing.order import concurrent_batches
 
-AT_A_TIME: Final = 32
+MAX_CONCURRENT: Final = 32
 ESTABLISHED_SECONDS: Final = 10.0
 _LOOK_AGAIN_SECONDS: Final = 0.05
 
@@ -93,7 +93,7 @@ class Importer:
         items = self._items(documents)
         self._nodes = {meta.name(node) for node in (await self.client.list(NODES)).items}
         self._nodes |= {meta.name(item.tree) for item in items if kind_of(item.tree) == NODE}
-        for wave in waves([item.tree for item in items]):
+        for wave in concurrent_batches([item.tree for item in items]):
             await self._run_all(self._make, [items[at] for at in wave])
             if any(kind_of(items[at].tree) == DEFINITION for at in wave):
                 await self._await_definitions([items[at] for at in wave])
@@ -134,7 +134,7 @@ class Importer:
 
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(AT_A_TIME, len(items))):
+                for _ in range(min(MAX_CONCURRENT, len(items))):
                     group.create_task(worker())
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from errors
@@ -235,4 +235,4 @@ class Importer:
                 ):
                     await self.clock.sleep(_LOOK_AGAIN_SECONDS)
         except TimeoutError:
-            item.reason = "but its kind is not served: its names may be in use"
+            item.reason = "but its kind is not served: its names may conflict with another definition"

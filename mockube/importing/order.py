@@ -44,15 +44,15 @@ RANKS: Final[Mapping[GroupKind, int]] = {
 OTHERS: Final = 5
 
 
-def waves(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]:
+def concurrent_batches(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]:
     """Positions of objects that can be made at the same time, one wave after another."""
     heights = _owner_depths(trees)
 
-    def wave(at: int) -> tuple[int, int]:
+    def batch_of(at: int) -> tuple[int, int]:
         rank = RANKS.get(kind_of(trees[at]), OTHERS)
         return rank, heights[at] if rank == OTHERS else 0
 
-    for _, positions in groupby(sorted(range(len(trees)), key=wave), key=wave):
+    for _, positions in groupby(sorted(range(len(trees)), key=batch_of), key=batch_of):
         yield [*positions]
 
 

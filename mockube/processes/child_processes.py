@@ -18,13 +18,13 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.kubelet.processes.launcher import run_command
-from mockube.processes.preimport import GO
+from mockube.processes.preimport import START
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}
 
 FIRST_DELAY: Final = 1.0
 LONGEST_DELAY: Final = 30.0
-STEADY: Final = 60.0
+STABLE_SECONDS: Final = 60.0
 """Seconds of health after which the backoff is reset."""
 
 USAGE: Final = 2
@@ -142,7 +142,7 @@ class SupervisedProcess:
     def begin(self) -> None:
         self._may_begin.set()
 
-    async def wait_given_up(self) -> None:
+    async def wait_restarts_exhausted(self) -> None:
         await self._given_up.wait()
 
     async def _keep(self) -> None:
@@ -153,7 +153,7 @@ class SupervisedProcess:
             if self.code == USAGE:
                 self._given_up.set()
                 return
-            if self._clock.monotonic() - began >= STEADY:
+            if self._clock.monotonic() - began >= STABLE_SECONDS:
                 delay = FIRST_DELAY
             self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
@@ -175,7 +175,7 @@ class SupervisedProcess:
     async def _release(self, process: Process) -> None:
         await self._may_begin.wait()
         assert process.stdin is not None
-        process.stdin.write(GO)
+        process.stdin.write(START)
 
 
 def _ignore_change() -> None:

@@ -75,15 +75,15 @@ class ControlPlane:
                 self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
                 self.manager.running(),
             ):
-                await wait_first(server_ready.wait(), self.wait_over())
+                await wait_first(server_ready.wait(), self.wait_until_stopped())
                 if self.is_over:
                     raise NotReady
                 self.manager.begin()
                 yield
 
-    async def wait_over(self) -> None:
+    async def wait_until_stopped(self) -> None:
         """Wait until a signal is received, or the server has ended, or the manager is not restarted."""
-        await wait_first(self._stopping.wait(), self._server.wait(), self.manager.wait_given_up())
+        await wait_first(self._stopping.wait(), self._server.wait(), self.manager.wait_restarts_exhausted())
         server, manager = self._programs
         if not self._stopping.is_set():
             self.failed = manager if self._server.returncode is None else server
@@ -105,7 +105,7 @@ class ControlPlane:
             return stopped if server <= 0 else server
         return self.manager.code if self.failed is self._programs[1] else shell_code(server) or 1
 
-    def heed_signals(self) -> None:
+    def handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under `nohup`
@@ -120,7 +120,7 @@ class ControlPlane:
             self._killed = True
             self.processes.kill()
         else:
-            self._report("stopping; a second signal kills")
+            self._report("stopping; a second signal kills the processes")
         self.stopped_by = number
         self.stop()
 
@@ -136,11 +136,11 @@ def readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
         address = str(Path(folder, "ready"))
         receiver.bind(address)
 
-        def hear() -> None:
+        def on_message() -> None:
             receiver.recv(4096)
             ready.set()
 
-        loop.add_reader(receiver, hear)
+        loop.add_reader(receiver, on_message)
         try:
             yield ready, {"NOTIFY_SOCKET": address}
         finally:

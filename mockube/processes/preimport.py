@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
-GO = b"\n"
-POLITE = 10
+START = b"\n"
+NICENESS = 10
 
 
 def _import(name: str) -> ModuleType:
     if sys.platform == "linux":  # where it concerns this thread alone, and not the program that is to run
-        os.setpriority(os.PRIO_PROCESS, 0, POLITE)
+        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     return importlib.import_module(name)
 
 
 def _main(program: str, arguments: Sequence[str]) -> int:
     with ThreadPoolExecutor(max_workers=1) as executor:
         main = executor.submit(_import, f"{program}.__main__").result().main
-    go_ahead = sys.stdin.buffer.read(len(GO))
+    go_ahead = sys.stdin.buffer.read(len(START))
     return int(main(arguments)) if go_ahead else 0
 
 

@@ -49,7 +49,7 @@ async def run_once(
     with tempfile.TemporaryDirectory(prefix="mockube-") as folder:
         launch = temporary_launch(Path(folder), shape)
         plane = control_plane(launch, clock=clock, report=report)
-        plane.heed_signals()
+        plane.handle_signals()
         code = None
         importing_client = importing("mockube.cluster_client")
         try:
@@ -59,7 +59,7 @@ async def run_once(
                     client.wait_usable(
                         launch.kubeconfig, launch.nodes, clock=clock, report=note_time, seconds=START_TIMEOUT
                     ),
-                    plane.wait_over(),
+                    plane.wait_until_stopped(),
                 )
                 if not plane.is_over:
                     code = await _run(command, plane, launch)
@@ -78,7 +78,7 @@ async def _run(command: Sequence[str], plane: ControlPlane, launch: Launch) -> i
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
     environment = dict.fromkeys(KUBECONFIG_VARIABLES, str(launch.kubeconfig))
     async with plane.processes.start(command, environment) as process:
-        await wait_first(process.wait(), plane.wait_over())
+        await wait_first(process.wait(), plane.wait_until_stopped())
     assert process.returncode is not None
     return shell_code(process.returncode)
 

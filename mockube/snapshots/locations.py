@@ -32,7 +32,9 @@ SECONDS: Final = 600.0
 """Within which a server must have sent or taken all of a snapshot."""
 
 
-NOT_OURS: Final = "the server is not mockube's and has no snapshots: use --etcd-servers for its etcd"
+UNSUPPORTED_SERVER: Final = (
+    "the server is not mockube's and has no snapshots: use --etcd-servers for its etcd"
+)
 
 
 class NeedsReplace(Failure):
@@ -74,7 +76,7 @@ class Running(Struct, frozen=True, kw_only=True):
             except Conflict as error:
                 raise NeedsReplace(error.message) from error
             except NotFound as error:
-                raise Missing(NOT_OURS) from error
+                raise Missing(UNSUPPORTED_SERVER) from error
 
 
 class Folder(Struct, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ def test_node_count_change_survives_manager_restart(tmp_path, nodes):
             assert nodes("2", *asked) == (0, "2 nodes are ready\n", "")
         code, out, err = nodes("3", "--timeout", "10ms", *asked)
     assert (code, out) == (4, "")
-    assert "3 were requested: does a controller manager with --simulate-nodes run?" in err
+    assert "3 were requested: is a controller manager with --simulate-nodes running?" in err
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_status_and_list_show_running_cluster(running):
 def test_second_cluster_of_same_name_is_refused_without_reuse(running):
     refused = running.run("up", "--secure-port=0")
     assert refused.returncode == 1
-    assert refused.stderr.startswith('mockube: "default" runs already, as process ')
+    assert refused.stderr.startswith('mockube: "default" is already running, as process ')
     content = running.run("up", "--exist-ok")
     assert content.returncode == 0
     assert f"export KUBECONFIG={kubeconfig_of(running)}" in content.stdout

@@ -21,7 +21,7 @@ CRD = orjson.dumps(
                             "replicas": {"type": "integer", "default": 1, "description": "How many."}
                         },
                     },
-                    "status": definitions.ANYTHING,
+                    "status": definitions.ANY_VALUE,
                 },
             },
             subresources={

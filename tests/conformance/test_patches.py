@@ -13,7 +13,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.patch import json_merge, json_patch, strategic
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.decode import Decoder
@@ -144,7 +144,7 @@ def field_manager(write, api_version, kind):
     bare = {"apiVersion": api_version, "kind": kind}
     versions = Versions(
         own=api_version,
-        atoms={api_version: atom_of(SCHEMAS.kind(api_version, kind))},
+        atoms={api_version: atom_of_type(SCHEMAS.kind(api_version, kind))},
         reset_fields={api_version: of_fields(*RESETS[write.subresource])},
     )
     empty = bare | DECODER.decode(SCHEMAS.kind(api_version, kind), bare).tree

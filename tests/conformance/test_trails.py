@@ -37,7 +37,7 @@ async def cluster():
     # The nodes of the recordings were kwok's.
     config = Config(simulation=Simulation(simulate_nodes=3, simulate_kubelet_details=False))
     controllers = [one for one in catalog.CONTROLLERS if not one.needs]
-    left_out = (catalog.OFFERED_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
+    left_out = (catalog.SIMULATED_STORAGE_CLASS, catalog.SERVICE_LOAD_BALANCERS, catalog.ROOT_CA)
     runnables = [one for one in catalog.RUNNABLES if one not in left_out]
     used = {"controllers": controllers, "runnables": runnables, "config": config, "counting": WriteRecorder}
     async with running_cluster(namespaces=("kube-node-lease", NAMESPACE), **used) as (server, manager):

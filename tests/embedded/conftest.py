@@ -34,5 +34,5 @@ def shared():
 
 @pytest.fixture
 def cluster(shared):
-    shared.forget_calls()
+    shared.clear_calls()
     return shared

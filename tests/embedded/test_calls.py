@@ -11,7 +11,7 @@ from mockube.apiserver.request.response import text_response
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.embedded.matching import CONTROLLERS, matcher
-from mockube.embedded.recorder import CallsForgotten, Recorder
+from mockube.embedded.recorder import CallsDropped, Recorder
 from tests.support.server.handler_requests import request_of
 from tests.support.turns import until
 
@@ -96,7 +96,7 @@ async def test_unanswered_call_has_no_code():
     async with Cluster(nodes=1) as cluster:
         with cluster.inject(verb="get", resource="nodes", delay=600.0) as fault:
             getting = asyncio.create_task(cluster.get("Node", "node-1"))
-            await until(lambda: fault.struck)
+            await until(lambda: fault.hits)
             assert [call.code for call in cluster.calls(verb="get")] == [None]
         await getting
         assert [call.code for call in cluster.calls(verb="get")] == [200]
@@ -132,10 +132,10 @@ async def test_dropped_calls_raise_a_warning():
     for name in ("a", "b", "c"):
         await recorder.record(asked(name), answered)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
-    with pytest.warns(CallsForgotten, match="the oldest 1 calls were dropped"):
-        recorder.warn_of_forgotten()
+    with pytest.warns(CallsDropped, match="the oldest 1 calls were dropped"):
+        recorder.warn_of_dropped_calls()
     recorder.clear()
-    recorder.warn_of_forgotten()
+    recorder.warn_of_dropped_calls()
     assert recorder.calls(matcher({})) == []
 
 

@@ -100,7 +100,7 @@ def test_wait_times_out_with_status_of_object(cluster):
         TimeoutError, match=r"Node node-1 was not Enchanted within 0\.1 seconds; its status is"
     ):
         cluster.wait("Node", "node-1", "Enchanted", timeout=0.1)
-    with pytest.raises(TimeoutError, match=r"Node node-9 was not there within 0\.1 seconds"):
+    with pytest.raises(TimeoutError, match=r"Node node-9 was not created within 0\.1 seconds"):
         cluster.wait("Node", "node-9", "Ready", timeout=0.1)
     with pytest.raises(TimeoutError, match=r"Node node-1 is still there after 0\.1 seconds"):
         cluster.wait_gone("Node", "node-1", timeout=0.1)

@@ -106,12 +106,12 @@ def test_fault_is_injected_a_number_of_times_for_matching_requests(cluster):
     fault = cluster.inject(verb="patch", resource="configmaps", name="b", status=409, times=2, after=1)
     cluster.apply(CONFIG_MAP % "a")
     cluster.apply(CONFIG_MAP % "b")
-    for struck in (1, 2):
+    for hits in (1, 2):
         with pytest.raises(status.Conflict):
             cluster.apply(CONFIG_MAP % "b")
-        assert fault.struck == struck
+        assert fault.hits == hits
     cluster.apply(CONFIG_MAP % "b")
-    assert fault.struck == 2
+    assert fault.hits == 2
     fault.stop()
     fault.stop()
 
@@ -126,20 +126,20 @@ def test_controllers_get_injected_errors_only_if_named(cluster):
     with cluster.inject(verb="create", resource="pods/binding", status=500) as spared:
         cluster.apply(POD % "spared")
         cluster.wait("Pod", "spared", "Ready")
-    assert spared.struck == 0
+    assert spared.hits == 0
     with cluster.inject(
         user=CONTROLLERS, verb="create", resource="pods/binding", status=500, times=2
     ) as fault:
         cluster.apply(POD % "struck")
         cluster.wait("Pod", "struck", "Ready")
-    assert fault.struck == 2
+    assert fault.hits == 2
 
 
 async def test_delayed_request_continues_when_fault_ends():
     async with Cluster(nodes=1) as cluster:
         with cluster.inject(resource="nodes", delay=600.0) as fault:
             getting = asyncio.create_task(cluster.get("Node", "node-1"))
-            await until(lambda: fault.struck)
+            await until(lambda: fault.hits)
             assert not getting.done()
         assert (await getting)["kind"] == "Node"
 
@@ -148,7 +148,7 @@ async def test_cluster_stop_does_not_wait_for_delayed_requests():
     async with Cluster(nodes=1) as cluster:
         fault = cluster.inject(delay=600.0)
         getting = asyncio.create_task(cluster.get("Node", "node-1"))
-        await until(lambda: fault.struck)
+        await until(lambda: fault.hits)
     await asyncio.wait({getting})
     fault.stop()
 
@@ -156,7 +156,7 @@ async def test_cluster_stop_does_not_wait_for_delayed_requests():
 def test_delay_without_status_returns_normal_response(cluster):
     with cluster.inject(resource="nodes", delay=0.001, times=1) as fault:
         assert len(cluster.list("Node")) == 2
-    assert fault.struck == 1
+    assert fault.hits == 1
 
 
 def test_connection_is_cut_by_fault(cluster, ask):
@@ -182,7 +182,7 @@ async def test_running_watch_is_cut_by_fault():
         await until(lambda: len(cluster.calls(**watches)) == 2)
         await cluster.apply(CONFIG_MAP % "late")
         assert (await waiting)["metadata"]["name"] == "late"
-        assert fault.struck == 1
+        assert fault.hits == 1
 
 
 def test_watch_with_injected_410_starts_with_error_event(cluster, ask):
@@ -197,7 +197,7 @@ async def test_controllers_recover_from_faults_of_their_watches(harm):
         pods = {"user": CONTROLLERS, "verb": "watch", "resource": "pods"}
         fault = cluster.inject(**pods, times=1, **harm)
         cut = cluster.inject(**pods, cut="before", times=1)
-        await until(lambda: fault.struck + cut.struck == 2)
+        await until(lambda: fault.hits + cut.hits == 2)
         await cluster.apply(POD % "a")
         await cluster.wait("Pod", "a", "Ready")
 

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mockube.apiserver.admission.chain import Switches
+from mockube.apiserver.admission.chain import PluginSelection
 from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
@@ -124,7 +124,7 @@ async def test_default_tolerations_are_added_to_pod(client, tolerations, expecte
 
 
 async def test_default_toleration_seconds_follow_flags():
-    settings = Settings(plugins=Switches(toleration_seconds=(5, 7)))
+    settings = Settings(plugins=PluginSelection(toleration_seconds=(5, 7)))
     async with apiserver.running(settings=settings) as client:
         await client.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
         made = (await client.post(PODS, pod())).body["spec"]["tolerations"]

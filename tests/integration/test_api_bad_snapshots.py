@@ -66,7 +66,7 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
         pytest.param(
             packed(line(b"/other/a", text())), "not of the store that it names", id="another prefix"
         ),
-        pytest.param(packed(GOOD, prefix=b""), "its prefix of keys is missing", id="no prefix"),
+        pytest.param(packed(GOOD, prefix=b""), "it has no key prefix", id="no prefix"),
         pytest.param(packed(GOOD, revision=-1), "revision -1 is invalid", id="a revision below 0"),
         pytest.param(packed(GOOD, revision=1 << 63), "is damaged: revision", id="a revision beyond 63 bits"),
         pytest.param(

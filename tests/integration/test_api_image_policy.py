@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.apiserver.admission.chain import Configurations, Switches
+from mockube.apiserver.admission.chain import Configurations, PluginSelection
 from mockube.apiserver.admission.image_policy_webhook import ImagePolicySettings, ImagePolicyWebhook
 from mockube.apiserver.http.settings import Settings
 from mockube.apiserver.outgoing import Endpoint, Outbound
@@ -78,7 +78,7 @@ def settings(hook, *, default_allow=False):
 @contextlib.asynccontextmanager
 async def server(hook, **options):
     configurations = Configurations(image_policy=settings(hook, **options))
-    switches = Switches(enabled={"ImagePolicyWebhook"}, configurations=configurations)
+    switches = PluginSelection(enabled={"ImagePolicyWebhook"}, configurations=configurations)
     async with apiserver.running(settings=Settings(plugins=switches)) as client:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "rt-i"}})
         await client.post("/api/v1/namespaces/rt-i/serviceaccounts", {"metadata": {"name": "default"}})

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from mockube.apiserver.admission.chain import OFF_BY_DEFAULT, Switches
+from mockube.apiserver.admission.chain import OFF_BY_DEFAULT, PluginSelection
 from mockube.apiserver.config.admission_configuration import admission_configuration
 from tests.support.server.apiserver import running_with_roles
 
@@ -56,7 +56,9 @@ async def client(tmp_path):
     (tmp_path / "admission.yaml").write_text(CONFIGURATION)
     configurations = admission_configuration(str(tmp_path / "admission.yaml"))
     enabled = OFF_BY_DEFAULT - {"AlwaysDeny", "ImagePolicyWebhook"}
-    async with running_with_roles(plugins=Switches(enabled=enabled, configurations=configurations)) as client:
+    async with running_with_roles(
+        plugins=PluginSelection(enabled=enabled, configurations=configurations)
+    ) as client:
         yield client
 
 
@@ -99,7 +101,7 @@ async def test_optional_plugin_responses_match_recording(client):
 
 
 async def test_always_deny_plugin_refuses_everything():
-    async with running_with_roles(plugins=Switches(enabled=("AlwaysDeny",))) as client:
+    async with running_with_roles(plugins=PluginSelection(enabled=("AlwaysDeny",))) as client:
         answer = await client.post("/api/v1/namespaces", {"metadata": {"name": "x"}})
         assert answer.status == 403
         assert answer.body["message"].endswith("is forbidden: admission control is denying all modifications")

@@ -9,7 +9,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.admission.chain import Configurations, Switches
+from mockube.apiserver.admission.chain import Configurations, PluginSelection
 from mockube.apiserver.admission.resource_quota import LimitedResource
 from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.store import MemoryStore
@@ -192,7 +192,7 @@ def claim(name, **spec):
 
 @pytest.fixture
 async def limited():
-    switches = Switches(configurations=Configurations(limited_resources=LIMITED))
+    switches = PluginSelection(configurations=Configurations(limited_resources=LIMITED))
     async with apiserver.running(settings=Settings(plugins=switches)) as client:
         await client.post(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
         await client.post(

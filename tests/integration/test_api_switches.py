@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.apiserver.admission.chain import Switches
+from mockube.apiserver.admission.chain import PluginSelection
 from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
 
@@ -23,7 +23,9 @@ def pod(**spec):
 
 
 async def test_disabled_plugin_has_no_effect():
-    async with apiserver.running(settings=Settings(plugins=Switches(disabled=("ServiceAccount",)))) as client:
+    async with apiserver.running(
+        settings=Settings(plugins=PluginSelection(disabled=("ServiceAccount",)))
+    ) as client:
         spec = (await client.post(PODS, pod())).body["spec"]
         assert spec["priority"] == 0
         assert "volumes" not in spec

@@ -31,7 +31,7 @@ from tests.support.turns import PATIENCE
 REFUSED_TOKEN = '"Unable to authenticate the request"'
 REQUESTS = int(os.environ.get("MOCKUBE_HOSTILE_REQUESTS", "2000"))
 SEED = int(os.environ.get("MOCKUBE_HOSTILE_SEED", "1"))
-AT_A_TIME = 16
+MAX_CONCURRENT = 16
 GROWTH = 256 << 20
 """Limit of the process's growth in bytes, for any number of requests: all caches are bounded."""
 MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
@@ -129,7 +129,7 @@ async def test_storm_of_hostile_requests_breaks_nothing(attacked):
     tasks, memory = len(asyncio.all_tasks()), resident()
     with unexpected_errors() as errors:
         async with asyncio.TaskGroup() as group:
-            for _ in range(AT_A_TIME):
+            for _ in range(MAX_CONCURRENT):
                 group.create_task(send_some())
     problems = complaints + errors
     assert not problems, "\n".join(problems)

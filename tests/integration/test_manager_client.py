@@ -171,7 +171,7 @@ async def test_controller_may_use_its_service_account():
     async with running() as server, client_of(server.url, use_service_account_credentials=True) as client:
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-        controller = client.acting_as("replicaset-controller")
+        controller = client.for_service_account("replicaset-controller")
         mine = await client.raw("POST", path, body=orjson.dumps(review))
         its = await controller.raw("POST", path, body=orjson.dumps(review))
         assert mine["status"]["userInfo"]["username"] == "admin"

@@ -54,7 +54,9 @@ class Candidacy:
         self._clock = clock
 
     def start(self):
-        self.task = asyncio.create_task(lead(self.elector, self._work, clock=self._clock, patience=10.0))
+        self.task = asyncio.create_task(
+            lead(self.elector, self._work, clock=self._clock, shutdown_timeout=10.0)
+        )
 
     async def _work(self):
         self.works = True
@@ -234,7 +236,7 @@ async def test_failed_work_releases_lease(client, clock):
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
     with pytest.raises(ValueError, match="why"):
-        await lead(elector, fail, clock=clock, patience=10.0)
+        await lead(elector, fail, clock=clock, shutdown_timeout=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""
 
 
@@ -249,7 +251,7 @@ async def test_current_keys_are_finished_before_lease_is_released(client, clock)
             ended.append((await spec(client))["holderIdentity"])
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
+    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
     leading.cancel()
@@ -273,7 +275,7 @@ async def test_work_that_does_not_end_in_time_is_cancelled(client, clock):
     timings = Timings(lease_duration=60, renew_deadline=50)
     candidate = Candidate(lease=LEASE, identity="a", timings=timings)
     elector = Elector(candidate, client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
+    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
     leading.cancel()
@@ -292,7 +294,7 @@ async def test_second_cancellation_cancels_keys_and_stops_renewal(client, clock)
             await asyncio.get_running_loop().create_future()
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, patience=10.0))
+    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: elector.is_leading)
     await turns(3)
     for _ in range(2):
@@ -307,5 +309,5 @@ async def test_finished_work_releases_lease(client, clock):
         return
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    await lead(elector, work, clock=clock, patience=10.0)
+    await lead(elector, work, clock=clock, shutdown_timeout=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""

@@ -10,7 +10,7 @@ from mockube.controller_manager.controllers.storageprotection.controller import 
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
 )
-from mockube.controller_manager.provisioner import OFFERED_CLASS, PROVISIONER
+from mockube.controller_manager.provisioner import PROVISIONER, SIMULATED_STORAGE_CLASS
 from mockube.controller_manager.scheduler.scheduler import KUBE_SCHEDULER
 from tests.support.controllers.running_manager import running_manager
 from tests.support.server.apiserver import running
@@ -182,7 +182,7 @@ async def test_storage_class_is_offered_by_name(default):
             body = {"metadata": {"name": default, "annotations": marked}, "provisioner": "x"}
             await server.post(CLASSES, body)
         async with running_manager(
-            server, clock, controllers=CONTROLLERS, runnables=[OFFERED_CLASS]
+            server, clock, controllers=CONTROLLERS, runnables=[SIMULATED_STORAGE_CLASS]
         ) as manager:
             scenario = Scenario(server, manager)
             await scenario.claim()

@@ -12,7 +12,7 @@ from mockube.importing.cleaning import (
     without_assigned,
 )
 from mockube.importing.documents import Document, read
-from mockube.importing.order import waves
+from mockube.importing.order import concurrent_batches
 
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
 FIELDS = st.sampled_from(
@@ -68,7 +68,7 @@ OBJECTS = st.fixed_dictionaries(
 def test_any_documents_are_prepared_or_refused(trees):
     data = b"\n---\n".join(map(orjson.dumps, trees))
     objects = [one.tree for one in read(data, "f") if isinstance(one, Document)]
-    made = [at for wave in waves(objects) for at in wave]
+    made = [at for wave in concurrent_batches(objects) for at in wave]
     assert sorted(made) == list(range(len(objects)))
     assert all(tree["metadata"]["name"] for tree in implied_objects(objects))
     for tree in objects:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.places import all_fields, applied_fields
@@ -145,7 +145,7 @@ def test_any_value_is_pruned_and_defaulted(schema, value):
 @settings(max_examples=400)
 @given(schema=SCHEMAS, before=VALUES, after=VALUES)
 def test_any_value_is_applied_or_refused(schema, before, after):
-    atom = atom_of(type_of(schema))
+    atom = atom_of_type(type_of(schema))
     for step in (
         lambda: all_fields(atom, after),
         lambda: compare(atom, before, after),
@@ -167,5 +167,5 @@ def test_schemas_and_values_nest_as_deep_as_bodies_do(nest):
     fill, lists = filler(schema), lists_checker(schema)
     assert fill is None
     assert lists is None
-    atom = atom_of(type_of(schema))
+    atom = atom_of_type(type_of(schema))
     compare(atom, value, made)

@@ -56,7 +56,7 @@ def _sum(zero: Any) -> Callable[[list[Any]], Any]:
 
 
 def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
-    def extreme(items: list[Any]) -> Any:
+    def reduce_items(items: list[Any]) -> Any:
         if not items:
             raise CelError(f"{name} called on empty list")
         extreme_item = items[0]
@@ -65,7 +65,7 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
                 extreme_item = item
         return extreme_item
 
-    return extreme
+    return reduce_items
 
 
 def _index_of(items: list[Any], element: Any) -> int:

@@ -139,7 +139,7 @@ def _plain_scalar(value: Any) -> Any:
     raise CelError(f"unsupported type {type_name(value)}")
 
 
-def wrong_names(value: Any, path: tuple[str, ...] = (OBJECT,)) -> Iterator[str]:
+def type_name_errors(value: Any, path: tuple[str, ...] = (OBJECT,)) -> Iterator[str]:
     """Yield what is wrong with objects whose types are not named after the fields that they are in."""
     if isinstance(value, ObjectValue):
         if value.name != ".".join(path):
@@ -148,7 +148,7 @@ def wrong_names(value: Any, path: tuple[str, ...] = (OBJECT,)) -> Iterator[str]:
                 "from root Object type"
             )
         for key, item in value.fields.items():
-            yield from wrong_names(item, (*path, key))
+            yield from type_name_errors(item, (*path, key))
     elif isinstance(value, (list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
-            yield from wrong_names(item, path)
+            yield from type_name_errors(item, path)

@@ -60,7 +60,7 @@ class MapAtom:
     def __init__(self, kind: Type) -> None:
         self.atomic = kind.map_type == "atomic"
         self._fields = kind.fields
-        self._element = None if kind.element is None else atom_of(kind.element)
+        self._element = None if kind.element is None else atom_of_type(kind.element)
         self._atoms: dict[str, Atom] = {}
 
     def declares(self, name: str) -> bool:
@@ -74,7 +74,7 @@ class MapAtom:
         if name not in self._fields:
             return self._element
         # On first use, as types may contain themselves.
-        return self._atoms.setdefault(name, atom_of(self._fields[name].type))
+        return self._atoms.setdefault(name, atom_of_type(self._fields[name].type))
 
 
 class ListAtom:
@@ -84,7 +84,7 @@ class ListAtom:
 
     def __init__(self, kind: Type) -> None:
         self.atomic = kind.list_type == "atomic"
-        self.items = atom_of(kind.items)
+        self.items = atom_of_type(kind.items)
         self.keys = kind.map_keys if kind.list_type == "map" else ()
         self._defaults = _defaults(self.keys, kind.items.fields)
         self._single = _single(self.keys[0]) if len(self.keys) == 1 else None
@@ -178,7 +178,7 @@ _SCALARS: Final[Mapping[Shape, Scalar]] = {
 }
 
 
-def atom_of(kind: Type | None) -> Atom:
+def atom_of_type(kind: Type | None) -> Atom:
     """The atom of a type; of an object without a type, everything is deduced."""
     if kind is None:
         return DEDUCED

@@ -17,10 +17,10 @@ from mockube.apimachinery.patch.apply.fieldset import (
     FieldSet,
     Path,
     difference,
+    format_path,
     intersection,
     is_leaf,
     paths,
-    shown_path,
 )
 from mockube.apimachinery.patch.apply.managers import (
     Json,
@@ -41,11 +41,11 @@ class Conflict(NamedTuple):
 
     @property
     def message(self) -> str:
-        return f"conflict with {shown_manager(self.manager)}"
+        return f"conflict with {format_manager(self.manager)}"
 
     @property
     def field(self) -> str:
-        return shown_path(self.path)
+        return format_path(self.path)
 
 
 class Conflicts(PatchError):
@@ -62,12 +62,12 @@ def _conflicts_message(conflicts: Sequence[Conflict]) -> str:
     lines: list[str] = []
     managers = {conflict.manager for conflict in conflicts}
     for manager in sorted(managers, key=Manager.text):
-        lines.append(f"conflicts with {shown_manager(manager)}:")
+        lines.append(f"conflicts with {format_manager(manager)}:")
         lines += [f"- {conflict.field}" for conflict in conflicts if conflict.manager == manager]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
-def shown_manager(manager: Manager) -> str:
+def format_manager(manager: Manager) -> str:
     text = gotext.quote(manager.name)
     if manager.subresource:
         text += f" with subresource {gotext.quote(manager.subresource)}"
@@ -91,7 +91,7 @@ def _refit_text(atom: Atom, text: bytes) -> FieldSet | None:
     return None if after is before else after
 
 
-_changed_usual = lru_cache(fieldsv1.REMEMBERED)(_refit_text)
+_changed_usual = lru_cache(fieldsv1.CACHE_SIZE)(_refit_text)
 
 
 def _refit(atom: Atom | None, fields: FieldSet) -> FieldSet:
@@ -126,7 +126,7 @@ def known_managers(versions: Versions, managed: Managed, live: Json) -> dict[Man
     }
 
 
-def settle(
+def remove_from_others(
     versions: Versions, managed: Managed, before: Json, after: Json, *, taker: Manager, force: bool
 ) -> tuple[dict[Manager, OwnedFields], Comparison]:
     """Remove the changed and removed fields from every manager but one; managers without fields are left out.

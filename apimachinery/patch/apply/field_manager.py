@@ -154,12 +154,12 @@ class FieldManager(Struct, frozen=True, kw_only=True, dict=True):
             # It is valid in this version, but not in that of another manager.
             raise Untypable(f"failed to convert old object: {error}") from None
         applied = _with_managers(new, managed)
-        return last_applied.kept_up(applied, config) if manager == last_applied.KUBECTL else applied
+        return last_applied.with_last_applied(applied, config) if manager == last_applied.KUBECTL else applied
 
     def check_type(self, config: Json) -> None:
         """Raise an error unless a configuration is of the manager's kind and version."""
         if (meta.api_version(config), meta.kind(config)) != (self.versions.own, self.kind):
-            raise Undecodable(f"invalid object type: {shown_kind(config)}")
+            raise Undecodable(f"invalid object type: {format_kind(config)}")
 
     def _check(self, config: Json) -> None:
         self.check_type(config)
@@ -213,10 +213,10 @@ def describe_object(obj: Json) -> str:
     """An object by its name and kind, as errors show it."""
     metadata = _said_metadata(obj)
     namespace, name = (metadata.get(field) for field in ("namespace", "name"))
-    return f"{_text(namespace)}/{_text(name)}; {shown_kind(obj)}"
+    return f"{_text(namespace)}/{_text(name)}; {format_kind(obj)}"
 
 
-def shown_kind(obj: Json) -> str:
+def format_kind(obj: Json) -> str:
     """The kind of an object as errors show it."""
     group, _, version = _text(obj.get("apiVersion")).rpartition("/")
     return f"{group}/{version}, Kind={_text(obj.get('kind'))}"

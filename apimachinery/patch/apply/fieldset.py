@@ -60,7 +60,7 @@ def paths(fields: FieldSet, above: Path = ()) -> Iterator[Path]:
         yield from paths(fields[element], (*above, element))
 
 
-def shown_path(path: Path) -> str:
+def format_path(path: Path) -> str:
     return "".join(map(format_element, path))
 
 

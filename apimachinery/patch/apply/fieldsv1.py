@@ -12,7 +12,7 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields, canonical
 from mockube.apimachinery.patch.apply.fieldset import EMPTY, LEAF, SELF, FieldSet, is_leaf
 from mockube.apimachinery.pieces import sorted_in_pieces
 
-REMEMBERED: Final = 1024
+CACHE_SIZE: Final = 1024
 MAX_LENGTH: Final = 16 * 1024
 
 _LEAF: Final[dict[str, Any]] = {}
@@ -28,7 +28,7 @@ def decode(tree: Any) -> DecodedFields:
     return read(orjson.dumps(tree))
 
 
-@memoize(REMEMBERED, max_length=MAX_LENGTH)
+@memoize(CACHE_SIZE, max_length=MAX_LENGTH)
 def read(text: bytes) -> DecodedFields:
     fields = FieldSet(_node(orjson.loads(text)))
     fields.pop(SELF, None)

@@ -49,7 +49,7 @@ def _config(text: str) -> Json:
     return config if isinstance(config, dict) else {}
 
 
-def kept_up(obj: dict[str, Any], config: Json) -> dict[str, Any]:
+def with_last_applied(obj: dict[str, Any], config: Json) -> dict[str, Any]:
     """The object with what was applied now in its annotation, if it has one and there is room."""
     if not meta.annotations(obj).get(ANNOTATION_LAST_APPLIED):
         return obj

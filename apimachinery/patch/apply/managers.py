@@ -26,7 +26,7 @@ UPDATE: Final = "Update"
 MAX_UPDATERS: Final = 10
 """The number of managers with updates that have an entry of their own."""
 
-ANCIENT: Final = "ancient-changes"
+ANCIENT_CHANGES: Final = "ancient-changes"
 """The manager into which the oldest of them are merged."""
 
 NEVER_OWNED: Final = of_fields(
@@ -191,7 +191,7 @@ def cap_managers(managed: Managed) -> Managed:
         if surplus <= 0:
             break
         owned = rest[owner]
-        bucket = Manager(ANCIENT, UPDATE, owned.api_version)
+        bucket = Manager(ANCIENT_CHANGES, UPDATE, owned.api_version)
         if owned.api_version not in oldest:
             oldest[owned.api_version] = owner
             continue
@@ -211,7 +211,7 @@ def _age_key(owner: Manager, owned: OwnedFields) -> tuple[str, str]:
     return owned.time or "", owner.text()
 
 
-def keep_times(old: Json, new: dict[str, Any]) -> dict[str, Any]:
+def with_old_times(old: Json, new: dict[str, Any]) -> dict[str, Any]:
     """The new object, with the old times of its managers if nothing else is different.
 
     A write that changes nothing must not become a new version of the object for its time alone.

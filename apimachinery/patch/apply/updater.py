@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from mockube.apimachinery.patch.apply.compare import equal
-from mockube.apimachinery.patch.apply.conflicts import known_managers, settle
+from mockube.apimachinery.patch.apply.conflicts import known_managers, remove_from_others
 from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     FieldSet,
@@ -39,7 +39,7 @@ def update(
     versions: Versions, managed: Managed, before: Json, after: Json, write: Write
 ) -> dict[Manager, OwnedFields]:
     """Return the managers after a write: the writer owns the fields it changed, beside those it had."""
-    rest, change = settle(
+    rest, change = remove_from_others(
         versions, known_managers(versions, managed, before), before, after, taker=write.owner, force=True
     )
     new_fields = difference(change.changed_fields, NEVER_OWNED)
@@ -65,7 +65,7 @@ def apply(
     claimed = recursive_difference(claimed, versions.reset_fields.get(versions.own, EMPTY))
     managed[write.owner] = OwnedFields(claimed, versions.own)
     new = _prune(versions, merge(versions.atoms[versions.own], live, config), managed, last)
-    managed, _ = settle(versions, managed, live, new, taker=write.owner, force=write.force)
+    managed, _ = remove_from_others(versions, managed, live, new, taker=write.owner, force=write.force)
     changed = not equal(live, new)
     own = managed.pop(write.owner, last)
     fields = difference(own.fields, NEVER_OWNED)

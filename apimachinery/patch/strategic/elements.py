@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from mockube.apimachinery import gotext
 from mockube.apimachinery.patch import gofmt
-from mockube.apimachinery.patch.errors import Inapplicable, Unmergeable
+from mockube.apimachinery.patch.errors import PatchNotApplicable, Unmergeable
 from mockube.apimachinery.schema.model import Shape, Type
 
 Elements: TypeAlias = Sequence[Any]
@@ -23,7 +23,7 @@ def are_objects(*lists: Elements) -> bool:
     if not types:
         raise Unmergeable("no elements in any of the given slices")
     if types[0] == _LIST:
-        raise Inapplicable("lists of lists are not supported")
+        raise PatchNotApplicable("lists of lists are not supported")
     if len(types) > 1:
         raise Unmergeable(
             f"list element types are not identical: {gofmt.format_verb_v(list(map(list, lists)))}"

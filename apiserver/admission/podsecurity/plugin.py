@@ -61,7 +61,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
 
 class PodSecurity(Plugin):
     operations = WRITE
-    about = frozenset({NAMESPACE, *_POD_TARGETS, *_TEMPLATES})
+    targets = frozenset({NAMESPACE, *_POD_TARGETS, *_TEMPLATES})
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         self._configuration = configuration or Configuration()
@@ -127,7 +127,7 @@ class PodSecurity(Plugin):
         """Return warnings about the existing pods that would be rejected."""
         await backend.watch_cache.fresh()
         exempt = self._configuration.exemptions.runtime_classes
-        pods = await _sort_by_owner(backend.all_seen(_PODS, namespace), exempt)
+        pods = await _sort_by_owner(backend.list_cached(_PODS, namespace), exempt)
         deadline, checked = backend.clock.monotonic() + MAX_SECONDS, 0
         names: dict[str, list[str]] = {}
         for pod in pods[:MAX_PODS]:

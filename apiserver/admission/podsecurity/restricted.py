@@ -41,10 +41,10 @@ _OTHER_VOLUMES: Final = tuple(_OTHERS.split())
 def _exempt_pods(is_exempt: Callable[[ReadOnlyTree], bool], check: CheckPod) -> CheckPod:
     """Return a check that accepts all exempt pods."""
 
-    def exempting(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
+    def check_unless_exempt(annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:
         return None if is_exempt(spec) else check(annotations, spec)
 
-    return exempting
+    return check_unless_exempt
 
 
 def _allow_privilege_escalation(_annotations: Annotations, spec: ReadOnlyTree) -> Violation | None:

@@ -117,10 +117,10 @@ class PolicySource(Generic[P]):
     ) -> Iterator[Invocation[P] | MisconfiguredPolicy[P]]:
         """Yield the invocations for a write, in the order of policies and bindings."""
         by_policy = defaultdict(list)
-        for binding in backend.all_seen(self._bindings):
+        for binding in backend.list_cached(self._bindings):
             tree = binding.tree()
             by_policy[tree["spec"].get("policyName")].append(tree)
-        for stored in backend.all_seen(self._policies):
+        for stored in backend.list_cached(self._policies):
             policy = self._compile_current(stored)
             if policy.name in by_policy:
                 yield from self._policy_invocations(backend, attributes, policy, by_policy[policy.name])

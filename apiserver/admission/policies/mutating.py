@@ -67,7 +67,7 @@ class MutatingAdmissionPolicy(Plugin):
             else:
                 refusals.append(_Refusal(invocation.policy, invocation.problem, invocation.binding))
         if invocations:
-            refusals += _Write(registry, attributes, self._authorization, self._metrics).carry_out(
+            refusals += _Write(registry, attributes, self._authorization, self._metrics).apply_mutations(
                 invocations
             )
         refusals = [refusal for refusal in refusals if not refusal.policy.fails_open]
@@ -122,10 +122,10 @@ class _Write:
                 **self._authorizers,
             }
 
-    def carry_out(self, invocations: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
+    def apply_mutations(self, invocations: Sequence[Invocation[MutatingPolicy]]) -> list[_Refusal]:
         """Apply the mutations of policies in their order; return the refusals of failed ones."""
         rounds, reinvocation = self._rounds, self._attributes.reinvocation
-        if reinvocation.is_again and rounds.output != self._attributes.object:
+        if reinvocation.is_reinvocation and rounds.output != self._attributes.object:
             rounds.require_reinvocation()
         refusals: list[_Refusal] = []
         try:
@@ -150,7 +150,7 @@ class _Write:
             yield _Refusal(policy, str(error), name, _INVALID)
             return
         key = _key(invocation)
-        if self._attributes.reinvocation.is_again and key not in self._rounds.keys_to_reinvoke:
+        if self._attributes.reinvocation.is_reinvocation and key not in self._rounds.keys_to_reinvoke:
             return
         before = self._seen["object"]
         for mutation in policy.mutations:

@@ -13,7 +13,7 @@ from mockube.apimachinery.admission_expressions import (
 from mockube.apimachinery.cel.libraries import patches
 from mockube.apimachinery.cel.values import CelError
 from mockube.apimachinery.patch import json_patch
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of, atomic_paths
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type, atomic_paths
 from mockube.apimachinery.patch.apply.merge import merge
 from mockube.apimachinery.patch.apply.validate import validate
 from mockube.apimachinery.patch.errors import PatchError, TestFailed
@@ -91,7 +91,7 @@ def _apply_configuration(registry: Registry, tree: Tree, value: patches.ObjectVa
     _check_names(value)
     api_version, kind = tree["apiVersion"], tree["kind"]
     applied = _json(value) | {"apiVersion": api_version, "kind": kind}
-    atom = atom_of(registry.scheme.schemas.kind(api_version, kind))
+    atom = atom_of_type(registry.scheme.schemas.kind(api_version, kind))
     problem = "error applying patch: failed to convert patch object to typed object"
     try:
         validate(atom, applied)
@@ -150,8 +150,8 @@ def _operation(value: patches.PatchOperation) -> Tree:
 
 
 def _check_names(value: patches.ObjectValue) -> None:
-    if wrong_names := [*patches.wrong_names(value, (value.name,))]:
-        raise MutationFailed("type mismatch: " + "\n".join(wrong_names))
+    if type_name_errors := [*patches.type_name_errors(value, (value.name,))]:
+        raise MutationFailed("type mismatch: " + "\n".join(type_name_errors))
 
 
 def _json(value: Any) -> Any:

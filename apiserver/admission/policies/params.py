@@ -40,7 +40,7 @@ def collect(
         params = [] if stored is None else [stored.tree()]
     else:
         selector = labels.from_label_selector(reference.get("selector") or {})
-        candidates = backend.all_seen(row.group_resource, params_namespace)
+        candidates = backend.list_cached(row.group_resource, params_namespace)
         params = [stored.tree() for stored in candidates if selector.matches(stored.labels)]
     if not params and reference.get("parameterNotFoundAction") == "Deny":
         raise BadConfiguration(_NONE)

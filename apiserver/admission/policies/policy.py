@@ -66,7 +66,7 @@ class Policy(PolicyDefinition):
             self.compile(audit["valueExpression"], TEXT_OR_NULL, optional_variables) for audit in self._audits
         ]
 
-    def judge(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
+    def evaluate(self, activation: Mapping[str, Any], authorizers: Mapping[str, Any]) -> PolicyDecision:
         """Evaluate a policy for a write, with one parameter."""
         full_activation = {**activation, **authorizers}
         decision = PolicyDecision()

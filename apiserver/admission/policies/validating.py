@@ -61,8 +61,8 @@ class ValidatingAdmissionPolicy(Plugin):
         return target[:2] not in EXEMPT and super().handles(operation, target)
 
     async def validate(self, registry: Registry, attributes: Attributes) -> None:
-        judge = partial(registry.worker.run, attributes.call.size, self._judge, registry, attributes)
-        await with_conversions(attributes.call, judge)
+        evaluate = partial(registry.worker.run, attributes.call.size, self._judge, registry, attributes)
+        await with_conversions(attributes.call, evaluate)
 
     def _judge(self, registry: Registry, attributes: Attributes) -> None:
         invocations = self._source.invocations(registry, attributes)
@@ -115,7 +115,7 @@ class _PolicyEvaluation:
             self._seen[row] = activation(self._registry, self._attributes, row, mutating=False)
         seen = {**self._seen[row], "params": invocation.param}
         began = self._registry.clock.monotonic()
-        decision = policy.judge(seen, authorizers(self._authorization, self._attributes))
+        decision = policy.evaluate(seen, authorizers(self._authorization, self._attributes))
         seconds = self._registry.clock.monotonic() - began
         for problem in decision.ignored:
             self._observe(policy, binding, problem, seconds, "allow")

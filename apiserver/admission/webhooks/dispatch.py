@@ -19,7 +19,7 @@ from mockube.apiserver.admission.webhooks import review
 from mockube.apiserver.admission.webhooks.hooks import Hook, Hooks, Invocation, selects
 from mockube.apiserver.admission.webhooks.review import Answer, CallFailed
 from mockube.apiserver.admission.webhooks.services import Caller, endpoint
-from mockube.apiserver.authz.chain import Authorization, await_again
+from mockube.apiserver.authz.chain import Authorization, retry_async_decision
 from mockube.apiserver.metrics.webhooks import CALLING, INTERNAL, NO_ERROR, WebhookMetrics
 from mockube.apiserver.registry.call import Attributes
 from mockube.apiserver.registry.registry import Registry
@@ -50,7 +50,7 @@ class ConfiguredWebhooks:
 
     def invocations(self, registry: Registry, attributes: Attributes) -> Sequence[Invocation]:
         """Return the webhooks whose rules match a write."""
-        configurations = registry.all_seen(self._resource)
+        configurations = registry.list_cached(self._resource)
         if configurations != self._hooks.configurations:
             self._hooks = Hooks(configurations, self._equivalents)
         if not configurations:
@@ -58,7 +58,7 @@ class ConfiguredWebhooks:
         return self._hooks.matching(attributes.operation, attributes.resource, attributes.subresource)
 
 
-async def is_concerned(
+async def should_call_hook(
     environment: Environment,
     registry: Registry,
     invocation: Invocation,
@@ -75,7 +75,7 @@ async def is_concerned(
     await prepare_version(registry, attributes, invocation.row)
     size = attributes.call.size
     matches = partial(_matches_conditions, environment, registry, invocation, attributes, mutating=mutating)
-    return await await_again(partial(registry.worker.run, size, matches))
+    return await retry_async_decision(partial(registry.worker.run, size, matches))
 
 
 def _matches_conditions(
@@ -131,7 +131,7 @@ async def call(
         attributes.call.size, review.request, invocation, attributes, uid, new, old
     )
     at = endpoint(registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds)
-    async with attributes.call.calling_out():
+    async with attributes.call.release_memory():
         data = await environment.caller.post(at, body, seconds=hook.seconds)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:

@@ -25,7 +25,7 @@ from mockube.apiserver.admission.webhooks.dispatch import (
     Environment,
     ObservedCall,
     call,
-    is_concerned,
+    should_call_hook,
 )
 from mockube.apiserver.admission.webhooks.hooks import MUTATING, VALIDATING, Invocation
 from mockube.apiserver.admission.webhooks.review import Answer
@@ -52,11 +52,11 @@ class MutatingAdmissionWebhook(Plugin):
         if not invocations:
             return
         rounds = attributes.reinvocation.state.setdefault("webhooks", InvocationRounds())
-        if attributes.reinvocation.is_again and rounds.output != attributes.object:
+        if attributes.reinvocation.is_reinvocation and rounds.output != attributes.object:
             rounds.require_reinvocation()
         try:
             for invocation in invocations:
-                if await is_concerned(self._environment, registry, invocation, attributes, mutating=True):
+                if await should_call_hook(self._environment, registry, invocation, attributes, mutating=True):
                     await self._call_webhook(registry, invocation, attributes, rounds)
         finally:
             rounds.output = attributes.object
@@ -64,7 +64,7 @@ class MutatingAdmissionWebhook(Plugin):
     async def _call_webhook(
         self, registry: Registry, invocation: Invocation, attributes: Attributes, rounds: InvocationRounds
     ) -> None:
-        hook, number = invocation.hook, int(attributes.reinvocation.is_again)
+        hook, number = invocation.hook, int(attributes.reinvocation.is_reinvocation)
         if number and hook.uid not in rounds.keys_to_reinvoke:
             return
         annotation_key, changed = f"round_{number}_index_{hook.index}", False
@@ -145,7 +145,7 @@ class ValidatingAdmissionWebhook(Plugin):
         relevant = [
             invocation
             for invocation in invocations
-            if await is_concerned(self._environment, registry, invocation, attributes, mutating=False)
+            if await should_call_hook(self._environment, registry, invocation, attributes, mutating=False)
         ]
         if len(relevant) == 1:
             await self._call_webhook(registry, relevant[0], attributes, 0)

@@ -136,7 +136,7 @@ def _addresses(
     backend: Backend, namespace: str, name: str, port: str
 ) -> Iterator[tuple[str, int, ReadOnlyTree | None]]:
     """Yield host, port and node of ready endpoints; the node is None unless simulated, and empty if unknown."""
-    for stored in backend.all_seen(SLICES, namespace):
+    for stored in backend.list_cached(SLICES, namespace):
         if stored.labels.get(_SERVICE_NAME) != name:
             continue
         tree = stored.tree()

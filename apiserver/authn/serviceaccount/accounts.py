@@ -18,7 +18,7 @@ from mockube.apiserver.authn.authenticators import (
     VALID_TOKENS,
     BadToken,
     KnownToken,
-    TokenNotes,
+    TokenDetails,
 )
 from mockube.apiserver.authn.serviceaccount import jwt
 from mockube.apiserver.authn.serviceaccount.claims import (
@@ -74,7 +74,7 @@ class ServiceAccounts:
         self._clock = clock
         self._random = random
 
-    def give(
+    def issue_token(
         self, account: Account, *, audiences: Sequence[str], seconds: int, warn_after: int | None = None
     ) -> str:
         """Return a token; after `warn_after` seconds it is still valid, but the client should have requested a new one."""
@@ -108,7 +108,7 @@ class ServiceAccounts:
         notes = self._notes(account, claims, now)
         return KnownToken(account.user(claims.get("jti") or ""), shared, notes)
 
-    def _notes(self, account: Account, claims: Mapping[str, Any], now: datetime) -> TokenNotes | None:
+    def _notes(self, account: Account, claims: Mapping[str, Any], now: datetime) -> TokenDetails | None:
         annotations = {}
         if not audiences(claims):
             annotations["authentication.k8s.io/legacy-token"] = account.username
@@ -120,7 +120,7 @@ class ServiceAccounts:
             if is_stale:
                 text = f"subject: {account.username}, seconds after warning threshold: {late}"
                 annotations["authentication.k8s.io/stale-token"] = text
-        return TokenNotes(annotations) if annotations else None
+        return TokenDetails(annotations) if annotations else None
 
     async def _check(self, account: Account, now: datetime) -> None:
         """Raise BadToken if an object that the token refers to does not exist, or has another uid."""

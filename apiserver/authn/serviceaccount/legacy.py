@@ -19,7 +19,7 @@ from mockube.apiserver.authn.authenticators import (
     MANUAL_TOKENS,
     BadToken,
     KnownToken,
-    TokenNotes,
+    TokenDetails,
 )
 from mockube.apiserver.authn.serviceaccount.accounts import Find
 from mockube.apiserver.authn.serviceaccount.claims import (
@@ -88,9 +88,9 @@ class LegacyTokens:
         is_automatic = await self._check(token, namespace, secret, Reference(name, uid))
         account = Account(namespace=namespace, account=Reference(name, uid))
         notes = (
-            TokenNotes({_AUTOMATIC_ANNOTATION: secret}, (_WARNING,))
+            TokenDetails({_AUTOMATIC_ANNOTATION: secret}, (_WARNING,))
             if is_automatic
-            else TokenNotes({_MANUAL_ANNOTATION: secret})
+            else TokenDetails({_MANUAL_ANNOTATION: secret})
         )
         self.uses[AUTOMATIC_TOKENS if is_automatic else MANUAL_TOKENS] += 1
         if not audiences(claims):

@@ -25,9 +25,9 @@ from mockube.apiserver.storage.stored import Stored
 
 GROUPS: Final = {POD: "", VOLUME: "", ATTACHMENT: "storage.k8s.io", SLICE: "resource.k8s.io"}
 """The API groups of the resources that are watched."""
-AT_ONCE: Final = 500
+MAX_SYNCHRONOUS_CHANGES: Final = 500
 """The number of changes that are applied at once while a request waits; more are applied in batches between requests."""
-MAX_NOTED: Final = 20_000
+MAX_QUEUED_CHANGES: Final = 20_000
 """The number of changes that are queued between requests, beyond the number of objects; with more, the graph is reset."""
 
 Caches = Callable[[str], ResourceCache]
@@ -59,7 +59,7 @@ class NodeGraph:
         """Clear the graph until the next request of a node user."""
         assert self._caches is not None
         for watcher in self._watchers:
-            self._caches(watcher.resource).unfollow(watcher)
+            self._caches(watcher.resource).remove_watcher(watcher)
         for collection in (
             self._watchers,
             self._noted,
@@ -73,7 +73,7 @@ class NodeGraph:
     def has_path(self, node: str, reference: Reference) -> bool:
         """Return whether a node needs an object. Raise PreparationNeeded if too many changes are queued to apply now."""
         self._start_watching()
-        if len(self._noted) > AT_ONCE:
+        if len(self._noted) > MAX_SYNCHRONOUS_CHANGES:
             raise PreparationNeeded(self.catch_up, self._apply_all_changes)
         self._apply_all_changes()
         return any(node in self._nodes.get(referrer, ()) for referrer in self._reachable(reference))
@@ -86,7 +86,7 @@ class NodeGraph:
     async def catch_up(self) -> None:
         """Apply the queued changes, while other requests are served."""
         while self._noted:
-            self._apply_changes(AT_ONCE)
+            self._apply_changes(MAX_SYNCHRONOUS_CHANGES)
             await yield_to_loop()
 
     # --- following
@@ -100,7 +100,7 @@ class NodeGraph:
             cache.follow(watcher)
             self._watchers.append(watcher)
             self._noted |= dict.fromkeys((resource, stored.key) for stored in cache)
-        self._max_queued = len(self._noted) + MAX_NOTED
+        self._max_queued = len(self._noted) + MAX_QUEUED_CHANGES
 
     def note(self, resource: str, key: bytes) -> None:
         self._noted[resource, key] = None

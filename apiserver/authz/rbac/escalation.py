@@ -21,7 +21,7 @@ MAX_COMPARED: Final = 20_000
 """The number of single rights of a role that are compared with those of the user who writes it."""
 
 
-class TooManyRights(Exception):
+class TooManyRules(Exception):
     """A role has more rights than are compared."""
 
 
@@ -31,7 +31,7 @@ def escalation(policy: Policy, user: User, namespace: str, rules: Sequence[Polic
     own = [tree for role in granted if role.rules is not None for tree in role.rules.trees]
     try:
         missing = missing_rules(own, rules)
-    except TooManyRights as error:
+    except TooManyRules as error:
         return str(error)
     if not missing:
         return ""
@@ -51,7 +51,7 @@ def missing_rules(own: Sequence[PolicyRule], rules: Iterable[PolicyRule]) -> Seq
     missing = []
     for count, single in enumerate(part for rule in rules for part in _single_rights(rule)):
         if count >= MAX_COMPARED:
-            raise TooManyRights(f"the role has more than {MAX_COMPARED} single rights")
+            raise TooManyRules(f"the role has more than {MAX_COMPARED} single rights")
         if not _covers(rights, single):
             missing.append(single)
     return missing

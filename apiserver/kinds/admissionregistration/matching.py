@@ -29,7 +29,7 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
 from mockube.apiserver.kinds.common.selectors import check_selector
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 
 check_failure_policy: Final = one_of("Fail", "Ignore")
 check_match_policy: Final = one_of("Equivalent", "Exact")
@@ -52,7 +52,7 @@ def _warn_static_name(configuration: ReadOnlyTree) -> Iterator[str]:
         )
 
 
-NAME_WARNINGS: Final = on_every_write(_warn_static_name)
+NAME_WARNINGS: Final = on_create_and_update(_warn_static_name)
 
 
 # --- defaults

@@ -27,7 +27,7 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.validation import from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 
 class _Patch(NamedTuple):
@@ -114,7 +114,7 @@ KIND: Final = Kind(
     validation=policy_validation(_CREATE),
     warnings=NAME_WARNINGS,
     printer=Printer(
-        columns=(NAME, Column(name="Mutations", type="integer"), Column(name="ParamKind"), AGE),
+        columns=(NAME, Column(name="Mutations", type="integer"), Column(name="ParamKind"), AGE_COLUMN),
         cells=partial(policy_cells, "mutations"),
     ),
 )

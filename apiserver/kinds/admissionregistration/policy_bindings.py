@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.selectors import check_selector
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Create, Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _EXCLUSIVE: Final = "name and selector are mutually exclusive"
 
@@ -76,7 +76,10 @@ _CREATE_MUTATING: Final = from_root(
 
 def _validation(create: Create) -> Validation:
     return Validation(
-        again=NO_CHECKS, name=NAMES, create=create, update=as_created(create, NAMES, namespaced=False)
+        repeated_checks=NO_CHECKS,
+        name=NAMES,
+        create=create,
+        update=as_created(create, NAMES, namespaced=False),
     )
 
 
@@ -114,7 +117,7 @@ def _go_requirement(requirement: Any) -> str:
 
 
 _PRINTER: Final = Printer(
-    columns=(NAME, Column(name="PolicyName"), Column(name="ParamRef"), AGE), cells=_cells
+    columns=(NAME, Column(name="PolicyName"), Column(name="ParamRef"), AGE_COLUMN), cells=_cells
 )
 
 

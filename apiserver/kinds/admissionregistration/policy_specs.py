@@ -129,7 +129,7 @@ def check_policy_spec(
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:
     update = as_created(create, NAMES, namespaced=False)
     return Validation(
-        again=NO_CHECKS,
+        repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),
         name=NAMES,
         create=create,

@@ -41,7 +41,7 @@ from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import Validation, get_struct, part
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _EMPTY_POLICY: Final = "validations or auditAnnotations must contain at least one item"
 _MAX_ANNOTATIONS: Final = 20
@@ -192,7 +192,7 @@ KIND: Final = Kind(
     validation=validation(),
     warnings=NAME_WARNINGS,
     printer=Printer(
-        columns=(NAME, Column(name="Validations", type="integer"), Column(name="ParamKind"), AGE),
+        columns=(NAME, Column(name="Validations", type="integer"), Column(name="ParamKind"), AGE_COLUMN),
         cells=partial(policy_cells, "validations"),
     ),
 )

@@ -46,7 +46,7 @@ from mockube.apiserver.kinds.common.webhook_clients import (
 )
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _WEBHOOKS: Final = ROOT.child("webhooks")
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -152,7 +152,7 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree, language: Language) -> Iterato
 def validation(language: Language = WHOLE) -> Validation:
     """Return the validation of configurations, with the match conditions of a CEL version."""
     create, update = (partial(check, language=language) for check in (_create, _update))
-    return Validation(again=NO_CHECKS, name=NAMES, create=create, update=update)
+    return Validation(repeated_checks=NO_CHECKS, name=NAMES, create=create, update=update)
 
 
 _STRATEGY: Final = Strategy(
@@ -166,7 +166,7 @@ def _cells(configuration: Tree, now: datetime) -> list[Any]:
     return [meta.name(configuration), count(configuration, "webhooks"), age(configuration, now)]
 
 
-_PRINTER: Final = Printer(columns=(NAME, Column(name="Webhooks", type="integer"), AGE), cells=_cells)
+_PRINTER: Final = Printer(columns=(NAME, Column(name="Webhooks", type="integer"), AGE_COLUMN), cells=_cells)
 
 
 MUTATING_WEBHOOK_CONFIGURATION: Final = Kind(

@@ -26,10 +26,16 @@ from mockube.apiserver.kinds.common.checks import (
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import NameRule, with_any_finalizers
-from mockube.apiserver.kinds.common.validation import Validation, get_struct, in_order, part, repeat_create
+from mockube.apiserver.kinds.common.validation import (
+    Validation,
+    get_struct,
+    in_order,
+    part,
+    repeat_create_checks,
+)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, Request, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _CA_BUNDLE, _INSECURE = "caBundle", "insecureSkipTLSVerify"
 
@@ -159,8 +165,10 @@ KIND: Final = Kind(
     validation=Validation(
         metadata_first=False,
         create=_create,
-        update=in_order(objectmeta.check_update, repeat_create(_create)),
+        update=in_order(objectmeta.check_update, repeat_create_checks(_create)),
         subresources={"status": in_order(objectmeta.check_update, part(_STATUS, "status"))},
     ),
-    printer=Printer(columns=(NAME, Column(name="Service"), Column(name="Available"), AGE), cells=_cells),
+    printer=Printer(
+        columns=(NAME, Column(name="Service"), Column(name="Available"), AGE_COLUMN), cells=_cells
+    ),
 )

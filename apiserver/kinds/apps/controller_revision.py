@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.checks import field, non_negative
 from mockube.apiserver.kinds.common.validation import Validation, as_created, from_root
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _REVISION: Final = from_root(field("revision", non_negative))
 
@@ -51,5 +51,7 @@ KIND: Final = Kind(
     resource=Resource(group="apps", version="v1", name="controllerrevisions", kind="ControllerRevision"),
     strategy=Strategy(raw=("data",)),
     validation=Validation(create=_create, update=as_created(_REVISION)),
-    printer=Printer(columns=(NAME, Column(name="Controller"), Column(name="Revision"), AGE), cells=_cells),
+    printer=Printer(
+        columns=(NAME, Column(name="Controller"), Column(name="Revision"), AGE_COLUMN), cells=_cells
+    ),
 )

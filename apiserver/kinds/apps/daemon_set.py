@@ -36,7 +36,7 @@ from mockube.apiserver.kinds.common.workloads import (
     check_amount,
     check_collisions,
     check_matches,
-    check_not_over_all,
+    check_not_more_than_100_percent,
     check_restarts,
     counts,
     default_rolling_update,
@@ -56,7 +56,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import (
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- validation
 
@@ -67,7 +67,7 @@ def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     """Check that exactly one of the two is not 0: a node's pod is deleted either before or after its successor is created."""
     max_unavailable, max_surge = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
     unavailable_path, surge_path = path.child("maxUnavailable"), path.child("maxSurge")
-    for check in (check_amount, check_not_over_all):
+    for check in (check_amount, check_not_more_than_100_percent):
         yield from check(max_unavailable, unavailable_path)
         yield from check(max_surge, surge_path)
     if value_of(max_unavailable) and value_of(max_surge):
@@ -234,7 +234,7 @@ KIND: Final = Kind(
             Column(name="Up-to-date", type="integer"),
             Column(name="Available", type="integer"),
             Column(name="Node Selector"),
-            AGE,
+            AGE_COLUMN,
             CONTAINERS,
             IMAGES,
             SELECTOR,

@@ -18,12 +18,12 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.workloads import (
+    at_most_field,
     check_amount,
     check_collisions,
-    check_not_over_all,
+    check_not_more_than_100_percent,
     counts,
     default_rolling_update,
-    no_more_than_field,
     normalize_number,
     ready_replicas,
     status_update,
@@ -36,7 +36,7 @@ from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_FIELDS
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- validation
 
@@ -50,7 +50,7 @@ def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     yield from check_amount(max_surge, path.child("maxSurge"))
     if not value_of(max_unavailable) and not value_of(max_surge):
         yield errors.invalid(at, max_unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from check_not_over_all(max_unavailable, at)
+    yield from check_not_more_than_100_percent(max_unavailable, at)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -114,10 +114,10 @@ _STATUS: Final = all_of(
         "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
         "unavailableReplicas", "terminatingReplicas", "collisionCount",
     ),
-    no_more_than_field(
+    at_most_field(
         "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", title="readyReplicas"),
+    at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ KIND: Final = Kind(
             Column(name="Ready"),
             Column(name="Up-to-date"),
             Column(name="Available"),
-            AGE,
+            AGE_COLUMN,
             CONTAINERS,
             IMAGES,
             SELECTOR,

@@ -23,10 +23,10 @@ from mockube.apiserver.kinds.common.checks import all_of, field, non_negative
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order
 from mockube.apiserver.kinds.common.workloads import (
+    at_most_field,
     check_required_selector,
     check_selected_template,
     counts,
-    no_more_than_field,
     selector_of,
     status_update,
 )
@@ -36,7 +36,7 @@ from mockube.apiserver.kinds.core.pod.pod_template import options_from_old_templ
 from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _NUMBERS: Final = all_of(field("replicas", non_negative), field("minReadySeconds", non_negative))
 
@@ -74,10 +74,10 @@ _STATUS: Final = all_of(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
         "terminatingReplicas",
     ),
-    no_more_than_field(
+    at_most_field(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", title="readyReplicas"),
+    at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ KIND: Final = Kind(
             Column(name="Desired", type="integer"),
             Column(name="Current", type="integer"),
             Column(name="Ready", type="integer"),
-            AGE,
+            AGE_COLUMN,
             CONTAINERS,
             IMAGES,
             SELECTOR,

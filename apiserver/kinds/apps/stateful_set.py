@@ -28,14 +28,14 @@ from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.validation import Validation, in_order
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.common.workloads import (
+    at_most_field,
     check_amount,
     check_collisions,
     check_matches,
-    check_not_over_all,
+    check_not_more_than_100_percent,
     check_required_selector,
     check_restarts,
     counts,
-    no_more_than_field,
     ready_replicas,
     selector_of,
     status_update,
@@ -55,7 +55,7 @@ from mockube.apiserver.kinds.core.volumes.claim_spec import check_claim_spec
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Gate, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _ON_DELETE, _ROLLING_UPDATE = "OnDelete", "RollingUpdate"
 _ORDERED, _PARALLEL = "OrderedReady", "Parallel"
@@ -82,7 +82,7 @@ def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     yield from check_amount(max_unavailable, path)
     if not value_of(max_unavailable):
         yield errors.invalid(path, max_unavailable, "cannot be 0")
-    yield from check_not_over_all(max_unavailable, path)
+    yield from check_not_more_than_100_percent(max_unavailable, path)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -216,11 +216,11 @@ _STATUS: Final = all_of(
         "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration",
         "collisionCount",
     ),
-    no_more_than_field(
+    at_most_field(
         "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
         title="status.replicas",
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", title="status.readyReplicas"),
+    at_most_field("readyReplicas", "availableReplicas", title="status.readyReplicas"),
 )  # fmt: skip
 
 
@@ -309,7 +309,7 @@ KIND: Final = Kind(
         subresources={"status": in_order(status_update(_STATUS), check_collisions)},
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
-    printer=Printer(columns=(NAME, Column(name="Ready"), AGE, CONTAINERS, IMAGES), cells=_cells),
+    printer=Printer(columns=(NAME, Column(name="Ready"), AGE_COLUMN, CONTAINERS, IMAGES), cells=_cells),
     defaults=of(
         "io.k8s.api.apps.v1",
         {

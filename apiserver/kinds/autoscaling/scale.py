@@ -8,7 +8,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import number
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:
@@ -33,7 +33,7 @@ PRINTER: Final = Printer(
         Column(name="Name"),
         Column(name="Desired", type="integer"),
         Column(name="Available", type="integer"),
-        AGE,
+        AGE_COLUMN,
     ),
     cells=_cells,
 )

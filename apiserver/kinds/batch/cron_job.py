@@ -43,7 +43,7 @@ from mockube.apiserver.kinds.core.pod.strategy import disabled_in_template
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- validation of schedules
 
@@ -208,7 +208,7 @@ KIND: Final = Kind(
             Column(name="Suspend", type="boolean"),
             Column(name="Active", type="integer"),
             Column(name="Last Schedule"),
-            AGE,
+            AGE_COLUMN,
             CONTAINERS,
             IMAGES,
             SELECTOR,

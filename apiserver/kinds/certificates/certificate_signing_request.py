@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATH
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _DECISIONS: Final = ("Approved", "Denied")
 _REQUESTOR_FIELDS: Final = frozenset({"username", "uid", "groups", "extra"})
@@ -141,7 +141,7 @@ KIND: Final = Kind(
     printer=Printer(
         columns=(
             NAME,
-            AGE,
+            AGE_COLUMN,
             Column(name="SignerName"),
             Column(name="Requestor"),
             Column(name="RequestedDuration"),

@@ -218,7 +218,7 @@ def required_one_of(*values: str) -> Check:
     return lambda value, path: check_choice(value, path) if value else (errors.required(path),)
 
 
-def no_longer_than(limit: int) -> Check:
+def max_bytes(limit: int) -> Check:
     """Refuse a text of more bytes."""
 
     def check(value: str, path: Path) -> Iterable[FieldError]:
@@ -227,7 +227,7 @@ def no_longer_than(limit: int) -> Check:
     return check
 
 
-def no_more_than(limit: int) -> Check:
+def max_items(limit: int) -> Check:
     """Refuse a list of more items."""
 
     def check(values: Any, path: Path) -> Iterable[FieldError]:
@@ -286,7 +286,7 @@ def _without_empty(value: Any) -> Any:
     return value
 
 
-def as_before(tree: ReadOnlyTree, before: ReadOnlyTree, *names: str) -> ReadOnlyTree:
+def with_old_values(tree: ReadOnlyTree, before: ReadOnlyTree, *names: str) -> ReadOnlyTree:
     """Return the struct with some fields replaced by their old values, to compare the other fields."""
     other_fields = {name: value for name, value in tree.items() if name not in names}
     return other_fields | {name: before[name] for name in names if name in before}

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     all_of,
     field,
-    no_longer_than,
+    max_bytes,
     one_of,
     optional,
     require,
@@ -32,7 +32,7 @@ def _check_reason(reason: str, path: Path) -> Iterator[FieldError]:
             "(e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB',"
         )
         yield errors.invalid(path, reason, f"{rule} {examples} regex used for validation is '{_REASON}')")
-    yield from no_longer_than(1024)(reason, path)
+    yield from max_bytes(1024)(reason, path)
 
 
 _CONDITION: Final = all_of(
@@ -43,7 +43,7 @@ _CONDITION: Final = all_of(
     ),
     require("lastTransitionTime"),
     require("reason", _check_reason),
-    field("message", no_longer_than(32768), absent=""),
+    field("message", max_bytes(32768), absent=""),
 )
 
 

@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.checks import (
     each_item,
     field,
     immutable,
-    no_longer_than,
+    max_bytes,
     non_negative,
     optional,
     refuse_any,
@@ -57,7 +57,7 @@ def named_by(check_full: Callable[[str], list[str]]) -> NameRule:
     return NameRule(check_full, lambda name: check_full(names.mask_trailing_dash(name)))
 
 
-def named_whole(check_full: Callable[[str], list[str]]) -> NameRule:
+def checked_by_full_name(check_full: Callable[[str], list[str]]) -> NameRule:
     """Return the rule of kinds that check whole names only, and not generateName."""
     return NameRule(check_full, lambda _beginning: [])
 
@@ -239,8 +239,8 @@ _CHECK_MANAGED: Final = all_of(
     field(
         "fieldsType", require_that(lambda value: value in ("", "FieldsV1"), "must be `FieldsV1`"), absent=""
     ),
-    field("manager", no_longer_than(_LONGEST_MANAGER), check_printable, absent=""),
-    field("subresource", no_longer_than(_LONGEST_SUBRESOURCE), absent=""),
+    field("manager", max_bytes(_LONGEST_MANAGER), check_printable, absent=""),
+    field("subresource", max_bytes(_LONGEST_SUBRESOURCE), absent=""),
 )
 
 

@@ -58,7 +58,7 @@ def is_integer(name: str) -> bool:
     return name in _COUNTED or is_extended(name)
 
 
-def is_standard_of_quotas(name: str) -> bool:
+def is_standard_quota_resource_name(name: str) -> bool:
     return name in _OF_QUOTAS or _is_huge_page_of_quota(name)
 
 
@@ -96,7 +96,7 @@ def check_pod_name(name: str, path: Path) -> list[FieldError]:
 def check_quota_name(name: str, path: Path) -> list[FieldError]:
     """A name of what can be limited for a namespace."""
     field_errors = check_name(name, path)
-    if "/" not in name and not is_standard_of_quotas(name):
+    if "/" not in name and not is_standard_quota_resource_name(name):
         field_errors.append(errors.invalid(path, name, "must be a standard resource for quota"))
     return field_errors
 

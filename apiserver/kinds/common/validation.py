@@ -32,19 +32,23 @@ def accept_update(_new: ReadOnlyTree, _old: ReadOnlyTree) -> Iterable[FieldError
     return ()
 
 
-class Again(Enum):
+class RepeatedCheck(Enum):
     """The checks of metadata that a kind repeats at an update, after the generic checks."""
 
     CHANGE = "change"
-    WHOLE = "whole"
+    METADATA = "whole"
     CREATE = "create"
     """The checks of a new object, between the other two."""
 
 
-NO_CHECKS: Final[Sequence[Again]] = ()
-CHANGE: Final[Sequence[Again]] = (Again.CHANGE,)
-WHOLE_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CHANGE)
-AS_NEW_AND_CHANGE: Final[Sequence[Again]] = (Again.WHOLE, Again.CREATE, Again.CHANGE)
+NO_CHECKS: Final[Sequence[RepeatedCheck]] = ()
+CHANGE: Final[Sequence[RepeatedCheck]] = (RepeatedCheck.CHANGE,)
+METADATA_AND_CHANGE: Final[Sequence[RepeatedCheck]] = (RepeatedCheck.METADATA, RepeatedCheck.CHANGE)
+CREATE_AND_CHANGE: Final[Sequence[RepeatedCheck]] = (
+    RepeatedCheck.METADATA,
+    RepeatedCheck.CREATE,
+    RepeatedCheck.CHANGE,
+)
 
 
 class Validation(Struct, frozen=True, kw_only=True):
@@ -53,7 +57,7 @@ class Validation(Struct, frozen=True, kw_only=True):
     name: NameRule = SUBDOMAIN
     metadata_first: bool = True
     """Metadata is checked before the rest. Otherwise `create` and `update` check it, if at all."""
-    again: Sequence[Again] = CHANGE
+    repeated_checks: Sequence[RepeatedCheck] = CHANGE
     """The checks of metadata that an update repeats before the rest; through subresources only those of its change."""
     silent: frozenset[str] = frozenset()
     """Subresources whose updates do not check metadata again."""
@@ -89,7 +93,7 @@ def changed_metadata(name: NameRule = SUBDOMAIN) -> Update:
     return update
 
 
-def repeat_create(create: Create) -> Update:
+def repeat_create_checks(create: Create) -> Update:
     """Return an update check that repeats the checks of a new object, except those of metadata."""
     return lambda new, _old: create(new)
 

@@ -27,7 +27,7 @@ class Warnings(Struct, frozen=True, kw_only=True):
     )
 
 
-def on_every_write(of: Callable[[ReadOnlyTree], Iterable[str]]) -> Warnings:
+def on_create_and_update(of: Callable[[ReadOnlyTree], Iterable[str]]) -> Warnings:
     """The same of a new object and of every change."""
     return Warnings(create=of, update=lambda new, _old: of(new))
 

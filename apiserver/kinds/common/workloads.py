@@ -92,7 +92,7 @@ def counts(*names: str) -> Check:
     return all_of(*(field(name, non_negative) for name in names))
 
 
-def no_more_than_field(name: str, *names: str, title: str) -> Check:
+def at_most_field(name: str, *names: str, title: str) -> Check:
     """Check that each of these fields is at most the field `name`, which messages name `title`."""
 
     def check(status: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -147,7 +147,7 @@ def _number_in(text: str) -> int:
         return 0
 
 
-def check_not_over_all(amount: IntOrString, path: Path) -> Iterable[FieldError]:
+def check_not_more_than_100_percent(amount: IntOrString, path: Path) -> Iterable[FieldError]:
     if isinstance(amount, int) or value_of(amount) <= 100 or names.check_percent(amount):
         return ()
     return (errors.invalid(path, amount, "must not be greater than 100%"),)

@@ -13,10 +13,10 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import text
 from mockube.apiserver.kinds.common.checks import field, non_negative, one_of, optional, pointer, require_that
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name, with_any_finalizers
-from mockube.apiserver.kinds.common.validation import Validation, from_root, repeat_create
+from mockube.apiserver.kinds.common.validation import Validation, from_root, repeat_create_checks
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import DisabledFields, Gate, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 
 def _check_strategy(strategy: str, path: Path) -> Iterable[FieldError]:
@@ -56,6 +56,8 @@ KIND: Final = Kind(
         unconditional_update=False,
         disabled=DisabledFields((Gate(("spec.strategy",)), Gate(("spec.preferredHolder",)))),
     ),
-    validation=Validation(name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=repeat_create(_CREATE)),
-    printer=Printer(columns=(NAME, Column(name="Holder"), AGE), cells=_cells),
+    validation=Validation(
+        name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=repeat_create_checks(_CREATE)
+    ),
+    printer=Printer(columns=(NAME, Column(name="Holder"), AGE_COLUMN), cells=_cells),
 )

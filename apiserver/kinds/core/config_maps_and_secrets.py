@@ -27,7 +27,7 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.wire import go_json
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_BYTES: Final = 1024 * 1024
 
@@ -179,7 +179,7 @@ CONFIG_MAP: Final = Kind(
         create=_create_config_map,
         update=in_order(_check_immutable("data", "binaryData"), as_created(_create_config_map)),
     ),
-    printer=Printer(columns=(NAME, Column(name="Data"), AGE), cells=_config_map),
+    printer=Printer(columns=(NAME, Column(name="Data"), AGE_COLUMN), cells=_config_map),
 )
 
 
@@ -199,7 +199,7 @@ SECRET: Final = Kind(
         create=_create_secret,
         update=in_order(immutable_fields("type"), _check_immutable("data"), as_created(_create_secret)),
     ),
-    printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE), cells=_secret),
+    printer=Printer(columns=(NAME, Column(name="Type"), Column(name="Data"), AGE_COLUMN), cells=_secret),
     defaults=of("io.k8s.api.core.v1", {"Secret": {"type": "Opaque"}}),
     internal_changes=(_merge_string_data,),
 )

@@ -33,12 +33,12 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_label_name
 from mockube.apiserver.kinds.common.validation import Validation
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     Strategy,
 )
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _LABEL: Final = report(names.check_dns1123_label)
 
@@ -130,7 +130,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(create_on_update=True),
     validation=Validation(create=_create, update=_update),
-    warnings=on_every_write(_warn),
-    printer=Printer(columns=(NAME, Column(name="Endpoints"), AGE), cells=_cells),
+    warnings=on_create_and_update(_warn),
+    printer=Printer(columns=(NAME, Column(name="Endpoints"), AGE_COLUMN), cells=_cells),
     defaults=of("io.k8s.api.core.v1", {"EndpointPort": {"protocol": "TCP"}}),
 )

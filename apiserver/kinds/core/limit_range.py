@@ -156,6 +156,6 @@ def _set_name(limit_range: Tree, _request: Request) -> None:
 KIND: Final = Kind(
     resource=Resource(group="", version="v1", name="limitranges", kind="LimitRange", short_names=("limits",)),
     strategy=Strategy(create_on_update=True, prepare_create=_set_name),
-    validation=Validation(again=NO_CHECKS, create=_CREATE, update=as_created(_CREATE)),
+    validation=Validation(repeated_checks=NO_CHECKS, create=_CREATE, update=as_created(_CREATE)),
     defaults=of("io.k8s.api.core.v1", {"LimitRangeItem": _default_item}),
 )

@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.checks import Check, each_item, field, repor
 from mockube.apiserver.kinds.common.defaults import of, set_labels
 from mockube.apiserver.kinds.common.objectmeta import LABEL
 from mockube.apiserver.kinds.common.validation import (
-    AS_NEW_AND_CHANGE,
+    CREATE_AND_CHANGE,
     Validation,
     from_root,
     get_struct,
@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.common.validation import (
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import FOREGROUND, MAIN, SPEC, Request, Strategy
 from mockube.apiserver.kinds.strategy import STATUS as STATUS_PATHS
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _FINALIZER: Final[Check] = report(names.check_kube_finalizer_name)
 
@@ -119,7 +119,7 @@ KIND: Final = Kind(
         prepare_delete=_prepare_delete,
     ),
     validation=Validation(
-        again=AS_NEW_AND_CHANGE,
+        repeated_checks=CREATE_AND_CHANGE,
         name=LABEL,
         create=from_root(field("spec", field("finalizers", _check_finalizers), absent={})),
         subresources={
@@ -127,7 +127,7 @@ KIND: Final = Kind(
             "finalize": part(field("finalizers", each_item(_FINALIZER)), "spec"),
         },
     ),
-    printer=Printer(columns=(NAME, Column(name="Status"), AGE), cells=_cells),
+    printer=Printer(columns=(NAME, Column(name="Status"), AGE_COLUMN), cells=_cells),
     defaults=of(
         "io.k8s.api.core.v1", {"Namespace": _default_name_label, "NamespaceStatus": {"phase": "Active"}}
     ),

@@ -22,8 +22,8 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.resource_names import check_amount
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation, get_struct
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, get_struct
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.pod.defaults import agree_with_list
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
@@ -31,7 +31,7 @@ from mockube.apiserver.kinds.strategy import (
     Request,
     Strategy,
 )
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- taints
 
@@ -269,18 +269,18 @@ KIND: Final = Kind(
         prepare_update={MAIN: _prepare_update, "status": _prepare_update},
     ),
     validation=Validation(
-        again=AS_NEW_AND_CHANGE,
+        repeated_checks=CREATE_AND_CHANGE,
         create=_create,
         update=_update_status,
         subresources={"status": _update_status},
     ),
-    warnings=on_every_write(_warn),
+    warnings=on_create_and_update(_warn),
     printer=Printer(
         columns=(
             NAME,
             Column(name="Status"),
             Column(name="Roles"),
-            AGE,
+            AGE_COLUMN,
             Column(name="Version"),
             Column(name="Internal-IP", priority=1),
             Column(name="External-IP", priority=1),

@@ -29,9 +29,9 @@ from mockube.apiserver.kinds.common.objectmeta import NameRule
 from mockube.apiserver.kinds.common.validation import Validation
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.common.workloads import (
+    at_most_field,
     check_selected_template,
     counts,
-    no_more_than_field,
     status_update,
 )
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodValidationOptions
@@ -45,7 +45,7 @@ from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _KIND: Final = "ReplicationController"
 _SPEC: Final = ROOT.child("spec")
@@ -83,10 +83,10 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
 
 _STATUS: Final = all_of(
     counts("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"),
-    no_more_than_field(
+    at_most_field(
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", title="status.replicas"
     ),
-    no_more_than_field("readyReplicas", "availableReplicas", title="readyReplicas"),
+    at_most_field("readyReplicas", "availableReplicas", title="readyReplicas"),
 )
 
 _NAMES: Final = NameRule(partial(names.check_dns1123_subdomain, unit=names.BYTES), lambda _beginning: [])
@@ -158,7 +158,7 @@ KIND: Final = Kind(
             Column(name="Desired", type="integer"),
             Column(name="Current", type="integer"),
             Column(name="Ready", type="integer"),
-            AGE,
+            AGE_COLUMN,
             CONTAINERS,
             IMAGES,
             SELECTOR,

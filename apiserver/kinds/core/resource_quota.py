@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.resource_names import (
     check_amount,
     check_quota_name,
-    is_standard_of_quotas,
+    is_standard_quota_resource_name,
 )
 from mockube.apiserver.kinds.common.selectors import NO_OPERATOR
 from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, in_order, part
@@ -24,7 +24,7 @@ from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import (
     RETURNS_DELETED,
 )
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _POD_RESOURCES: Final = frozenset(
     {"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"}
@@ -58,7 +58,7 @@ def _out_of_scope(scope: str, spec: ReadOnlyTree) -> list[str]:
     return [
         name
         for name in sorted(spec.get("hard") or ())
-        if is_standard_of_quotas(name) and name not in scope_resources
+        if is_standard_quota_resource_name(name) and name not in scope_resources
     ]
 
 
@@ -177,5 +177,5 @@ KIND: Final = Kind(
         subresources={"status": part(_STATUS, "status")},
     ),
     warnings=Warnings(create=_warn_create),
-    printer=Printer(columns=(NAME, Column(name="Request"), Column(name="Limit"), AGE), cells=_cells),
+    printer=Printer(columns=(NAME, Column(name="Request"), Column(name="Limit"), AGE_COLUMN), cells=_cells),
 )

@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.strategy import (
     Request,
     Strategy,
 )
-from mockube.apiserver.wire.table import AGE, NAME, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Printer
 
 _MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
 
@@ -73,5 +73,5 @@ KIND: Final = Kind(
     ),
     validation=check_name_only(),
     warnings=Warnings(create=_warn_create, update=_warn_update),
-    printer=Printer(columns=(NAME, AGE), cells=_cells),
+    printer=Printer(columns=(NAME, AGE_COLUMN), cells=_cells),
 )

@@ -43,9 +43,9 @@ from mockube.apiserver.kinds.strategy import (
     MAIN,
     Request,
     Strategy,
-    none_when_empty,
+    null_when_empty,
 )
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_ENDPOINTS, _MAX_PORTS = 1000, 20000
 _MAX_ADDRESSES, _MAX_HINTS, _MAX_LABELS = 100, 8, 16
@@ -194,7 +194,7 @@ def _without_topology(slice_: Tree, _request: Request) -> None:
         ]
 
 
-_write_lists = none_when_empty(("endpoints",), ("ports",))
+_write_lists = null_when_empty(("endpoints",), ("ports",))
 
 
 def _prepare_create(new: Tree, request: Request) -> None:
@@ -269,13 +269,19 @@ KIND: Final = Kind(
         prepare_update={MAIN: _prepare_update},
     ),
     validation=Validation(
-        again=NO_CHECKS,
+        repeated_checks=NO_CHECKS,
         create=_CREATE,
         update=in_order(_check_again, immutable_fields("addressType", absent="")),
     ),
     warnings=Warnings(create=_warn_create, update=_warn_update),
     printer=Printer(
-        columns=(NAME, Column(name="AddressType"), Column(name="Ports"), Column(name="Endpoints"), AGE),
+        columns=(
+            NAME,
+            Column(name="AddressType"),
+            Column(name="Ports"),
+            Column(name="Endpoints"),
+            AGE_COLUMN,
+        ),
         cells=_cells,
     ),
     defaults=of("io.k8s.api.discovery.v1", {"EndpointPort": {"name": "", "protocol": "TCP"}}),

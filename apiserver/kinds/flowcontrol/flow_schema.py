@@ -26,7 +26,7 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, get_struct
 from mockube.apiserver.kinds.flowcontrol.priority_level_configuration import EXEMPT, STRATEGY, update_status
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _ALL: Final = "*"
 
@@ -236,7 +236,7 @@ KIND: Final = Kind(
     strategy=STRATEGY,
     defaults=of("io.k8s.api.flowcontrol.v1", {"FlowSchemaSpec": {"matchingPrecedence": 1000}}),
     validation=Validation(
-        again=NO_CHECKS,
+        repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),
         create=_create,
         update=as_created(_create, namespaced=False),
@@ -248,7 +248,7 @@ KIND: Final = Kind(
             Column(name="PriorityLevel"),
             Column(name="MatchingPrecedence"),
             Column(name="DistinguisherMethod"),
-            AGE,
+            AGE_COLUMN,
             Column(name="MissingPL"),
         ),
         cells=_cells,

@@ -35,7 +35,7 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, Request, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- strategy and status, which FlowSchema shares
 
@@ -203,7 +203,7 @@ KIND: Final = Kind(
         },
     ),
     validation=Validation(
-        again=NO_CHECKS,
+        repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),
         create=_create,
         update=as_created(_create, namespaced=False),
@@ -217,7 +217,7 @@ KIND: Final = Kind(
             Column(name="Queues"),
             Column(name="HandSize"),
             Column(name="QueueLengthLimit"),
-            AGE,
+            AGE_COLUMN,
         ),
         cells=_cells,
     ),

@@ -10,7 +10,7 @@ from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.schema import (
-    ANYTHING,
+    ANY_VALUE,
     Schema,
     is_embedded,
     properties,
@@ -66,7 +66,7 @@ def coercer(schema: Schema) -> Coerce | None:
 
 
 def _coercer_of(schema: Schema | None) -> Coerce | None:
-    return None if schema is None or schema is ANYTHING else coercer(schema)
+    return None if schema is None or schema is ANY_VALUE else coercer(schema)
 
 
 def _decode_metadata(value: Mapping[str, Any], path: Path, read: ReadMetadata) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def embedded_checker(schema: Schema) -> Check | None:
 
 
 def _checker_of(schema: Schema | None) -> Check | None:
-    return None if schema is None or schema is ANYTHING else embedded_checker(schema)
+    return None if schema is None or schema is ANY_VALUE else embedded_checker(schema)
 
 
 def _check_type_and_metadata(value: Mapping[str, Any], path: Path) -> Iterator[FieldError]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import FieldError
-from mockube.apimachinery.gonumbers import Number, as_read, int64, is_whole, to_int
+from mockube.apimachinery.gonumbers import Number, as_decoded_by_go, int64, is_whole, to_int
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check, all_of
 from mockube.apiserver.kinds.jsonschema.schema import Schema, is_int_or_string
@@ -69,7 +69,7 @@ def check_number(schema: Schema) -> Check:
                 _bound_check(limits, name.title(), float(schema[name]), comparison, exclusive=exclusive)
             )
     inner = all_of(*checks)
-    return lambda value, path: inner(as_read(value), path)
+    return lambda value, path: inner(as_decoded_by_go(value), path)
 
 
 def _multiple(limits: _Range, factor: float) -> Check:

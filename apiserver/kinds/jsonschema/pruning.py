@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from mockube.apiserver.kinds.apiextensions.structural import PRESERVE
 from mockube.apiserver.kinds.jsonschema.schema import (
-    ANYTHING,
+    ANY_VALUE,
     HEAD,
     Schema,
     is_embedded,
@@ -56,9 +56,11 @@ def _members_pruner(schema: Schema, preserved_names: frozenset[str], *, drop_nul
     unpruned_names = HEAD if is_embedded(schema) else preserved_names
     pruners |= dict.fromkeys(unpruned_names, _keep)
     others = values(schema)
-    if others is ANYTHING and not never_null and all(inner is _keep for inner in pruners.values()):
+    if others is ANY_VALUE and not never_null and all(inner is _keep for inner in pruners.values()):
         return _keep
-    others_never_null = drop_null and others is not None and others is not ANYTHING and _is_never_null(others)
+    others_never_null = (
+        drop_null and others is not None and others is not ANY_VALUE and _is_never_null(others)
+    )
     prune_other = None if others is None else pruner(others, drop_null=drop_null)
     return _prune_members(
         pruners, prune_other, lambda name: name in never_null or (others_never_null and name not in pruners)

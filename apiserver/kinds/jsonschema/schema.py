@@ -7,7 +7,7 @@ from mockube.apiserver.kinds.apiextensions.structural import EMBEDDED, INT_OR_ST
 
 Schema: TypeAlias = Mapping[str, Any]
 
-ANYTHING: Schema = {PRESERVE: True}
+ANY_VALUE: Schema = {PRESERVE: True}
 HEAD = frozenset({"apiVersion", "kind", "metadata"})
 """The fields that every object has, even if its schema does not have them."""
 
@@ -24,7 +24,7 @@ def properties(schema: Schema) -> Mapping[str, Schema]:
 
 
 def items(schema: Schema) -> Schema:
-    return schema.get("items") or ANYTHING
+    return schema.get("items") or ANY_VALUE
 
 
 def values(schema: Schema) -> Schema | None:
@@ -32,7 +32,7 @@ def values(schema: Schema) -> Schema | None:
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         return additional
-    return ANYTHING if additional or schema.get(PRESERVE) else None
+    return ANY_VALUE if additional or schema.get(PRESERVE) else None
 
 
 def walk(schema: Schema) -> Iterator[Schema]:

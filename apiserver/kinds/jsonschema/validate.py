@@ -8,16 +8,16 @@ from itertools import islice
 from typing import Any, Final, Protocol, TypeAlias
 
 from mockube.apimachinery import errors, gotext
-from mockube.apimachinery.cancellation import check_wanted
+from mockube.apimachinery.cancellation import raise_if_cancelled
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.formats import rule
-from mockube.apimachinery.gonumbers import as_read
+from mockube.apimachinery.gonumbers import as_decoded_by_go
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apiserver.kinds.common.checks import Check
 from mockube.apiserver.kinds.jsonschema.numbers import check_number, is_integer
 from mockube.apiserver.kinds.jsonschema.ratcheting import elements_by_keys, is_unchanged, keys_of, map_keys
 from mockube.apiserver.kinds.jsonschema.schema import (
-    ANYTHING,
+    ANY_VALUE,
     Schema,
     properties,
     types,
@@ -47,7 +47,7 @@ _TYPE_CHECKS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "array": lambda value: value.__class__ is list,
     "string": lambda value: value.__class__ is str,
     "boolean": lambda value: value.__class__ is bool,
-    "integer": lambda value: value.__class__ in (int, float) and is_integer(as_read(value)),
+    "integer": lambda value: value.__class__ in (int, float) and is_integer(as_decoded_by_go(value)),
     "number": lambda value: value.__class__ in (int, float),
 }
 _NUMBER_FORMATS: Final[Mapping[str, Sequence[str]]] = {
@@ -189,7 +189,7 @@ def _type_check(schema: Schema) -> Check:
 
 def _kind(value: Any) -> str:
     is_number = value.__class__ in (int, float)
-    return _KINDS[as_read(value).__class__ if is_number else value.__class__]
+    return _KINDS[as_decoded_by_go(value).__class__ if is_number else value.__class__]
 
 
 def _null_check(schema: Schema) -> Check:
@@ -222,7 +222,7 @@ def _elements(schema: Schema) -> _Walk | None:
     keys = map_keys(schema)
 
     def check(value: Any, path: Path, old: Any) -> _Walked:
-        check_wanted()
+        raise_if_cancelled()
         field_errors: list[FieldError] = []
         changed, count = False, 0
         by_keys = elements_by_keys(old, keys) if keys and old.__class__ is list else {}
@@ -242,7 +242,7 @@ def _elements(schema: Schema) -> _Walk | None:
 def _members(schema: Schema) -> _Walk:
     counters = {name: _counter(inner) for name, inner in sorted(properties(schema).items())}
     others = values(schema)
-    other_counter = None if others is None or others is ANYTHING else _counter(others)
+    other_counter = None if others is None or others is ANY_VALUE else _counter(others)
     defaulted = {name for name, inner in properties(schema).items() if inner.get("default") is not None}
     required = [name for name in schema.get("required") or () if name not in defaulted]
 

@@ -8,7 +8,7 @@ import orjson
 
 from mockube.apimachinery import errors, gotext
 from mockube.apimachinery.errors import ErrorType, FieldError
-from mockube.apimachinery.gonumbers import as_read
+from mockube.apimachinery.gonumbers import as_decoded_by_go
 from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import contains_match
@@ -116,7 +116,7 @@ class _AllowedValues:
     """
 
     def __init__(self, values: Iterable[Any]) -> None:
-        scalars = [as_read(value) if value.__class__ in (int, float) else value for value in values]
+        scalars = [as_decoded_by_go(value) if value.__class__ in (int, float) else value for value in values]
         self._texts = frozenset(value for value in scalars if value.__class__ is str)
         self._booleans = frozenset(value for value in scalars if value.__class__ is bool)
         self._integers = frozenset(value for value in scalars if value.__class__ is int)
@@ -131,7 +131,7 @@ class _AllowedValues:
         if value is None:
             return False
         if value.__class__ in (int, float):
-            return self._has_number(as_read(value))
+            return self._has_number(as_decoded_by_go(value))
         return bool(self._trees) and _text(value) in self._trees
 
     def _has_number(self, value: float) -> bool:

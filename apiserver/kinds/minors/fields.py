@@ -153,7 +153,7 @@ OTHERS: Final[Mapping[GroupResource, Mapping[str, tuple[str, ...]]]] = {
 
 
 @cache
-def gates_off(minor: str) -> frozenset[str]:
+def gates_off_by_default(minor: str) -> frozenset[str]:
     """Return the gates that are off by default in a minor, and on in the newest or removed by then."""
     changed = minors.changes(minor, "gates").items()
     off = {name for name, gate in changed if gate is not None and not decode(gate, type=list)[1]}
@@ -162,7 +162,7 @@ def gates_off(minor: str) -> frozenset[str]:
 
 def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) -> DisabledFields:
     """Return the fields that a minor drops; `own` are those that the newest drops."""
-    off = gates_off(minor)
+    off = gates_off_by_default(minor)
     gates = [*own.gates, *_gates(resource, off)]
     template = TEMPLATES.get(resource, "")
     at = "spec" if resource == PODS else f"{template}.spec" if template else ""

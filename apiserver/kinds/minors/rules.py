@@ -331,13 +331,13 @@ def older_warnings(kind: Kind, minor: str) -> Warnings | None:
     if own is None or not later:
         return own
 
-    def remove_later(warnings: Iterable[str]) -> Iterator[str]:
+    def remove_newer_warnings(warnings: Iterable[str]) -> Iterator[str]:
         return (text for text in warnings if not text.startswith(later))
 
     def create(tree: ReadOnlyTree) -> Iterable[str]:
-        return remove_later(own.create(tree))
+        return remove_newer_warnings(own.create(tree))
 
     def update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[str]:
-        return remove_later(own.update(new, old))
+        return remove_newer_warnings(own.update(new, old))
 
     return replace(own, create=create, update=update)

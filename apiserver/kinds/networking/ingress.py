@@ -29,7 +29,7 @@ from mockube.apiserver.kinds.common.validation import Validation, as_created, fr
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _SUBDOMAIN: Final = report(names.check_dns1123_subdomain)
 _WILDCARD: Final = report(names.check_wildcard_dns1123_subdomain)
@@ -263,7 +263,7 @@ KIND: Final = Kind(
             Column(name="Hosts"),
             Column(name="Address"),
             Column(name="Ports"),
-            AGE,
+            AGE_COLUMN,
         ),
         cells=_cells,
     ),

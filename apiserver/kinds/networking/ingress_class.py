@@ -16,7 +16,7 @@ from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
     field,
-    no_longer_than,
+    max_bytes,
     one_of,
     pointer,
     refuse_any,
@@ -36,7 +36,7 @@ from mockube.apiserver.kinds.common.validation import (
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.networking.ingress import check_reference
 from mockube.apiserver.kinds.strategy import COUNTED
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _HTTP_PATH: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
@@ -77,7 +77,7 @@ def _check_scope(parameters: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 _CREATE: Final = from_root(
     field(
         "spec",
-        require("controller", no_longer_than(250), _check_controller),
+        require("controller", max_bytes(250), _check_controller),
         pointer("parameters", check_reference, _check_scope),
         absent={},
     )
@@ -113,6 +113,8 @@ KIND: Final = Kind(
     ),
     strategy=COUNTED,
     validation=Validation(create=_CREATE, update=_UPDATE),
-    printer=Printer(columns=(NAME, Column(name="Controller"), Column(name="Parameters"), AGE), cells=_cells),
+    printer=Printer(
+        columns=(NAME, Column(name="Controller"), Column(name="Parameters"), AGE_COLUMN), cells=_cells
+    ),
     defaults=of("io.k8s.api.networking.v1", {"IngressClassParametersReference": {"scope": "Cluster"}}),
 )

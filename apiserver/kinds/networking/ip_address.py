@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.cells import part, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, all_of, field, optional, report, require
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.objectmeta import NameRule
-from mockube.apiserver.kinds.common.validation import AS_NEW_AND_CHANGE, Validation, from_root, get_struct
+from mockube.apiserver.kinds.common.validation import CREATE_AND_CHANGE, Validation, from_root, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 from mockube.apiserver.wire.table import NAME, Column, Printer
@@ -79,7 +79,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(generates_suffixes=False),
     validation=Validation(
-        again=AS_NEW_AND_CHANGE,
+        repeated_checks=CREATE_AND_CHANGE,
         name=NameRule(_check_name, _check_name),
         create=from_root(field("spec", _check_parent, absent={})),
         update=_update,

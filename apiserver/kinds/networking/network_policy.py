@@ -28,10 +28,10 @@ from mockube.apiserver.kinds.common.checks import (
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import Validation, get_struct
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _TYPES: Final = ("Ingress", "Egress")
 _PEERS: Final = ("podSelector", "namespaceSelector", "ipBlock")
@@ -196,8 +196,8 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, empty_counts=True),
     validation=Validation(create=_create, update=_update),
-    warnings=on_every_write(_warn),
-    printer=Printer(columns=(NAME, Column(name="Pod-Selector"), AGE), cells=_cells),
+    warnings=on_create_and_update(_warn),
+    printer=Printer(columns=(NAME, Column(name="Pod-Selector"), AGE_COLUMN), cells=_cells),
     defaults=of(
         "io.k8s.api.networking.v1",
         {"NetworkPolicySpec": _default_policy_types, "NetworkPolicyPort": {"protocol": "TCP"}},

@@ -18,7 +18,7 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.validation import Validation, accept_update, get_struct
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _CIDRS: Final = ROOT.child("spec", "cidrs")
 
@@ -86,5 +86,5 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(resets=STATUS_ALONE),
     validation=Validation(create=_create, update=_update, subresources={"status": accept_update}),
-    printer=Printer(columns=(NAME, Column(name="CIDRs"), AGE), cells=_cells),
+    printer=Printer(columns=(NAME, Column(name="CIDRs"), AGE_COLUMN), cells=_cells),
 )

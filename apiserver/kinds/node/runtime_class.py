@@ -17,18 +17,18 @@ from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN, check_labels, with_any_finalizers
 from mockube.apiserver.kinds.common.validation import (
-    AS_NEW_AND_CHANGE,
+    CREATE_AND_CHANGE,
     Validation,
     from_root,
     immutable_fields,
 )
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.pod.context import STRICT, PodContext
 from mockube.apiserver.kinds.core.pod.resources import check_requirements
 from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _NO_POD: Final = PodContext(spec={}, metadata=None, volumes={}, claims=frozenset(), options=STRICT)
 
@@ -80,9 +80,12 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(create_on_update=True, unconditional_update=False),
     validation=Validation(
-        again=AS_NEW_AND_CHANGE, name=with_any_finalizers(SUBDOMAIN), create=_CREATE, update=_UNCHANGED
+        repeated_checks=CREATE_AND_CHANGE,
+        name=with_any_finalizers(SUBDOMAIN),
+        create=_CREATE,
+        update=_UNCHANGED,
     ),
-    warnings=on_every_write(_warn),
-    printer=Printer(columns=(NAME, Column(name="Handler"), AGE), cells=_cells),
+    warnings=on_create_and_update(_warn),
+    printer=Printer(columns=(NAME, Column(name="Handler"), AGE_COLUMN), cells=_cells),
     defaults=of("io.k8s.api.node.v1", {"RuntimeClass": NOWHERE}),
 )

@@ -16,10 +16,10 @@ from mockube.apiserver.kinds.common.conditions import check_conditions
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_selector, check_selector_leniently
 from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
-from mockube.apiserver.kinds.common.workloads import check_amount, check_not_over_all
+from mockube.apiserver.kinds.common.workloads import check_amount, check_not_more_than_100_percent
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import COUNTED_CONDITIONAL
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 
 def _check_exclusive(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -32,8 +32,8 @@ def _check_exclusive(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 def _spec(selector: Check) -> Check:
     return all_of(
         _check_exclusive,
-        pointer("minAvailable", check_amount, check_not_over_all),
-        pointer("maxUnavailable", check_amount, check_not_over_all),
+        pointer("minAvailable", check_amount, check_not_more_than_100_percent),
+        pointer("maxUnavailable", check_amount, check_not_more_than_100_percent),
         pointer("selector", selector),
         pointer("unhealthyPodEvictionPolicy", one_of("AlwaysAllow", "IfHealthyBudget")),
     )
@@ -88,7 +88,7 @@ KIND: Final = Kind(
             Column(name="Min Available"),
             Column(name="Max Unavailable"),
             Column(name="Allowed Disruptions", type="integer"),
-            AGE,
+            AGE_COLUMN,
         ),
         cells=_cells,
     ),

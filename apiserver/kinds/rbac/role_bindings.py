@@ -36,7 +36,7 @@ from mockube.apiserver.kinds.common.validation import (
 )
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import UPSERTED
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 
@@ -111,7 +111,7 @@ def _check_same_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
 def _validation(create: Create, *, namespaced: bool) -> Validation:
     create_check = as_created(create, PATH_SEGMENT, namespaced=namespaced)
     update = in_order(create_check, changed_metadata(PATH_SEGMENT), _check_same_role)
-    return Validation(name=PATH_SEGMENT, again=NO_CHECKS, create=create, update=update)
+    return Validation(name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update)
 
 
 # --- columns
@@ -138,7 +138,7 @@ _PRINTER: Final = Printer(
     columns=(
         NAME,
         Column(name="Role"),
-        AGE,
+        AGE_COLUMN,
         Column(name="Users", priority=1),
         Column(name="Groups", priority=1),
         Column(name="ServiceAccounts", priority=1),

@@ -73,7 +73,7 @@ def _update_cluster_role(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[Field
 
 def _validation(create: Create, update: Update) -> Validation:
     update = in_order(update, changed_metadata(PATH_SEGMENT))
-    return Validation(name=PATH_SEGMENT, again=NO_CHECKS, create=create, update=update)
+    return Validation(name=PATH_SEGMENT, repeated_checks=NO_CHECKS, create=create, update=update)
 
 
 _STRATEGY: Final = Strategy(create_on_update=True)

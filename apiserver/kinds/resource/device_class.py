@@ -8,14 +8,19 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.common.ages import age
 from mockube.apiserver.kinds.common.checks import field, pointer, require_that
-from mockube.apiserver.kinds.common.objectmeta import named_whole
+from mockube.apiserver.kinds.common.objectmeta import checked_by_full_name
 from mockube.apiserver.kinds.common.resource_names import is_extended
-from mockube.apiserver.kinds.common.validation import WHOLE_AND_CHANGE, Validation, from_root, repeat_create
+from mockube.apiserver.kinds.common.validation import (
+    METADATA_AND_CHANGE,
+    Validation,
+    from_root,
+    repeat_create_checks,
+)
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.resource.requests import MAX_ITEMS, check_configuration, check_selectors
 from mockube.apiserver.kinds.resource.values import items
 from mockube.apiserver.kinds.strategy import SPEC, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Printer
 
 _CREATE: Final = from_root(
     field(
@@ -42,7 +47,10 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(generation=SPEC, first_generation=1, returns_deleted=True),
     validation=Validation(
-        again=WHOLE_AND_CHANGE, name=named_whole(_check_name), create=_CREATE, update=repeat_create(_CREATE)
+        repeated_checks=METADATA_AND_CHANGE,
+        name=checked_by_full_name(_check_name),
+        create=_CREATE,
+        update=repeat_create_checks(_CREATE),
     ),
-    printer=Printer(columns=(NAME, AGE), cells=_cells),
+    printer=Printer(columns=(NAME, AGE_COLUMN), cells=_cells),
 )

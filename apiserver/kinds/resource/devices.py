@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
     field,
-    no_longer_than,
+    max_bytes,
     optional,
     pointer,
     report,
@@ -159,8 +159,8 @@ def _is_version(text: str) -> bool:
 
 
 _VALUES: Final = all_of(
-    pointer("string", no_longer_than(_MAX_VALUE_LENGTH)),
-    pointer("version", require_that(_is_version, _NOT_A_VERSION), no_longer_than(_MAX_VALUE_LENGTH)),
+    pointer("string", max_bytes(_MAX_VALUE_LENGTH)),
+    pointer("version", require_that(_is_version, _NOT_A_VERSION), max_bytes(_MAX_VALUE_LENGTH)),
 )
 _KINDS: Final = ("bool", "int", "string", "version")
 
@@ -250,7 +250,7 @@ _NO_NODE_FIELD: Final = (
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 
-def true_if_set(name: str) -> Check:
+def refuse_false(name: str) -> Check:
     """Return the check that a flag is not false."""
     return pointer(name, require_that(lambda value: value, "must be either unset or set to true"))
 
@@ -265,7 +265,7 @@ def node_name(problem: str) -> Check:
 
 
 _NODES: Final = all_of(
-    node_name("must not be empty"), pointer("nodeSelector", check_node_selector), true_if_set("allNodes")
+    node_name("must not be empty"), pointer("nodeSelector", check_node_selector), refuse_false("allNodes")
 )
 
 

@@ -19,8 +19,8 @@ from mockube.apiserver.kinds.common.checks import (
     canonical,
     field,
     is_same,
-    no_longer_than,
-    no_more_than,
+    max_bytes,
+    max_items,
     one_of,
     optional,
     pointer,
@@ -32,8 +32,8 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import internal
 from mockube.apiserver.kinds.common.selectors import check_node_selector
 from mockube.apiserver.kinds.common.validation import (
-    AS_NEW_AND_CHANGE,
-    WHOLE_AND_CHANGE,
+    CREATE_AND_CHANGE,
+    METADATA_AND_CHANGE,
     Update,
     Validation,
     from_root,
@@ -58,7 +58,7 @@ from mockube.apiserver.kinds.resource.values import (
     items,
 )
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- defaults
 
@@ -140,12 +140,12 @@ def _check_interface(address: str, path: Path) -> Iterable[FieldError]:
 
 
 _NETWORK: Final = all_of(
-    optional("interfaceName", no_longer_than(256)),
-    optional("hardwareAddress", no_longer_than(128)),
+    optional("interfaceName", max_bytes(256)),
+    optional("hardwareAddress", max_bytes(128)),
     field("ips", items(_MAX_ADDRESSES, _check_interface), unique()),
 )
 _REPORTED: Final = all_of(
-    optional("conditions", no_more_than(_MAX_CONDITIONS), check_conditions),
+    optional("conditions", max_items(_MAX_CONDITIONS), check_conditions),
     pointer("data", check_parameters),
     pointer("networkData", _NETWORK),
 )
@@ -262,12 +262,12 @@ RESOURCE_CLAIM: Final = Kind(
     ),
     strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True),
     validation=Validation(
-        again=WHOLE_AND_CHANGE,
+        repeated_checks=METADATA_AND_CHANGE,
         create=_CREATE_CLAIM,
         update=_immutable_spec("resource.ResourceClaimSpec"),
         subresources={"status": _update_status},
     ),
-    printer=Printer(columns=(NAME, Column(name="State"), AGE), cells=_claim_cells),
+    printer=Printer(columns=(NAME, Column(name="State"), AGE_COLUMN), cells=_claim_cells),
 )
 
 RESOURCE_CLAIM_TEMPLATE: Final = Kind(
@@ -276,9 +276,9 @@ RESOURCE_CLAIM_TEMPLATE: Final = Kind(
     ),
     strategy=Strategy(returns_deleted=True),
     validation=Validation(
-        again=AS_NEW_AND_CHANGE,
+        repeated_checks=CREATE_AND_CHANGE,
         create=_CREATE_TEMPLATE,
         update=_immutable_spec("resource.ResourceClaimTemplateSpec"),
     ),
-    printer=Printer(columns=(NAME, AGE), cells=_template_cells),
+    printer=Printer(columns=(NAME, AGE_COLUMN), cells=_template_cells),
 )

@@ -40,11 +40,11 @@ from mockube.apiserver.kinds.resource.devices import (
     device,
     is_set,
     node_name,
-    true_if_set,
+    refuse_false,
 )
 from mockube.apiserver.kinds.resource.values import check_driver, check_pool_name, item_name, items
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_DEVICES: Final = 128
 _MAX_ADVANCED_DEVICES: Final = 64
@@ -71,8 +71,8 @@ def _check_one_term(selector: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 _NODES: Final = all_of(
     node_name("must be either unset or set to a non-empty string"),
     pointer("nodeSelector", check_node_selector, _check_one_term),
-    true_if_set("allNodes"),
-    true_if_set("perDeviceNodeSelection"),
+    refuse_false("allNodes"),
+    refuse_false("perDeviceNodeSelection"),
 )
 
 
@@ -195,6 +195,7 @@ KIND: Final = Kind(
     ),
     warnings=Warnings(create=_warn_create),
     printer=Printer(
-        columns=(NAME, Column(name="Node"), Column(name="Driver"), Column(name="Pool"), AGE), cells=_cells
+        columns=(NAME, Column(name="Node"), Column(name="Driver"), Column(name="Pool"), AGE_COLUMN),
+        cells=_cells,
     ),
 )

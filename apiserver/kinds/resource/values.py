@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import (
     Check,
     each_item,
-    no_longer_than,
+    max_bytes,
     one_of,
     optional,
     report,
@@ -120,7 +120,7 @@ def entries(limit: int | None, check_key: Check, check_value: Check) -> Check:
 
 
 def _check_identifier(name: str, path: Path) -> Iterator[FieldError]:
-    yield from no_longer_than(_MAX_ID_LENGTH)(name, path)
+    yield from max_bytes(_MAX_ID_LENGTH)(name, path)
     for problem in names.check_c_identifier(name):
         yield errors.invalid(path, name, problem)
 
@@ -152,7 +152,7 @@ def check_fully_qualified_name(name: str, path: Path) -> Iterator[FieldError]:
 
 
 def check_pool_name(name: str, path: Path) -> Iterator[FieldError]:
-    yield from no_longer_than(_MAX_POOL_LENGTH)(name, path)
+    yield from max_bytes(_MAX_POOL_LENGTH)(name, path)
     for part in name.split("/"):
         yield from check_subdomain(part, path)
 

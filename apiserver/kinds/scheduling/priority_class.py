@@ -17,7 +17,7 @@ from mockube.apiserver.kinds.common.objectmeta import METADATA
 from mockube.apiserver.kinds.common.validation import Validation, immutable_fields, in_order, not_updated
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _SYSTEM: Final = "system-"
 _SYSTEM_VALUES: Final[Mapping[str, int]] = {
@@ -96,7 +96,7 @@ KIND: Final = Kind(
             NAME,
             Column(name="Value", type="integer"),
             Column(name="Global-Default", type="boolean"),
-            AGE,
+            AGE_COLUMN,
             Column(name="PreemptionPolicy"),
         ),
         cells=_cells,

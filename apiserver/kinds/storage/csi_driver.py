@@ -19,12 +19,12 @@ from mockube.apiserver.kinds.common.validation import (
     get_struct,
     immutable_fields,
     in_order,
-    repeat_create,
+    repeat_create_checks,
 )
 from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import SPEC, DisabledFields, Gate, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _LIFECYCLES: Final[Check] = one_of("Persistent", "Ephemeral")
 _MAX_EXPIRATION_SECONDS: Final = 1 << 32
@@ -140,7 +140,7 @@ KIND: Final = Kind(
     validation=Validation(
         create=_CREATE,
         update=in_order(
-            repeat_create(_CREATE),
+            repeat_create_checks(_CREATE),
             _check_same_attach_required,
             immutable_fields("spec", "volumeLifecycleModes"),
         ),
@@ -155,7 +155,7 @@ KIND: Final = Kind(
             Column(name="TokenRequests"),
             Column(name="RequiresRepublish", type="boolean"),
             Column(name="Modes"),
-            AGE,
+            AGE_COLUMN,
         ),
         cells=_cells,
     ),

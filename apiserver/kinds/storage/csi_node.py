@@ -25,8 +25,8 @@ from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import NO_CHECKS, Validation, as_created, from_root, get_struct
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, none_when_empty
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy, null_when_empty
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _NODE_ID: Final = require_that(lambda text: len(text.encode()) <= 256, "must be 256 characters or less")
 _DRIVER: Final = all_of(
@@ -76,7 +76,7 @@ def _cells(tree: Tree, now: datetime) -> list[Any]:
     return [meta.name(tree), count(tree, "spec", "drivers"), ages.age(tree, now)]
 
 
-_write_lists = none_when_empty(("spec", "drivers"), ("spec", "drivers", "*", "topologyKeys"))
+_write_lists = null_when_empty(("spec", "drivers"), ("spec", "drivers", "*", "topologyKeys"))
 
 
 def _prepare_create(node: Tree, _request: Request) -> None:
@@ -98,6 +98,6 @@ KIND: Final = Kind(
         prepare_create=_prepare_create,
         prepare_update={MAIN: _prepare_update},
     ),
-    validation=Validation(again=NO_CHECKS, create=_CREATE, update=_update),
-    printer=Printer(columns=(NAME, Column(name="Drivers", type="integer"), AGE), cells=_cells),
+    validation=Validation(repeated_checks=NO_CHECKS, create=_CREATE, update=_update),
+    printer=Printer(columns=(NAME, Column(name="Drivers", type="integer"), AGE_COLUMN), cells=_cells),
 )

@@ -19,7 +19,7 @@ from mockube.apiserver.kinds.common.validation import (
     immutable_fields,
     in_order,
 )
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Strategy
 
@@ -58,5 +58,5 @@ KIND: Final = Kind(
             immutable_fields("storageClassName", absent=""),
         ),
     ),
-    warnings=on_every_write(_warn),
+    warnings=on_create_and_update(_warn),
 )

@@ -18,16 +18,16 @@ from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.node_labels import DEPRECATED
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
 from mockube.apiserver.kinds.common.validation import (
-    AS_NEW_AND_CHANGE,
+    CREATE_AND_CHANGE,
     Validation,
     from_root,
     immutable_fields,
     in_order,
 )
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_PARAMETERS: Final = 512
 _MAX_PARAMETERS_BYTES: Final = 256 * 1024
@@ -122,13 +122,13 @@ KIND: Final = Kind(
     ),
     strategy=RETURNS_DELETED,
     validation=Validation(
-        again=AS_NEW_AND_CHANGE,
+        repeated_checks=CREATE_AND_CHANGE,
         create=_CREATE,
         update=in_order(
             *map(immutable_fields, ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")),
         ),
     ),
-    warnings=on_every_write(_warn),
+    warnings=on_create_and_update(_warn),
     printer=Printer(
         columns=(
             NAME,
@@ -136,7 +136,7 @@ KIND: Final = Kind(
             Column(name="ReclaimPolicy"),
             Column(name="VolumeBindingMode"),
             Column(name="AllowVolumeExpansion"),
-            AGE,
+            AGE_COLUMN,
         ),
         cells=_cells,
     ),

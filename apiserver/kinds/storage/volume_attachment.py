@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
     all_of,
     field,
-    no_longer_than,
+    max_bytes,
     optional,
     pointer,
     report,
@@ -28,7 +28,7 @@ from mockube.apiserver.kinds.core.volumes.persistent_volume import check_inline_
 from mockube.apiserver.kinds.core.volumes.sources import check_driver_name
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import STATUS_ALONE, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_BYTES: Final = 256 * 1024
 
@@ -58,7 +58,7 @@ def _check_metadata(metadata: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 _VOLUME_ERROR: Final = all_of(
-    optional("message", no_longer_than(_MAX_BYTES)),
+    optional("message", max_bytes(_MAX_BYTES)),
     pointer("errorCode", require_that(lambda code: code >= 0, "must be between 0 and 2147483647, inclusive")),
 )
 
@@ -110,7 +110,7 @@ KIND: Final = Kind(
     ),
     strategy=Strategy(resets=STATUS_ALONE, returns_deleted=True, unconditional_update=False),
     validation=Validation(
-        again=NO_CHECKS,
+        repeated_checks=NO_CHECKS,
         silent=frozenset({"status"}),
         create=_CREATE,
         update=_update,
@@ -123,7 +123,7 @@ KIND: Final = Kind(
             Column(name="PV"),
             Column(name="Node"),
             Column(name="Attached", type="boolean"),
-            AGE,
+            AGE_COLUMN,
         ),
         cells=_cells,
     ),

@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.common.validation import Validation, as_created, fr
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.storage.storage_class import check_parameters, check_provisioner
 from mockube.apiserver.kinds.strategy import RETURNS_DELETED
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _CREATE: Final = from_root(
     require("driverName", check_provisioner),
@@ -43,5 +43,5 @@ KIND: Final = Kind(
             as_created(_CREATE, namespaced=False),
         ),
     ),
-    printer=Printer(columns=(NAME, Column(name="DriverName"), AGE), cells=_cells),
+    printer=Printer(columns=(NAME, Column(name="DriverName"), AGE_COLUMN), cells=_cells),
 )

@@ -13,10 +13,10 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.common.checks import NOT_NEGATIVE
 from mockube.apiserver.packs.kruise.workloads import (
-    changes_beyond,
     check_own_template,
     check_priorities,
     check_scattering,
+    has_other_changes,
     set_template_defaults,
 )
 from mockube.apiserver.registry.registry import Registry
@@ -166,7 +166,7 @@ _IMAGE: Final = re.compile(r"/containers/[0-9]+/image")
 
 
 def _check_change(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:
-    if changes_beyond(new, old, _CHANGEABLE):
+    if has_other_changes(new, old, _CHANGEABLE):
         names = ", ".join(f"'{name}'" for name in _CHANGEABLE[:-1])
         allowed = f"{names} and '{_CHANGEABLE[-1]}'"
         yield errors.forbidden(

@@ -14,9 +14,9 @@ from mockube.apiserver.kinds.common.workloads import check_amount
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.packs.kruise.clone_set import IN_PLACE_IF_POSSIBLE, IN_PLACE_ONLY, RECREATE
 from mockube.apiserver.packs.kruise.workloads import (
-    changes_beyond,
     check_own_template,
     check_priorities,
+    has_other_changes,
     set_template_defaults,
 )
 from mockube.apiserver.registry.registry import Registry
@@ -63,7 +63,7 @@ def validate(_registry: Registry, new: ReadOnlyTree, old: ReadOnlyTree | None) -
     yield from check_own_template(
         spec, old and old["spec"], spec["template"], _NAMES, check_template_metadata
     )
-    if old is not None and changes_beyond(spec, old["spec"], _CHANGEABLE):
+    if old is not None and has_other_changes(spec, old["spec"], _CHANGEABLE):
         yield errors.forbidden(_SPEC, _UNCHANGEABLE)
 
 

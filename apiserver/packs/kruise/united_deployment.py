@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.workloads import (
 from mockube.apiserver.kinds.core.pod.context import STRICT
 from mockube.apiserver.kinds.core.pod.pod_template import check_template_metadata
 from mockube.apiserver.kinds.core.pod.scheduling import check_tolerations
-from mockube.apiserver.packs.kruise.workloads import changes_beyond, pod_template, set_template_defaults
+from mockube.apiserver.packs.kruise.workloads import has_other_changes, pod_template, set_template_defaults
 from mockube.apiserver.registry.registry import Registry
 
 CheckPods: TypeAlias = Callable[[ReadOnlyTree, Selector, Path], Iterable[FieldError]]
@@ -192,7 +192,7 @@ def _check_template_change(new: ReadOnlyTree, old: ReadOnlyTree, path: Path) -> 
     name = next((name for name in _RULES if new.get(name) and old.get(name)), "")
     if not name or not _RULES[name].unchangeable:
         return ()
-    if not changes_beyond(new[name]["spec"], old[name]["spec"], _CHANGEABLE):
+    if not has_other_changes(new[name]["spec"], old[name]["spec"], _CHANGEABLE):
         return ()
     return (errors.forbidden(path.child(name, "spec"), _RULES[name].unchangeable),)
 

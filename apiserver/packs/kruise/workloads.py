@@ -137,7 +137,7 @@ def _scatter_problem(terms: Sequence[ReadOnlyTree]) -> str:
 # --- changes
 
 
-def changes_beyond(new: ReadOnlyTree, old: ReadOnlyTree, changeable: Collection[str]) -> bool:
+def has_other_changes(new: ReadOnlyTree, old: ReadOnlyTree, changeable: Collection[str]) -> bool:
     """Return whether another field changed. Absent and empty are equal, as in Go's semantic comparison."""
     fields = {*new, *old} - {*changeable}
     return any((new.get(name) or None) != (old.get(name) or None) for name in fields)

@@ -100,7 +100,7 @@ class TokenRequests:
             call.warn(f"requested expiration of {seconds} seconds shortened to {max_seconds} seconds")
             seconds = max_seconds
         is_extended = self._is_extended(account, audiences, seconds)
-        token = self._accounts.give(
+        token = self._accounts.issue_token(
             account,
             audiences=audiences,
             seconds=EXTENDED_SECONDS if is_extended else seconds,

@@ -33,7 +33,7 @@ async def run_mutation(registry: Registry, call: Call) -> Attributes:
         metadata.clear_system_fields(tree)
     metadata.match_namespace(tree, call)
     tree = metadata.without_duplicate_owners(tree, call)
-    tree = await registry.worker.run(call.size, metadata.manage_answer, registry, call, tree, options)
+    tree = await registry.worker.run(call.size, metadata.manage_response, registry, call, tree, options)
     attributes = Attributes(
         operation=Operation.CREATE, call=call, name=call.name, object=tree, dry_run=options.dry_run
     )

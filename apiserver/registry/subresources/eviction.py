@@ -36,7 +36,9 @@ RETRIES = 20
 MOST_DISRUPTED = 2000
 """The maximum of disrupted pods of a budget that its controller has not yet observed."""
 VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
-SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+MULTIPLE_BUDGETS = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+)
 
 _EVICTED = {
     "type": CONDITION_DISRUPTION_TARGET,
@@ -118,10 +120,10 @@ async def _evict_within_budget(registry: Registry, call: Call, options: DeleteOp
 
 async def _budget_of(registry: Registry, pod: Tree) -> Tree | None:
     await registry.watch_cache.fresh()
-    budgets = [stored.tree() for stored in registry.all_seen(BUDGETS, meta.namespace(pod))]
+    budgets = [stored.tree() for stored in registry.list_cached(BUDGETS, meta.namespace(pod))]
     matching_budgets = [budget for budget in budgets if _selects(budget, pod)]
     if len(matching_budgets) > 1:
-        raise ApiError(SEVERAL)
+        raise ApiError(MULTIPLE_BUDGETS)
     return matching_budgets[0] if matching_budgets else None
 
 

@@ -15,7 +15,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind, GroupResource
 from mockube.apimachinery.labels import Selector
 from mockube.apimachinery.patch.apply import FieldManager, Versions, managers
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -181,7 +181,7 @@ def _replicas(scale: Mapping[str, Any]) -> int:
 async def get(registry: Registry, call: Call) -> ObjectAnswer:
     answer = await to_client_version(registry, call.resource, await read.get(registry, call))
     assert isinstance(answer, ObjectAnswer)
-    return scale_view(call.resource).show_answer(answer)
+    return scale_view(call.resource).view_answer(answer)
 
 
 async def update(registry: Registry, call: Call) -> ObjectAnswer:
@@ -195,7 +195,7 @@ async def update(registry: Registry, call: Call) -> ObjectAnswer:
         new = view.take(old, orjson.loads(untouched))
         return await registry.worker.run(call.size, _manage, registry, call, new, old, options)
 
-    return view.show_answer(await change(registry, call, options, replace, uid=meta.uid(scale)))
+    return view.view_answer(await change(registry, call, options, replace, uid=meta.uid(scale)))
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -235,13 +235,13 @@ async def _apply(registry: Registry, call: Call) -> ObjectAnswer:
         scale = await registry.worker.run(call.size, application.merge_into, live)
         return _with_managers(view.take(old, scale), _managed_fields(old), scale, call.resource)
 
-    return view.show_answer(await change(registry, call, application.options, transform))
+    return view.view_answer(await change(registry, call, application.options, transform))
 
 
 def _field_manager(registry: Registry) -> FieldManager:
     """Return the field manager of Scales, which is the same for all resources."""
     bare: Tree = {"kind": SCALE.kind, "apiVersion": API_VERSION}
-    atom = atom_of(registry.scheme.schemas.kind(bare["apiVersion"], bare["kind"]))
+    atom = atom_of_type(registry.scheme.schemas.kind(bare["apiVersion"], bare["kind"]))
     versions = Versions(own=bare["apiVersion"], atoms={bare["apiVersion"]: atom}, reset_fields={})
     return FieldManager(kind=SCALE.kind, versions=versions, empty=bare, subresource="scale")
 

@@ -30,7 +30,7 @@ Value: TypeAlias = Any
 """The value after a tag: a number or bytes."""
 FieldValues: TypeAlias = dict[int, list[Value]]
 """By field number, the values of messages, lists and maps, which are converted after the whole message was read."""
-Settle: TypeAlias = Callable[[Tree, list[Value], int], None]
+Finish: TypeAlias = Callable[[Tree, list[Value], int], None]
 Convert: TypeAlias = Callable[[Value, int], Json]
 """Converts a value. The last number, here and in Settle, is how many levels of messages may still follow."""
 
@@ -79,7 +79,7 @@ class _Message:
         self._name = name
         self.blank: Tree = {}
         self._tags: dict[int, _FieldReader] = {}
-        self._settles: dict[int, Settle] = {}
+        self._finishers: dict[int, Finish] = {}
         self._always: list[int] = []
         for field in fields_of(name):
             self._compile(field)
@@ -96,7 +96,7 @@ class _Message:
         for number in self._always:
             field_values.setdefault(number, [])
         for number, values in field_values.items():
-            self._settles[number](tree, values, depth - 1)
+            self._finishers[number](tree, values, depth - 1)
 
     def _read(self, tree: Tree, data: bytes) -> FieldValues:
         """Read all fields. Most tags and lengths have one byte, and are read inline."""
@@ -158,7 +158,7 @@ class _Message:
         self.blank |= inner.blank
         self._always.append(field.number)
         self._tags[tag_of(field.number, LENGTH)] = _FieldReader(field.number, field.element_type)
-        self._settles[field.number] = lambda tree, values, depth: inner.fill(tree, b"".join(values), depth)
+        self._finishers[field.number] = lambda tree, values, depth: inner.fill(tree, b"".join(values), depth)
 
     def _keep(self, field: Field, scalar: Scalar | None) -> None:
         self.blank[field.name] = None if field.json_option == "always" else ...
@@ -167,7 +167,7 @@ class _Message:
         wire_types = {LENGTH} if scalar is None or field.is_map else {LENGTH, scalar.wire_type}
         for wire_type in wire_types:
             self._tags[tag_of(field.number, wire_type)] = _FieldReader(field.number, field.name)
-        self._settles[field.number] = _settle(field, scalar)
+        self._finishers[field.number] = _finisher(field, scalar)
 
 
 def _default_of(field: Field, scalar: Scalar) -> Json:
@@ -176,45 +176,45 @@ def _default_of(field: Field, scalar: Scalar) -> Json:
     return None if field.optional or scalar.nilable else scalar.zero
 
 
-def _settle(field: Field, scalar: Scalar | None) -> Settle:
+def _finisher(field: Field, scalar: Scalar | None) -> Finish:
     if field.is_map:
-        return _settle_map(field, scalar)
+        return _map_finisher(field, scalar)
     if field.is_repeated:
-        return _settle_list(field, scalar)
-    return _settle_message(field)
+        return _list_finisher(field, scalar)
+    return _message_finisher(field)
 
 
-def _settle_map(field: Field, scalar: Scalar | None) -> Settle:
+def _map_finisher(field: Field, scalar: Scalar | None) -> Finish:
     """Convert a map: an entry is a message of a key and a value, which is never a number."""
     name, of = field.name, field.element_type
 
-    def settle(tree: Tree, values: list[Value], depth: int) -> None:
+    def finish(tree: Tree, values: list[Value], depth: int) -> None:
         convert = decoder(of) if scalar is None else lambda value, _: scalar.read(value)
         entries = [read_parts(value) for value in values]
         read = {entry.get(_KEY, b"").decode(): convert(entry.get(_VALUE, b""), depth) for entry in entries}
         tree[name] = {key: read[key] for key in sorted_in_pieces(read)}
 
-    return settle
+    return finish
 
 
-def _settle_list(field: Field, scalar: Scalar | None) -> Settle:
+def _list_finisher(field: Field, scalar: Scalar | None) -> Finish:
     name, of = field.name, field.element_type
 
-    def settle_messages(tree: Tree, values: list[Value], depth: int) -> None:
+    def finish_messages(tree: Tree, values: list[Value], depth: int) -> None:
         convert = decoder(of)
         tree[name] = [convert(value, depth) for value in values]
 
     if scalar is None:
-        return settle_messages
+        return finish_messages
     read = scalar.read
 
-    def settle_scalars(tree: Tree, values: list[Value], _: int) -> None:
+    def finish_scalars(tree: Tree, values: list[Value], _: int) -> None:
         tree[name] = [read(value) for value in values]
 
-    def settle_numbers(tree: Tree, values: list[Value], _: int) -> None:
+    def finish_numbers(tree: Tree, values: list[Value], _: int) -> None:
         tree[name] = [read(number) for value in values for number in _unpack(value)]
 
-    return settle_numbers if scalar.wire_type == VARINT else settle_scalars
+    return finish_numbers if scalar.wire_type == VARINT else finish_scalars
 
 
 def _unpack(value: Value) -> Iterator[int]:
@@ -228,15 +228,15 @@ def _unpack(value: Value) -> Iterator[int]:
         yield number
 
 
-def _settle_message(field: Field) -> Settle:
+def _message_finisher(field: Field) -> Finish:
     """Convert a message; the parts of a split message are joined."""
     name, of = field.name, field.element_type
 
-    def settle(tree: Tree, values: list[Value], depth: int) -> None:
+    def finish(tree: Tree, values: list[Value], depth: int) -> None:
         tree[name] = decoder(of)(b"".join(values), depth)
 
-    def settle_unless_zero(tree: Tree, values: list[Value], depth: int) -> None:
+    def finish_unless_zero(tree: Tree, values: list[Value], depth: int) -> None:
         value = decoder(of)(b"".join(values), depth)
         tree[name] = ... if value is None else value
 
-    return settle_unless_zero if field.json_option == "omitzero" else settle
+    return finish_unless_zero if field.json_option == "omitzero" else finish

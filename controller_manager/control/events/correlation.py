@@ -88,7 +88,7 @@ COMBINED: Final = "(combined from similar events): "
 SPAM_BURST: Final = 25
 SPAM_REFILL: Final = timedelta(minutes=5)
 """Seconds per event about one object, whatever the message."""
-REMEMBERED: Final = 4096
+CACHE_SIZE: Final = 4096
 """Objects, reasons and events; the least recently used is dropped first."""
 
 V = TypeVar("V")
@@ -102,7 +102,7 @@ class _Recent(Generic[V]):
     def of(self, key: Hashable) -> V:
         if key not in self._values:
             self._values[key] = self._make()
-            if len(self._values) > REMEMBERED:
+            if len(self._values) > CACHE_SIZE:
                 self._values.popitem(last=False)
         self._values.move_to_end(key)
         return self._values[key]
@@ -201,7 +201,7 @@ class CountedEvents:
 
 FINISHED_AFTER: Final = timedelta(minutes=6)
 """How long after the last time it is another event."""
-REFRESHED_AFTER: Final = timedelta(minutes=30)
+REFRESH_INTERVAL: Final = timedelta(minutes=30)
 """The interval at which a continuing series is written."""
 LONGEST_NOTE: Final = 1024
 """Events; beyond that the oldest is dropped, and is a new event if it occurs again."""
@@ -241,12 +241,12 @@ class Series:
             finished = now - recorded.last > FINISHED_AFTER
             if finished:
                 del self._recorded[key]
-            if recorded.written is not None and (finished or now - recorded.written >= REFRESHED_AFTER):
+            if recorded.written is not None and (finished or now - recorded.written >= REFRESH_INTERVAL):
                 writes.append(_series(recorded, now))
         return writes
 
     def _record(self, key: Hashable, recorded: _Ongoing) -> None:
-        if len(self._recorded) >= REMEMBERED:
+        if len(self._recorded) >= CACHE_SIZE:
             del self._recorded[next(iter(self._recorded))]
         self._recorded[key] = recorded
 

@@ -45,7 +45,7 @@ BUSY_RATE: Final = 50.0
 """then so many a second, as its `--event-qps`,"""
 QUIET_SECONDS: Final = 0.2
 """and all of them when nothing was added for so long."""
-TRIES: Final = 12
+MAX_ATTEMPTS: Final = 12
 RETRY_SECONDS: Final = 10.0
 
 
@@ -161,7 +161,7 @@ class EventWriter(Collector):
         wait = RETRY_SECONDS * randomness.fraction(
             self._random
         )  # not all managers at once when the server is back
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 await _write(component, write)
             except NoAnswer:

@@ -21,7 +21,7 @@ from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import NoAnswer
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop, TryAgain
+from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.requests import (
     KUBELET_CLIENT,
     BadRequest,
@@ -108,7 +108,7 @@ class Approver:
         try:
             tried = [*permissions_to_try(csr, parse(csr["spec"]["request"]))]
         except BadRequest as error:
-            raise TryAgain(f'unable to parse csr "{key.name}": {error}') from error
+            raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
         for subresource in tried:
             answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, review(csr, subresource))
             if answer["status"].get("allowed"):
@@ -116,7 +116,7 @@ class Approver:
                 await self._client.update(CERTIFICATE_SIGNING_REQUESTS, body, subresource="approval")
                 return None
         if tried:
-            raise TryAgain(
+            raise RequeueWithBackoff(
                 f'recognized csr "{key.name}" as [{" ".join(tried)}] but subject access review was not approved'
             )
         return None
@@ -138,7 +138,7 @@ _DECIDED: Final = timedelta(hours=1)
 _WAITING: Final = timedelta(hours=24)
 
 
-def is_of_no_use(csr: ReadOnlyTree, now: datetime) -> bool:
+def is_obsolete(csr: ReadOnlyTree, now: datetime) -> bool:
     """Whether it was decided or is pending for too long, or its certificate has expired."""
     csr_conditions = conditions.of(csr)
     issued = is_issued(csr)
@@ -182,7 +182,7 @@ class Cleaner:
         while True:
             now = self._clock.now()
             for csr in self._requests.lister.all():
-                if is_of_no_use(csr, now):
+                if is_obsolete(csr, now):
                     await self._delete(csr)
             await self._clock.sleep(PERIOD)
 

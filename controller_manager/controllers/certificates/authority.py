@@ -96,7 +96,7 @@ def load_authority(certificate: bytes, key: bytes) -> Authority:
     if len(certificates) != 1:
         raise CannotSign(f"expected 1 certificate, found {len(certificates)}")
     if not isinstance(loaded, Key):
-        raise CannotSign("the key can sign no certificate")
+        raise CannotSign("the key cannot sign certificates")
     return Authority(certificate=certificates[0], key=loaded)
 
 

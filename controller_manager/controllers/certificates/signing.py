@@ -20,7 +20,7 @@ from mockube.controller_manager.config.signing import SignerFiles, signer_files
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Plan, Update
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.control.runnable import Context, Idle, Runnable, Running
-from mockube.controller_manager.control.runner import ControllerRunner, TryAgain
+from mockube.controller_manager.control.runner import ControllerRunner, RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.authority import (
     Authority,
     CannotSign,
@@ -78,7 +78,7 @@ def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan
     try:
         request = parse(spec["request"])
     except BadRequest as error:
-        raise TryAgain(f'unable to parse csr "{key.name}": {error}') from error
+        raise RequeueWithBackoff(f'unable to parse csr "{key.name}": {error}') from error
     usages = spec.get("usages") or ()
     if problem := PROBLEMS[spec["signerName"]](request, usages):
         return _failure(csr, problem, now)
@@ -87,7 +87,7 @@ def reconcile(signing: Signing, caches: Caches, key: Key, now: datetime) -> Plan
         terms = Terms(usages=usages, lifetime=lifetime, now=now)
         certificate = issue(signing.authorities[spec["signerName"]](), request.parsed, terms, signing.random)
     except CannotSign as error:
-        raise TryAgain(f"error auto signing csr: {error}") from error
+        raise RequeueWithBackoff(f"error auto signing csr: {error}") from error
     return _status(csr, certificate=base64.b64encode(certificate).decode())
 
 

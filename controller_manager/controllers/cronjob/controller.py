@@ -32,9 +32,9 @@ from mockube.controller_manager.control.controller import Controller, Observer, 
 from mockube.controller_manager.controllers.cronjob import times
 from mockube.controller_manager.controllers.cronjob.jobs import (
     Record,
-    beyond_history,
     creation,
     deletion,
+    jobs_beyond_history_limit,
     name_at,
     observe_jobs,
 )
@@ -57,7 +57,7 @@ def reconcile(caches: Caches, key: Key, now: datetime, memory: Timing | None) ->
     jobs = caches.of(JOBS).by_index(BY_OWNER, meta.uid(cron_job))
     if memory is not None and memory != timing:
         return _plan_reschedule(cron_job, remember, now)
-    surplus = beyond_history(cron_job, jobs)
+    surplus = jobs_beyond_history_limit(cron_job, jobs)
     actions: tuple[Action, ...] = (deletion(cron_job, map(ObjectRef.of, surplus)),) if surplus else ()
     remaining_jobs = [job for job in jobs if job not in surplus]
     return Plan(
@@ -140,7 +140,7 @@ def _due_time(record: Record, now: datetime) -> tuple[Record, datetime | None]:
         return record.with_event("Warning", "UnknownTimeZone", _bad_zone(zone, problem)), None
     if spec.get("suspend"):
         return record, None
-    if times.names_zone(cron_job):
+    if times.has_zone_in_schedule(cron_job):
         record = record.with_event("Warning", "UnsupportedSchedule", times.unsupported_message(cron_job))
     try:
         schedule = times.schedule_of(cron_job)
@@ -163,7 +163,7 @@ def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Re
     missed_times = times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
     if missed_times.latest is None:
         return record, None
-    if missed_times.is_many:
+    if missed_times.is_too_many:
         message = (
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         )
@@ -213,7 +213,7 @@ def _of_job(caches: Caches, change: Change) -> Iterable[Key]:
             yield Key.of(owner)
 
 
-class Skew(Observer):
+class SkewObserver(Observer):
     """How late Jobs are made."""
 
     def __init__(self) -> None:
@@ -239,7 +239,7 @@ CRON_JOB: Final = Controller(
     watches=(Watch(resource=CRON_JOBS, keys=_of_cron_job), Watch(resource=JOBS, keys=_of_job)),
     reconcile=reconcile,
     remembers=True,
-    observer=Skew,
+    observer=SkewObserver,
     workers=5,
     indexes={JOBS: {BY_OWNER: owner_of}},
 )

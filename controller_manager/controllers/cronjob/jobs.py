@@ -103,7 +103,7 @@ def _is_later(time: str, other: str) -> bool:
     return not other or parse_time(time) > parse_time(other)
 
 
-def beyond_history(cron_job: ReadOnlyTree, jobs: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
+def jobs_beyond_history_limit(cron_job: ReadOnlyTree, jobs: Sequence[ReadOnlyTree]) -> list[ReadOnlyTree]:
     """The oldest finished Jobs beyond what is to be kept."""
     spec = cron_job["spec"]
     limits = (

@@ -22,19 +22,19 @@ class MissedStarts(NamedTuple):
     """About how many; 0 also where there is just one."""
 
     @property
-    def is_many(self) -> bool:
+    def is_too_many(self) -> bool:
         return self.number > _MANY
 
 
 def schedule_of(cron_job: ReadOnlyTree) -> Schedule:
     """Or `ScheduleError`."""
     text, zone = cron_job["spec"]["schedule"], cron_job["spec"].get("timeZone")
-    if names_zone(cron_job) or zone is None or cron.zone_problem(zone):
+    if has_zone_in_schedule(cron_job) or zone is None or cron.zone_problem(zone):
         return cron.parse(text)
     return cron.parse(f"TZ={zone} {text}")
 
 
-def names_zone(cron_job: ReadOnlyTree) -> bool:
+def has_zone_in_schedule(cron_job: ReadOnlyTree) -> bool:
     return "TZ" in cron_job["spec"]["schedule"]
 
 

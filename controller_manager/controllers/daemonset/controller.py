@@ -39,7 +39,7 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of_pod,
 )
 
-_PATIENCE: Final = timedelta(milliseconds=50)
+_DELAY: Final = timedelta(milliseconds=50)
 """Many pods change at once, and each reconciliation counts all nodes. A change of the spec is reconciled at once."""
 
 
@@ -173,12 +173,12 @@ DAEMON_SET: Final = Controller(
     service_account="daemon-set-controller",
     event_component="daemonset-controller",
     watches=(
-        *indexes.watches_of(DAEMON_SETS, patience=_PATIENCE),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), patience=_PATIENCE),
+        *indexes.watches_of(DAEMON_SETS, delay=_DELAY),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, DAEMON_SETS, _selector), delay=_DELAY),
         Watch(
             resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, DAEMON_SETS, _selector)
         ),
-        Watch(resource=NODES, keys=_of_node, patience=_PATIENCE),
+        Watch(resource=NODES, keys=_of_node, delay=_DELAY),
     ),
     reconcile=reconcile,
     remembers=True,

@@ -72,7 +72,7 @@ def _of_old_pod(caches: Caches, change: Change) -> Iterable[Key]:
         return
     reference = meta.controller_of(replica_set)
     deployment = caches.of(DEPLOYMENTS).get(pod.key.namespace, reference["name"]) if reference else None
-    if deployment is not None and not DeploymentView(deployment).rolls:
+    if deployment is not None and not DeploymentView(deployment).is_rolling_update:
         yield Key.of(deployment)
 
 

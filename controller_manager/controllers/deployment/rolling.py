@@ -40,7 +40,7 @@ def new_set_size(deployment: DeploymentView, current: int, old_sets: Sequence[Se
 
     Upstream does not wait until the old sets have deleted their pods, and may have more pods for a moment.
     """
-    if not deployment.rolls:
+    if not deployment.is_rolling_update:
         return deployment.replicas
     remaining = deployment.max_replicas - current - sum(old.possible_pods for old in old_sets)
     return min(current + max(remaining, 0), deployment.replicas)

@@ -82,13 +82,13 @@ class DeploymentView(Struct, frozen=True, dict=True):
         return self.spec.get("minReadySeconds") or 0
 
     @property
-    def rolls(self) -> bool:
+    def is_rolling_update(self) -> bool:
         """Old pods are deleted while new ones are created; otherwise all old pods are deleted first."""
         return (self.spec.get("strategy") or {}).get("type") != "Recreate"
 
     @cached_property
     def _fenceposts(self) -> Fenceposts:
-        if not self.rolls:
+        if not self.is_rolling_update:
             return Fenceposts(0, 0)
         rolling = (self.spec.get("strategy") or {}).get("rollingUpdate") or {}
         return fenceposts(rolling.get("maxSurge"), rolling.get("maxUnavailable"), self.replicas)

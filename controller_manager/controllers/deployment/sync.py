@@ -54,14 +54,14 @@ def _next_step(state: DeploymentState, present: Conditions, now: datetime) -> Pl
         return Plan(actions=revision.rollback_actions(state, rollback_to))
     if rollback_to is None and is_scaled(state):
         return _with_status(state, _scale_actions(state), status.status_while_scaling(state, present, now))
-    if state.new is None and (deployment.rolls or _has_no_old_pods(state)):
+    if state.new is None and (deployment.is_rolling_update or _has_no_old_pods(state)):
         return _count_collision(state) if state.is_name_taken else _create_new_set(state, present, now)
     return _roll_out(state, present, now)
 
 
 def _roll_out(state: DeploymentState, present: Conditions, now: datetime) -> Plan:
     actions: tuple[Action, ...] = (
-        rolling_update_actions(state) if state.deployment.rolls else recreate_actions(state)
+        rolling_update_actions(state) if state.deployment.is_rolling_update else recreate_actions(state)
     )
     if not actions and status.is_complete(state.deployment, state.deployment.status):
         actions = revision.replica_sets_to_delete(state)
@@ -158,7 +158,7 @@ def scaled_sizes(state: DeploymentState) -> Sizes:
         return {only.name: deployment.replicas}
     if state.new is not None and _is_saturated(deployment, state.new):
         return {old.name: 0 for old in _active(state.old_sets)}
-    return _in_proportion(deployment, active) if deployment.rolls else {}
+    return _in_proportion(deployment, active) if deployment.is_rolling_update else {}
 
 
 def _active(sets: Iterable[SetView]) -> list[SetView]:

@@ -25,12 +25,12 @@ from mockube.controller_manager.controllers.garbagecollector.decision import (
     Keep,
     OwnerState,
     Remove,
-    judge,
+    decide,
     unblocked_owners,
 )
-from mockube.controller_manager.controllers.garbagecollector.graph import Graph, Look, Node
+from mockube.controller_manager.controllers.garbagecollector.graph import Graph, GraphStep, Node
 from mockube.controller_manager.controllers.garbagecollector.references import (
-    Absent,
+    AbsentOwner,
     KindMap,
     OwnerReference,
     owners_of,
@@ -53,7 +53,7 @@ class Collector:
         self._recorder = context.recorder.of("garbage-collector-controller")
         self._graph = Graph()
         self._kinds = KindMap(self._informers.row)
-        self._absent = Absent()
+        self._absent = AbsentOwner()
         workers = context.options.controllers.concurrent_gc_syncs
         loop = partial(Loop, workers=workers, clock=context.clock, metrics=context.metrics)
         self._deletions = loop("garbage_collector_attempt_to_delete", self._attempt_to_delete)
@@ -94,15 +94,15 @@ class Collector:
         self._look(self._graph.observe(resource, latest))
 
     def _on_delete(self, uid: str) -> None:
-        look = self._graph.remove(uid)
-        if look.delete:
+        step = self._graph.remove(uid)
+        if step.delete:
             self._absent.add(uid)
-        self._look(look)
+        self._look(step)
 
-    def _look(self, look: Look) -> None:
-        for node in look.delete:
+    def _look(self, step: GraphStep) -> None:
+        for node in step.delete:
             self._deletions.add(Key("", node.uid))
-        for node in look.orphan:
+        for node in step.orphan:
             self._orphans.add(Key("", node.uid))
 
     # --- whether an object has to go
@@ -113,7 +113,7 @@ class Collector:
             return None
         resource = self._kinds.resource(node.identity.api_version, node.identity.kind)
         if resource is None:
-            LOG.warning("%s names an owner of a kind that the server does not have", node.identity)
+            LOG.warning("%s has an owner of a kind that the server does not serve", node.identity)
             return REFRESH
         latest = await self._read_latest(resource, node.identity.key, node.uid)
         if latest is None:
@@ -157,7 +157,7 @@ class Collector:
 
     async def _judge(self, resource: Resource[ReadOnlyTree], node: Node, latest: ReadOnlyTree) -> None:
         owner_states = [await self._state_of_owner(latest, owner) for owner in owners_of(latest)]
-        decision = judge(
+        decision = decide(
             latest,
             owner_states,
             has_dependents=bool(node.dependents),

@@ -42,7 +42,7 @@ class Remove(Struct, frozen=True, kw_only=True):
 Decision = Keep | Disown | Remove
 
 
-def judge(
+def decide(
     obj: ReadOnlyTree, owner_states: Sequence[OwnerState], *, has_dependents: bool, is_in_circle: bool
 ) -> Decision:
     """`owner_states` are those of the object's owners, in their order."""

@@ -43,7 +43,7 @@ class Node(Struct, eq=False):
         ]
 
 
-class Look(Struct):
+class GraphStep(Struct):
     """Nodes to process because of a step: to delete if their owners are absent, or to orphan their dependents."""
 
     delete: list[Node] = field(default_factory=list)
@@ -60,67 +60,67 @@ class Graph:
     def node(self, uid: str) -> Node | None:
         return self._nodes.get(uid)
 
-    def observe(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
+    def observe(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
         """A watch showed an object, for the first time or changed."""
         node = self._nodes.get(meta.uid(obj))
         return self._add_node(resource, obj) if node is None else self._update_node(node, resource, obj)
 
-    def remove(self, uid: str) -> Look:
+    def remove(self, uid: str) -> GraphStep:
         """An object is deleted: by a watch event, or by the server's answer for a virtual one."""
-        look = Look()
+        step = GraphStep()
         node = self._nodes.pop(uid, None)
         if node is None:
-            return look
+            return step
         self._remove_dependent(node, node.owners)
-        look.delete += node.dependents.values()
-        look.delete += self._waiting_owners(node.owners)
-        return look
+        step.delete += node.dependents.values()
+        step.delete += self._waiting_owners(node.owners)
+        return step
 
     # --- steps
 
-    def _add_node(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
-        look = Look()
+    def _add_node(self, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
+        step = GraphStep()
         node = Node(identity=identity_of(resource, obj), owners=owners_of(obj))
         self._nodes[node.uid] = node
-        self._join(node, node.owners, look)
-        self._begin_deletion(node, obj, look)
-        return look
+        self._join(node, node.owners, step)
+        self._begin_deletion(node, obj, step)
+        return step
 
-    def _update_node(self, node: Node, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> Look:
-        look = Look()
+    def _update_node(self, node: Node, resource: Resource[ReadOnlyTree], obj: ReadOnlyTree) -> GraphStep:
+        step = GraphStep()
         if node.is_virtual:
-            self._make_real(node, identity_of(resource, obj), look)
+            self._make_real(node, identity_of(resource, obj), step)
         before, now = {*node.owners}, {*owners_of(obj)}
         present = {owner.uid for owner in now}
         earlier_uids = {owner.uid for owner in before}
         # An owner that waits for its dependents may wait no longer for this one.
         freed = [owner for owner in before - now if owner.blocks]
-        look.delete += self._waiting_owners(freed)
+        step.delete += self._waiting_owners(freed)
         node.owners = owners_of(obj)
-        self._join(node, [owner for owner in now if owner.uid not in earlier_uids], look)
+        self._join(node, [owner for owner in now if owner.uid not in earlier_uids], step)
         self._remove_dependent(node, [owner for owner in before if owner.uid not in present])
-        self._begin_deletion(node, obj, look)
-        return look
+        self._begin_deletion(node, obj, step)
+        return step
 
-    def _make_real(self, node: Node, identity: Identity, look: Look) -> None:
+    def _make_real(self, node: Node, identity: Identity, step: GraphStep) -> None:
         """A virtual node is real after all. Dependents that name it with another namespace or kind must be processed."""
         node.identity, node.is_virtual = identity, False
-        look.delete += [
+        step.delete += [
             dependent for dependent in node.dependents.values() if not _is_named_rightly(dependent, node)
         ]
 
-    def _begin_deletion(self, node: Node, obj: ReadOnlyTree, look: Look) -> None:
+    def _begin_deletion(self, node: Node, obj: ReadOnlyTree, step: GraphStep) -> None:
         began = meta.is_deleting(obj) and not node.is_deleting
         node.is_deleting = node.is_deleting or began
         if began and waits_for_orphans(obj):
-            look.orphan.append(node)
+            step.orphan.append(node)
         if waits_for_dependents(obj) and not node.waits_for_dependents:
             node.waits_for_dependents = True
-            look.delete += [*node.dependents.values(), node]
+            step.delete += [*node.dependents.values(), node]
 
     # --- edges
 
-    def _join(self, node: Node, owners: Iterable[OwnerReference], look: Look) -> None:
+    def _join(self, node: Node, owners: Iterable[OwnerReference], step: GraphStep) -> None:
         for reference in owners:
             owner = self._nodes.get(reference.uid)
             if owner is None:
@@ -128,12 +128,12 @@ class Graph:
                     identity=_owner_identity(reference, node.identity.key.namespace), is_virtual=True
                 )
                 self._nodes[owner.uid] = owner
-                look.delete.append(owner)
+                step.delete.append(owner)
             owner.dependents[node.uid] = node
             if owner.is_virtual:
                 continue
             if owner.waits_for_dependents or not _is_named_rightly(node, owner):
-                look.delete.append(node)
+                step.delete.append(node)
 
     def _remove_dependent(self, node: Node, owners: Iterable[OwnerReference]) -> None:
         for reference in owners:
@@ -164,9 +164,9 @@ def _is_named_rightly(dependent: Node, owner: Node) -> bool:
     if reference is None:
         return True
     _, kind, key, _ = owner.identity
-    same_place = not key.namespace or key.namespace == dependent.identity.key.namespace
+    matching_addresses = not key.namespace or key.namespace == dependent.identity.key.namespace
     same_group = _group(reference.api_version) == _group(owner.identity.api_version)
-    return same_place and same_group and reference.kind == kind and reference.name == key.name
+    return matching_addresses and same_group and reference.kind == kind and reference.name == key.name
 
 
 def _group(api_version: str) -> str:

@@ -115,7 +115,7 @@ class KindMap:
 _MOST: Final = 500
 
 
-class Absent:
+class AbsentOwner:
     def __init__(self) -> None:
         self._uids: OrderedDict[str, None] = OrderedDict()
 

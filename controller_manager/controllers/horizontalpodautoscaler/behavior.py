@@ -110,7 +110,7 @@ def limit(behavior: ReadOnlyTree | None, desired: int, limits: Limits, history: 
     )
 
 
-def with_first(history: History, replicas: int, now: datetime) -> History:
+def with_initial_recommendation(history: History, replicas: int, now: datetime) -> History:
     """The scale that is found at first is a recommendation, so that nothing is scaled down at once."""
     if history.recommendations:
         return history

@@ -18,7 +18,7 @@ from mockube.controller_manager.control.runner import Loop
 from mockube.controller_manager.controllers.horizontalpodautoscaler import monitor
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
     History,
-    with_first,
+    with_initial_recommendation,
     with_scaling,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api import MetricsApi
@@ -29,7 +29,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals im
     Source,
     propose,
 )
-from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import Situation
+from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import ScalingContext
 from mockube.controller_manager.controllers.horizontalpodautoscaler.scaling import (
     Decision,
     MetricsFailedError,
@@ -135,7 +135,7 @@ class Autoscalers:
         resource, scale = await self._scale_of(key, autoscaler, status)
         status.set_able("SucceededGetScale", "the HPA controller was able to get the target's current scale")
         current = (scale.get("spec") or {}).get("replicas") or 0
-        history = with_first(self._histories.get(key, History()), current, self._clock.now())
+        history = with_initial_recommendation(self._histories.get(key, History()), current, self._clock.now())
         decision = decide_by_range(autoscaler, current, history, status)
         if decision is None:
             decision = await self._decide_by_metrics(key, autoscaler, scale, history, status)
@@ -219,8 +219,8 @@ class Autoscalers:
         self._histories[key] = history
         current = scale["spec"]["replicas"]
         try:
-            source, situation = self._situation(key, autoscaler, scale, status)
-            proposing = partial(self._propose, autoscaler, source, situation)
+            source, context = self._situation(key, autoscaler, scale, status)
+            proposing = partial(self._propose, autoscaler, source, context)
             recommendation = await recommend(
                 autoscaler["spec"].get("metrics") or (), current, proposing, status
             )
@@ -235,7 +235,7 @@ class Autoscalers:
 
     def _situation(
         self, key: Key, autoscaler: ReadOnlyTree, scale: ReadOnlyTree, status: Status
-    ) -> tuple[Source, Situation]:
+    ) -> tuple[Source, ScalingContext]:
         of_scale, options = scale.get("status") or {}, self._options
         text = of_scale.get("selector") or ""
         inactive = partial(self._inactive, autoscaler, status)
@@ -250,7 +250,7 @@ class Autoscalers:
             hpa_names = " ".join(map(str, selecting))
             problem = f"pods by selector {text} are controlled by multiple HPAs: [{hpa_names}]"
             raise inactive("AmbiguousSelector", problem)
-        situation = Situation(
+        context = ScalingContext(
             spec_replicas=scale["spec"]["replicas"],
             status_replicas=of_scale.get("replicas") or 0,
             pods=pods,
@@ -259,7 +259,7 @@ class Autoscalers:
             initial_readiness_delay=_seconds(options.horizontal_pod_autoscaler_initial_readiness_delay),
             now=self._clock.now(),
         )
-        return Source(self._api, key.namespace, str(selector)), situation
+        return Source(self._api, key.namespace, str(selector)), context
 
     def _inactive(
         self,
@@ -275,13 +275,13 @@ class Autoscalers:
         return MetricsFailedError(problem)
 
     async def _propose(
-        self, autoscaler: ReadOnlyTree, source: Source, situation: Situation, spec: ReadOnlyTree
+        self, autoscaler: ReadOnlyTree, source: Source, context: ScalingContext, spec: ReadOnlyTree
     ) -> Proposal | FailedMetricError:
         began = self._clock.monotonic()
         old = (autoscaler.get("status") or {}).get("currentReplicas") or 0
         action, label = monitor.NONE, monitor.NONE
         try:
-            proposal = await propose(spec, source, situation)
+            proposal = await propose(spec, source, context)
         except FailedMetricError as error:
             self._recorder.record(autoscaler, "Warning", error.reason, error.problem)
             label = monitor.SPEC if error.is_spec else monitor.INTERNAL

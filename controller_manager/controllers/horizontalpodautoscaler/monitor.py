@@ -42,10 +42,12 @@ class Monitor(Collector):
         yield from self.reconciliations.collect()
         yield from self.computations.collect()
         yield GaugeMetricFamily(
-            f"{_PREFIX}num_horizontal_pod_autoscalers", "Autoscalers that there are.", value=self._count()
+            f"{_PREFIX}num_horizontal_pod_autoscalers", "Number of autoscalers.", value=self._count()
         )
         desired = GaugeMetricFamily(
-            f"{_PREFIX}desired_replicas", "Replicas that are wanted.", labels=("namespace", "hpa_name")
+            f"{_PREFIX}desired_replicas",
+            "Desired number of replicas of each autoscaler.",
+            labels=("namespace", "hpa_name"),
         )
         for key, replicas in self.desired.items():
             desired.add_metric(key, replicas)

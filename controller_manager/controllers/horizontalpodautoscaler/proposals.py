@@ -17,7 +17,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.metrics_api 
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
     CalculationError,
-    Situation,
+    ScalingContext,
     Usage,
     replicas_for_average,
     replicas_for_utilization,
@@ -55,22 +55,22 @@ class Source(NamedTuple):
     selector: str
 
 
-async def propose(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+async def propose(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
     """Raises `FailedMetricError`."""
     function = _TYPES.get(spec.get("type") or "")
     if function is None:
         problem = f'unknown metric source type "{spec.get("type") or ""}"'
         raise FailedMetricError("InvalidMetricSourceType", problem, problem, is_spec=True)
-    return await function(spec, source, situation)
+    return await function(spec, source, context)
 
 
 # --- resources
 
 
-async def _of_resource(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+async def _of_resource(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
     metric = spec["resource"]
     try:
-        replicas, current, name = await _resource(metric, source, situation)
+        replicas, current, name = await _resource(metric, source, context)
     except (MetricsError, CalculationError) as error:
         message = f"failed to get {metric['name']} resource metric value: {error}"
         raise FailedMetricError("FailedGetResourceMetric", str(error), message) from error
@@ -78,11 +78,11 @@ async def _of_resource(spec: ReadOnlyTree, source: Source, situation: Situation)
     return Proposal(replicas, name, status)
 
 
-async def _of_container(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+async def _of_container(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
     metric = spec["containerResource"]
     container = metric["container"]
     try:
-        replicas, current, name = await _resource(metric, source, situation, container)
+        replicas, current, name = await _resource(metric, source, context, container)
     except (MetricsError, CalculationError) as error:
         message = f"failed to get {container} container metric value: {error}"
         raise FailedMetricError("FailedGetContainerResourceMetric", str(error), message) from error
@@ -91,7 +91,7 @@ async def _of_container(spec: ReadOnlyTree, source: Source, situation: Situation
 
 
 async def _resource(
-    metric: ReadOnlyTree, source: Source, situation: Situation, container: str = ""
+    metric: ReadOnlyTree, source: Source, context: ScalingContext, container: str = ""
 ) -> tuple[int, ReadOnlyTree, str]:
     resource, target = metric["name"], metric["target"]
     average, percentage = target.get("averageValue"), target.get("averageUtilization")
@@ -107,9 +107,9 @@ async def _resource(
         except MetricsError as error:
             raise MetricsError(f"unable to get metrics for resource {resource}: {error}") from error
         if average is not None:
-            usage = replicas_for_average(situation, samples, resource, target=_milli(average))
+            usage = replicas_for_average(context, samples, resource, target=_milli(average))
             return usage.replicas, {"averageValue": _amount(usage.value, resource)}, f"{resource} resource"
-        used = replicas_for_utilization(situation, samples, resource, container=container, target=percentage)
+        used = replicas_for_utilization(context, samples, resource, container=container, target=percentage)
     except (MetricsError, CalculationError) as error:
         raise MetricsError(f"failed to get {resource} {measure}: {error}") from error
     current = {"averageUtilization": used.percentage, "averageValue": _amount(used.average, resource)}
@@ -120,7 +120,7 @@ async def _resource(
 # --- pods
 
 
-async def _of_pods(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+async def _of_pods(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
     metric, target = spec["pods"]["metric"], spec["pods"]["target"]
     name = metric["name"]
     try:
@@ -129,7 +129,7 @@ async def _of_pods(spec: ReadOnlyTree, source: Source, situation: Situation) -> 
             source.api.of_pods(source.namespace, source.selector, name, selector),
             f"unable to get metric {name}",
         )
-        usage = replicas_for_average(situation, samples, "", target=_milli(target["averageValue"]))
+        usage = replicas_for_average(context, samples, "", target=_milli(target["averageValue"]))
     except (MetricsError, CalculationError, SelectorError) as error:
         message = f"failed to get pods metric value: {error}"
         raise FailedMetricError("FailedGetPodsMetric", str(error), message) from error
@@ -140,7 +140,7 @@ async def _of_pods(spec: ReadOnlyTree, source: Source, situation: Situation) -> 
 # --- another object
 
 
-async def _of_object(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+async def _of_object(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
     source_spec = spec["object"]
     metric, described, field = (
         source_spec["metric"],
@@ -149,7 +149,7 @@ async def _of_object(spec: ReadOnlyTree, source: Source, situation: Situation) -
     )
     name, kind = metric["name"], described["kind"]
     try:
-        usage = await _object_usage(source_spec, field, source, situation)
+        usage = await _object_usage(source_spec, field, source, context)
     except (MetricsError, CalculationError, SelectorError) as error:
         inner = f"failed to get {name} object metric: {error}" if field == "averageValue" else str(error)
         message = f"failed to get object metric value: {inner}"
@@ -160,7 +160,9 @@ async def _of_object(spec: ReadOnlyTree, source: Source, situation: Situation) -
     return Proposal(usage.replicas, text, {"type": "Object", "object": status})
 
 
-async def _object_usage(source_spec: ReadOnlyTree, field: str, source: Source, situation: Situation) -> Usage:
+async def _object_usage(
+    source_spec: ReadOnlyTree, field: str, source: Source, context: ScalingContext
+) -> Usage:
     metric, described = source_spec["metric"], source_spec["describedObject"]
     if not field:
         raise CalculationError(
@@ -174,7 +176,7 @@ async def _object_usage(source_spec: ReadOnlyTree, field: str, source: Source, s
         # Upstream's message.
         problem = f"{described['kind']} on {source.namespace} {described['name']}/{error}"
         raise MetricsError(f"unable to get metric {metric['name']}: {problem}") from error
-    return _usage(situation, value, field, _milli(source_spec["target"][field]))
+    return _usage(context, value, field, _milli(source_spec["target"][field]))
 
 
 def _object_field(target: ReadOnlyTree) -> str:
@@ -185,20 +187,20 @@ def _object_field(target: ReadOnlyTree) -> str:
     return ""
 
 
-def _usage(situation: Situation, value: int, field: str, target: int) -> Usage:
+def _usage(context: ScalingContext, value: int, field: str, target: int) -> Usage:
     if field == "averageValue":
-        return replicas_for_value_per_pod(situation, value, target=target)
-    return Usage(replicas_for_value(situation, value, target=target), value)
+        return replicas_for_value_per_pod(context, value, target=target)
+    return Usage(replicas_for_value(context, value, target=target), value)
 
 
 # --- something outside
 
 
-async def _of_external(spec: ReadOnlyTree, source: Source, situation: Situation) -> Proposal:
+async def _of_external(spec: ReadOnlyTree, source: Source, context: ScalingContext) -> Proposal:
     metric, target = spec["external"]["metric"], spec["external"]["target"]
     field = next((name for name in ("averageValue", "value") if target.get(name) is not None), "")
     try:
-        usage = await _external_usage(spec["external"], field, source, situation)
+        usage = await _external_usage(spec["external"], field, source, context)
     except (MetricsError, CalculationError, SelectorError) as error:
         inner = _EXTERNAL_PROBLEMS[field].format(name=metric["name"], error=error)
         message = f"failed to get {metric['name']} external metric value: {inner}"
@@ -208,7 +210,7 @@ async def _of_external(spec: ReadOnlyTree, source: Source, situation: Situation)
 
 
 async def _external_usage(
-    source_spec: ReadOnlyTree, field: str, source: Source, situation: Situation
+    source_spec: ReadOnlyTree, field: str, source: Source, context: ScalingContext
 ) -> Usage:
     metric = source_spec["metric"]
     if not field:
@@ -218,7 +220,7 @@ async def _external_usage(
     name = f"{source.namespace}/{metric['name']}/{selector_text(metric.get('selector'))}"
     request = source.api.of_external(source.namespace, metric["name"], _metric_selector(metric))
     values = await _fetch(request, f"unable to get external metric {name}")
-    return _usage(situation, total(values), field, _milli(source_spec["target"][field]))
+    return _usage(context, total(values), field, _milli(source_spec["target"][field]))
 
 
 _EXTERNAL_PROBLEMS: Final[Mapping[str, str]] = {
@@ -235,7 +237,7 @@ def _external_name(metric: ReadOnlyTree) -> str:
 # --- common
 
 
-_TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, Source, Situation], Awaitable[Proposal]]]] = {
+_TYPES: Final[Mapping[str, Callable[[ReadOnlyTree, Source, ScalingContext], Awaitable[Proposal]]]] = {
     "Resource": _of_resource,
     "ContainerResource": _of_container,
     "Pods": _of_pods,

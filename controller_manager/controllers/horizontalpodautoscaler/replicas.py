@@ -50,7 +50,7 @@ class Tolerances(NamedTuple):
         return (1.0 - self.down) <= ratio <= (1.0 + self.up)
 
 
-class Situation(Struct, frozen=True, kw_only=True):
+class ScalingContext(Struct, frozen=True, kw_only=True):
     """What the calculation for any metric of one autoscaler rests on."""
 
     spec_replicas: int
@@ -79,29 +79,29 @@ class Usage(NamedTuple):
 
 
 def replicas_for_utilization(
-    situation: Situation, samples: Samples, resource: str, *, container: str, target: int
+    context: ScalingContext, samples: Samples, resource: str, *, container: str, target: int
 ) -> Utilization:
     """The target is a percentage of what the pods request."""
-    values, groups = _measure(situation, samples, resource)
-    requests = {pod.key.name: _request(pod.object, container, resource) for pod in situation.pods}
+    values, groups = _measure(context, samples, resource)
+    requests = {pod.key.name: _request(pod.object, container, resource) for pod in context.pods}
     percentage, average = _utilization(values, requests)
     fallback = max(100, target)
 
     def ratio(values: Mapping[str, int]) -> float:
         return _utilization(values, requests)[0] / target
 
-    replicas = _replicas(situation, values, groups, ratio, lambda pod: requests[pod] * fallback // 100)
+    replicas = _replicas(context, values, groups, ratio, lambda pod: requests[pod] * fallback // 100)
     return Utilization(replicas, percentage, average)
 
 
-def replicas_for_average(situation: Situation, samples: Samples, resource: str, *, target: int) -> Usage:
+def replicas_for_average(context: ScalingContext, samples: Samples, resource: str, *, target: int) -> Usage:
     """The target is an amount for each pod; the resource is empty where the metric is none."""
-    values, groups = _measure(situation, samples, resource)
+    values, groups = _measure(context, samples, resource)
 
     def ratio(values: Mapping[str, int]) -> float:
         return _ratio(_average(values), target)
 
-    replicas = _replicas(situation, values, groups, ratio, lambda _: target)
+    replicas = _replicas(context, values, groups, ratio, lambda _: target)
     return Usage(replicas, _average(values))
 
 
@@ -113,10 +113,10 @@ class PodGroups(Struct, frozen=True):
     ignored: frozenset[str]
 
 
-def group_pods(situation: Situation, samples: Samples, resource: str) -> PodGroups:
+def group_pods(context: ScalingContext, samples: Samples, resource: str) -> PodGroups:
     unready, missing, ignored = set(), set(), set()
     ready = 0
-    for pod in situation.pods:
+    for pod in context.pods:
         name = pod.key.name
         if pod.deleting or pod.phase == FAILED:
             ignored.add(name)
@@ -124,29 +124,29 @@ def group_pods(situation: Situation, samples: Samples, resource: str) -> PodGrou
             unready.add(name)
         elif name not in samples:
             missing.add(name)
-        elif resource == CPU and _is_unready(pod.object, samples[name], situation):
+        elif resource == CPU and _is_unready(pod.object, samples[name], context):
             unready.add(name)
         else:
             ready += 1
     return PodGroups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
 
 
-def _is_unready(pod: ReadOnlyTree, sample: Sample, situation: Situation) -> bool:
+def _is_unready(pod: ReadOnlyTree, sample: Sample, context: ScalingContext) -> bool:
     """Whether the CPU sample is ignored because the pod is starting."""
     condition, started = conditions.get(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started:
         return True
     start, is_false = parse_time(started), condition.get("status") == "False"
     changed = parse_time(condition.get("lastTransitionTime") or "0001-01-01T00:00:00Z")
-    if start + situation.cpu_initialization_period > situation.now:
+    if start + context.cpu_initialization_period > context.now:
         return is_false or sample.timestamp < changed + sample.window
-    return is_false and start + situation.initial_readiness_delay > changed
+    return is_false and start + context.initial_readiness_delay > changed
 
 
-def _measure(situation: Situation, samples: Samples, resource: str) -> tuple[dict[str, int], PodGroups]:
-    if not situation.pods:
+def _measure(context: ScalingContext, samples: Samples, resource: str) -> tuple[dict[str, int], PodGroups]:
+    if not context.pods:
         raise CalculationError(NO_PODS)
-    groups = group_pods(situation, samples, resource)
+    groups = group_pods(context, samples, resource)
     dropped = groups.ignored | groups.unready
     values = {name: sample.value for name, sample in samples.items() if name not in dropped}
     if not values:
@@ -155,14 +155,14 @@ def _measure(situation: Situation, samples: Samples, resource: str) -> tuple[dic
 
 
 def _replicas(
-    situation: Situation,
+    context: ScalingContext,
     values: Mapping[str, int],
     groups: PodGroups,
     ratio_of: Callable[[Mapping[str, int]], float],
     fallback: Callable[[str], int],
 ) -> int:
     """What is not known of a pod is assumed to be what changes the number of replicas least."""
-    current, tolerances, ratio = situation.spec_replicas, situation.tolerances, ratio_of(values)
+    current, tolerances, ratio = context.spec_replicas, context.tolerances, ratio_of(values)
     grows_with_unready = bool(groups.unready) and ratio > 1.0
     if not grows_with_unready and not groups.missing:
         return current if tolerances.include(ratio) else _ceil(ratio * groups.ready)
@@ -233,26 +233,26 @@ def _request_of_containers(pod: ReadOnlyTree, container: str, resource: str) -> 
 # --- metrics of another object, or of none
 
 
-def replicas_for_value(situation: Situation, usage: int, *, target: int) -> int:
+def replicas_for_value(context: ScalingContext, usage: int, *, target: int) -> int:
     """The target is an amount of all pods together."""
-    ratio, current = _ratio(usage, target), situation.spec_replicas
+    ratio, current = _ratio(usage, target), context.spec_replicas
     if current == 0:
         return _ceil(ratio)
-    if situation.tolerances.include(ratio):
+    if context.tolerances.include(ratio):
         return current
-    if not situation.pods:
+    if not context.pods:
         raise CalculationError(f"unable to calculate ready pods: {NO_PODS}")
-    return _ceil(ratio * sum(pod.phase == RUNNING and pod.is_ready for pod in situation.pods))
+    return _ceil(ratio * sum(pod.phase == RUNNING and pod.is_ready for pod in context.pods))
 
 
-def replicas_for_value_per_pod(situation: Situation, usage: int, *, target: int) -> Usage:
+def replicas_for_value_per_pod(context: ScalingContext, usage: int, *, target: int) -> Usage:
     """The target is an amount for each of the replicas that there are."""
-    replicas = situation.status_replicas
-    if not situation.tolerances.include(_ratio(usage, target * replicas)):
+    replicas = context.status_replicas
+    if not context.tolerances.include(_ratio(usage, target * replicas)):
         replicas = _ceil(_ratio(usage, target))
     if usage >= MAX_INT64:
         return Usage(replicas, MAX_INT64)
-    return Usage(replicas, _int64(_ratio(usage, situation.status_replicas)))
+    return Usage(replicas, _int64(_ratio(usage, context.status_replicas)))
 
 
 def total(values: Sequence[int]) -> int:

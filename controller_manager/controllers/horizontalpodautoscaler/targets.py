@@ -17,9 +17,9 @@ from mockube.controller_manager.client.discovery import Discovery, discover
 from mockube.controller_manager.client.resources import Key, Resource
 from mockube.controller_manager.client.wire import NoAnswer
 
-KNOWN_FOR: Final = timedelta(seconds=30)
+DISCOVERY_TTL: Final = timedelta(seconds=30)
 """How long a discovery is used; upstream's."""
-TRIES: Final = 5
+MAX_ATTEMPTS: Final = 5
 WAIT_SECONDS: Final = 0.01
 """Between tries of an update that met a conflict."""
 
@@ -62,7 +62,7 @@ class Kinds:
     async def _refresh(self) -> Discovery:
         if self._discovery is None or self._clock.monotonic() >= self._until:
             self._discovery = await discover(self._client)
-            self._until = self._clock.monotonic() + KNOWN_FOR.total_seconds()
+            self._until = self._clock.monotonic() + DISCOVERY_TTL.total_seconds()
             self._by_kind = {}
             for entry in self._discovery.resources:
                 self._by_kind.setdefault(
@@ -85,12 +85,12 @@ class Targets:
 
     async def rescale(self, resource: Resource[Any], scale: ReadOnlyTree, replicas: int) -> None:
         """Retry after a conflict. Raises the error of the last try."""
-        for attempt in range(TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             body = {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}
             try:
                 await self._client.update(resource, body, subresource="scale")
             except Conflict:
-                if attempt == TRIES - 1:
+                if attempt == MAX_ATTEMPTS - 1:
                     raise
                 scale = await self._latest_scale(resource, scale)
             else:

@@ -168,8 +168,8 @@ JOB: Final = Controller(
     queue="job",
     service_account="job-controller",
     watches=(
-        *indexes.watches_of(JOBS, patience=BATCH_PERIOD),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, _selector), patience=BATCH_PERIOD),
+        *indexes.watches_of(JOBS, delay=BATCH_PERIOD),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, JOBS, _selector), delay=BATCH_PERIOD),
     ),
     reconcile=reconcile,
     remembers=True,

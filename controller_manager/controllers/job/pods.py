@@ -43,10 +43,10 @@ from mockube.controller_manager.controllers.job.state import (
     limits_indexes,
     replaces_failed_only,
 )
-from mockube.controller_manager.workloads.ranking import first_to_go
+from mockube.controller_manager.workloads.ranking import pods_to_delete_first
 from mockube.controller_manager.workloads.templates import pod_of
 
-MOST_AT_ONCE: Final = 500
+MAX_CONCURRENT_PODS: Final = 500
 """How many pods one reconciliation makes or deletes."""
 _LONGEST_PREFIX: Final = 58
 """Of a generated name."""
@@ -66,7 +66,7 @@ def pod_change(state: JobState, now: datetime) -> PodChange:
     if is_suspended(state.job):
         return PodChange(actions=_removal(state, surplus))
     if surplus:
-        return PodChange(actions=_removal(state, surplus[:MOST_AT_ONCE]))
+        return PodChange(actions=_removal(state, surplus[:MAX_CONCURRENT_PODS]))
     terminating = state.terminating if replaces_failed_only(state.job) else 0
     return _creation(state, desired - terminating - len(state.active), now)
 
@@ -116,11 +116,11 @@ def _first_to_go(state: JobState, at_least: int, now: datetime) -> Sequence[PodV
             else:
                 by_index.setdefault(index, []).append(pod)
         for pods in by_index.values():
-            needless += first_to_go(pods, len(pods) - 1, (), now) if len(pods) > 1 else ()
+            needless += pods_to_delete_first(pods, len(pods) - 1, (), now) if len(pods) > 1 else ()
     if len(needless) >= at_least:
         return needless
     remaining = [pod for pod in state.active if pod not in needless]
-    return [*needless, *first_to_go(remaining, at_least - len(needless), (), now)]
+    return [*needless, *pods_to_delete_first(remaining, at_least - len(needless), (), now)]
 
 
 # --- more pods
@@ -132,7 +132,7 @@ def _creation(state: JobState, count: int, now: datetime) -> PodChange:
     job = state.job
     if not limits_indexes(job) and (delay := state.failures.time_left(now)):
         return PodChange(again_after=delay)
-    count = min(count, MOST_AT_ONCE)
+    count = min(count, MAX_CONCURRENT_PODS)
     if not is_indexed(job):
         return PodChange(actions=(_create(job, (_pod(job),) * count),))
     indexes = _first_pending(state, count)

@@ -14,7 +14,11 @@ from mockube.controller_manager.client.kinds import NAMESPACES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
 from mockube.controller_manager.control.runner import Loop
-from mockube.controller_manager.controllers.namespace.deletion import Remains, delete_content, with_conditions
+from mockube.controller_manager.controllers.namespace.deletion import (
+    RemainingContent,
+    delete_content,
+    with_conditions,
+)
 
 _SETTLING: Final = timedelta(seconds=1)
 """For so long after the deletion another API server may still create objects in the namespace."""
@@ -50,12 +54,12 @@ class Namespaces:
             return after(deleted, _SETTLING) - now
         remains = await delete_content(self._client, await discover(self._client), key.name, now)
         updated = await self._update_conditions(namespace, remains)
-        if not remains.is_everything_gone:
+        if not remains.is_empty:
             return remains.estimate / 2 + timedelta(seconds=1)
         await self._finish(updated)
         return None
 
-    async def _update_conditions(self, namespace: ReadOnlyTree, remains: Remains) -> ReadOnlyTree:
+    async def _update_conditions(self, namespace: ReadOnlyTree, remains: RemainingContent) -> ReadOnlyTree:
         changed = with_conditions(namespace, remains, self._clock.now())
         if changed is None:
             return namespace

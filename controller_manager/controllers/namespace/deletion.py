@@ -24,7 +24,7 @@ _REST: Final = timedelta(seconds=15)
 """How long other content takes that is held by finalizers."""
 
 
-class Remains(Struct):
+class RemainingContent(Struct):
     """What one round of deletion found and left."""
 
     counts: Counter[GroupResource] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class Remains(Struct):
     estimate: timedelta = timedelta()
 
     @property
-    def is_everything_gone(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.counts or self.discovery_failures or self.deletion_failures)
 
     def add(self, resource: GroupResource, objects: Sequence[ReadOnlyTree], estimate: timedelta) -> None:
@@ -56,7 +56,9 @@ def _grace_left(pod: ReadOnlyTree, now: datetime) -> timedelta:
     return max(until - now, timedelta()) if until else _POD_GRACE
 
 
-def with_conditions(namespace: ReadOnlyTree, remains: Remains, now: datetime) -> dict[str, Any] | None:
+def with_conditions(
+    namespace: ReadOnlyTree, remains: RemainingContent, now: datetime
+) -> dict[str, Any] | None:
     """The namespace with conditions about the remaining content; None if they do not differ."""
     unsaid = [
         condition for condition in _conditions(remains) if not conditions.has_condition(namespace, condition)
@@ -69,7 +71,7 @@ def with_conditions(namespace: ReadOnlyTree, remains: Remains, now: datetime) ->
     return changed
 
 
-def _conditions(remains: Remains) -> list[dict[str, str]]:
+def _conditions(remains: RemainingContent) -> list[dict[str, str]]:
     failed = remains.deletion_failures
     return [
         _condition(
@@ -143,8 +145,10 @@ def _finalizers_text(counts: Counter[str]) -> str:
 PODS: Final = GroupResource("", "pods")
 
 
-async def delete_content(client: Client, discovery: Discovery, namespace: str, now: datetime) -> Remains:
-    remains = Remains(discovery_failures=list(discovery.failures))
+async def delete_content(
+    client: Client, discovery: Discovery, namespace: str, now: datetime
+) -> RemainingContent:
+    remains = RemainingContent(discovery_failures=list(discovery.failures))
     resources = [resource for resource in discovery.with_verbs("delete", "list") if resource.namespaced]
     first = [resource for resource in resources if resource.group_resource == PODS]
     await _delete_all(client, first, namespace, now, remains)
@@ -160,7 +164,7 @@ async def _delete_all(
     resources: Sequence[Resource[ReadOnlyTree]],
     namespace: str,
     now: datetime,
-    remains: Remains,
+    remains: RemainingContent,
 ) -> None:
     for resource in resources:
         try:

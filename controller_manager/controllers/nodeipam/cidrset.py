@@ -11,7 +11,7 @@ class OutOfRange(ValueError):
     """A range that is no part of the cluster's."""
 
 
-class NoneLeft(Exception):
+class RangeFull(Exception):
     """Every part is given away."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class CidrSet:
 
     def allocate(self) -> Network:
         if len(self._used) == self._size:
-            raise NoneLeft
+            raise RangeFull
         while self._next in self._used:
             self._next = (self._next + 1) % self._size
         index, self._next = self._next, (self._next + 1) % self._size

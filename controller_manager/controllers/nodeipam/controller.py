@@ -13,8 +13,8 @@ from mockube.controller_manager.client.kinds import NODES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.networks import IPAM, allocates, node_ranges
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop, TryAgain
-from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, Network, NoneLeft, OutOfRange
+from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
+from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, Network, OutOfRange, RangeFull
 
 LOG = logging.getLogger(__name__)
 
@@ -77,16 +77,18 @@ class NodeIpam:
             try:
                 self._sets[position].occupy(ip_network(text, strict=False))
             except (OutOfRange, ValueError, IndexError) as error:
-                LOG.warning("node %s keeps its range %s: %s", meta.name(node), text, error)
+                LOG.warning(
+                    "node %s has the pod CIDR %s, which cannot be reserved: %s", meta.name(node), text, error
+                )
 
     async def _give(self, node: ReadOnlyTree) -> None:
         networks: list[Network] = []
         try:
             networks += (cidr_set.allocate() for cidr_set in self._sets)
-        except NoneLeft as error:
+        except RangeFull as error:
             self._release(networks)
             self._record_event(node, "CIDRNotAvailable")
-            raise TryAgain(
+            raise RequeueWithBackoff(
                 f"failed to allocate cidr from cluster cidr at idx:{len(networks)}: {error}"
             ) from error
         ranges = [str(network) for network in networks]

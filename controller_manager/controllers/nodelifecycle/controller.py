@@ -78,7 +78,7 @@ class NodeLifecycle:
 
     async def _keep_away(self, key: Key) -> None:
         node = self._nodes.lister.get("", key.name)
-        desired = None if node is None else taints.keeping_away(node, self._clock.now())
+        desired = None if node is None else taints.with_no_schedule_taints(node, self._clock.now())
         if node is not None and desired is not None:
             await self._set_taints(node, desired)
 
@@ -164,23 +164,25 @@ class NodeLifecycle:
             return
         if was_all_disrupted:
             now = self._clock.now()
-            self._health = {name: node_health.heard_now(now) for name, node_health in self._health.items()}
+            self._health = {
+                name: node_health.with_heartbeat_at(now) for name, node_health in self._health.items()
+            }
             return
         rates = {zone: rate_of(state, len(zones[zone]), self._limits) for zone, state in states.items()}
         for node in nodes:
             await self._try(node, lambda node: self._taint(node, rates.get(zone_of(node), self._limits.rate)))
 
     async def _remove_taint(self, node: ReadOnlyTree) -> None:
-        remaining_taints = taints.driving_out(node, "True", self._clock.now())
+        remaining_taints = taints.with_no_execute_taint(node, "True", self._clock.now())
         if remaining_taints is not None:
             await self._set_taints(node, remaining_taints)
 
     async def _taint(self, node: ReadOnlyTree, rate: float) -> None:
         ready, now = conditions.get(node, CONDITION_READY), self._clock.now()
-        desired = taints.driving_out(node, ready["status"], now) if ready else None
+        desired = taints.with_no_execute_taint(node, ready["status"], now) if ready else None
         if ready is None or desired is None:
             return
-        is_new = ready["status"] != "True" and not taints.is_driving_out(node)
+        is_new = ready["status"] != "True" and not taints.has_no_execute_taint(node)
         if not is_new or self._zones.setdefault(zone_of(node), Zone()).take(now, rate):
             await self._set_taints(node, desired)
 

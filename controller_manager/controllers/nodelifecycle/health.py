@@ -17,7 +17,7 @@ from mockube.apimachinery.wellknown import CONDITION_READY
 
 STARTUP_GRACE: Final = timedelta(seconds=60)
 """For a node that never sent a status; upstream's default."""
-TOLD_BY_KUBELET: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+KUBELET_CONDITIONS: Final = (CONDITION_READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 """Conditions that become Unknown once the kubelet is silent."""
 
 
@@ -30,7 +30,7 @@ class Health(Struct, frozen=True, kw_only=True):
     renewed: str | None
     """Of its Lease."""
 
-    def heard_now(self, now: datetime) -> "Health":
+    def with_heartbeat_at(self, now: datetime) -> "Health":
         return replace(self, heard_at=now)
 
 
@@ -57,7 +57,7 @@ def is_silent(health: Health, now: datetime, grace: timedelta) -> bool:
 def unknown_conditions(node: ReadOnlyTree, now: datetime) -> Sequence[dict[str, Any]]:
     """The condition changes of a silent node: none once they are all Unknown."""
     changes = []
-    for condition_type in TOLD_BY_KUBELET:
+    for condition_type in KUBELET_CONDITIONS:
         present = conditions.get(node, condition_type)
         if present is not None and present["status"] == "Unknown":
             continue

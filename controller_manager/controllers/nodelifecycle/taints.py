@@ -46,7 +46,7 @@ def has_taint(node: ReadOnlyTree, key: str, effect: str) -> bool:
     return any(taint["key"] == key and taint["effect"] == effect for taint in taints_of(node))
 
 
-def keeping_away(node: ReadOnlyTree, now: datetime) -> Taints | None:
+def with_no_schedule_taints(node: ReadOnlyTree, now: datetime) -> Taints | None:
     """Return the node's taints with the NoSchedule taints of its conditions; None if they do not differ."""
     desired = {
         key
@@ -58,13 +58,13 @@ def keeping_away(node: ReadOnlyTree, now: datetime) -> Taints | None:
     return _exchange(node, desired, _OURS, NO_SCHEDULE, now)
 
 
-def driving_out(node: ReadOnlyTree, ready: str, now: datetime) -> Taints | None:
+def with_no_execute_taint(node: ReadOnlyTree, ready: str, now: datetime) -> Taints | None:
     """Return the node's taints with the NoExecute taint of that status of Ready; None if they do not differ."""
     desired = {_DRIVES_OUT[ready]} if ready in _DRIVES_OUT else set()
     return _exchange(node, desired, _DRIVES_OUT.values(), NO_EXECUTE, now)
 
 
-def is_driving_out(node: ReadOnlyTree) -> bool:
+def has_no_execute_taint(node: ReadOnlyTree) -> bool:
     return any(has_taint(node, key, NO_EXECUTE) for key in _DRIVES_OUT.values())
 
 

@@ -60,7 +60,7 @@ NODE_TTL: Final = Controller(
     queue="ttlcontroller",
     service_account="ttl-controller",
     # Nodes are created together, and a later number of them would change the annotation again.
-    watches=(Watch(resource=NODES, keys=_of_node, patience=timedelta(seconds=1)),),
+    watches=(Watch(resource=NODES, keys=_of_node, delay=timedelta(seconds=1)),),
     reconcile=reconcile,
     workers=5,
 )

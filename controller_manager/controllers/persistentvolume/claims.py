@@ -106,7 +106,7 @@ def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     volume = volumes.best_match(candidates, claim)
     if volume is not None:
         return binding.bind(volume, claim)
-    default = None if volumes.names_its_class(claim) else assign_default(caches, claim)
+    default = None if volumes.has_storage_class_name(claim) else assign_default(caches, claim)
     return default or _without_volume(caches, claim, waits=waits)
 
 

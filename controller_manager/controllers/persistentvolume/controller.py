@@ -20,7 +20,7 @@ from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.controllers.persistentvolume import binding, claims, volumes
 from mockube.controller_manager.controllers.persistentvolume.binding import is_completed
 from mockube.controller_manager.workloads.indexes import claims_of_pod
-from mockube.controller_manager.workloads.volumes import class_name, names_its_class
+from mockube.controller_manager.workloads.volumes import class_name, has_storage_class_name
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
@@ -56,7 +56,9 @@ def _of_volume(caches: Caches, change: Change) -> Iterable[Key]:
 def _of_class(caches: Caches, change: Change) -> Iterable[Key]:
     """The claims that wait for a volume of it, and those that would take the default."""
     yield from map(Key.of, binding.unbound_claims(caches, meta.name(change.last_known)))
-    yield from (Key.of(claim) for claim in binding.unbound_claims(caches, "") if not names_its_class(claim))
+    yield from (
+        Key.of(claim) for claim in binding.unbound_claims(caches, "") if not has_storage_class_name(claim)
+    )
 
 
 def _of_pod(caches: Caches, change: Change) -> Iterable[Key]:

@@ -42,7 +42,7 @@ class PodGarbageCollector:
             try:
                 await self._collect()
             except (ApiError, NoAnswer) as error:
-                LOG.warning("pods are garbage collected later: %s", error)
+                LOG.warning("pod garbage collection failed and is retried: %s", error)
             await self._clock.sleep(PERIOD)
 
     async def _collect(self) -> None:
@@ -50,9 +50,9 @@ class PodGarbageCollector:
         nodes = {meta.name(node): node for node in self._nodes.lister.all()}
         absent = await self._absent_nodes(pods, nodes)
         await self._delete(over_threshold(pods, self._threshold))
-        await self._delete(on_given_up_nodes(pods, nodes))
-        await self._delete(on_absent_nodes(pods, absent), _ORPHANED)
-        await self._delete(never_bound(pods))
+        await self._delete(pods_on_out_of_service_nodes(pods, nodes))
+        await self._delete(orphaned_pods(pods, absent), _ORPHANED)
+        await self._delete(unscheduled_terminating_pods(pods))
 
     async def _absent_nodes(
         self, pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
@@ -106,17 +106,19 @@ def over_threshold(pods: Iterable[PodView], threshold: int) -> Sequence[PodView]
     return ended[: len(ended) - threshold] if 0 < threshold < len(ended) else []
 
 
-def on_given_up_nodes(pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]) -> Sequence[PodView]:
+def pods_on_out_of_service_nodes(
+    pods: Iterable[PodView], nodes: Mapping[str, ReadOnlyTree]
+) -> Sequence[PodView]:
     """Those that are to go, on nodes that are not ready and were put out of service by hand."""
     given_up = {name for name, node in nodes.items() if _is_given_up(node)}
     return sorted((pod for pod in pods if pod.deleting and pod.node in given_up), key=_sort_key)
 
 
-def on_absent_nodes(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[PodView]:
+def orphaned_pods(pods: Iterable[PodView], absent: frozenset[str]) -> Iterator[PodView]:
     return (pod for pod in pods if pod.node in absent)
 
 
-def never_bound(pods: Iterable[PodView]) -> Iterator[PodView]:
+def unscheduled_terminating_pods(pods: Iterable[PodView]) -> Iterator[PodView]:
     """Return pods that are being deleted and that no kubelet will remove."""
     return (pod for pod in pods if pod.deleting and not pod.node)
 

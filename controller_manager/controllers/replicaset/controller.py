@@ -47,12 +47,12 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of,
     owner_of_pod,
 )
-from mockube.controller_manager.workloads.ranking import first_to_go
+from mockube.controller_manager.workloads.ranking import pods_to_delete_first
 from mockube.controller_manager.workloads.templates import pod_of
 
 BURST_REPLICAS: Final = 500
 """The limit of pods that one plan creates or deletes; the next plan continues when the cache shows these."""
-_PATIENCE: Final = timedelta(milliseconds=50)
+_DELAY: Final = timedelta(milliseconds=50)
 """Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
 _COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
@@ -117,9 +117,9 @@ def reconcile(family: Family, caches: Caches, key: Key, now: datetime) -> Plan:
     if first := adoption_and_release_actions(claims, PODS, owner, family.resource):
         return Plan(actions=first)
     state = state_of(owner, claims.owned)
-    kin = partial(kin_of, caches, family, owner)
+    related = partial(related_pods, caches, family, owner)
     return Plan(
-        actions=() if meta.is_deleting(owner) else plan(state, kin, now),
+        actions=() if meta.is_deleting(owner) else plan(state, related, now),
         last=lambda error: status_update(state, family, error, now),
         again_after=next_check(state, now),
     )
@@ -147,7 +147,7 @@ def state_of(owner: ReadOnlyTree, owned: Iterable[PodView]) -> ReplicaSetState:
     )
 
 
-def kin_of(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[PodView]:
+def related_pods(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[PodView]:
     """Return the pods of all sets of the same owner, which are versions of one workload."""
     controller = meta.controller_of(owner)
     if controller is None:
@@ -157,13 +157,19 @@ def kin_of(caches: Caches, family: Family, owner: ReadOnlyTree) -> list[PodView]
     return [pod for sibling in siblings for pod in pods.by_index(BY_OWNER, meta.uid(sibling))]
 
 
-def plan(state: ReplicaSetState, kin: Callable[[], Iterable[PodView]], now: datetime) -> tuple[Action, ...]:
-    """`kin` is called only if there is a choice of pods to delete."""
+def plan(
+    state: ReplicaSetState, related: Callable[[], Iterable[PodView]], now: datetime
+) -> tuple[Action, ...]:
+    """`related` is called only if there is a choice of pods to delete."""
     surplus = len(state.active) - state.replicas
     if surplus < 0:
         return (_creation(state, min(-surplus, BURST_REPLICAS)),)
     if surplus > 0:
-        return (_deletion(state, first_to_go(state.active, min(surplus, BURST_REPLICAS), kin(), now)),)
+        return (
+            _deletion(
+                state, pods_to_delete_first(state.active, min(surplus, BURST_REPLICAS), related(), now)
+            ),
+        )
     return ()
 
 
@@ -274,11 +280,11 @@ def _controller(family: Family, *, name: str, queue: str, service_account: str) 
         queue=queue,
         service_account=service_account,
         watches=(
-            *primary.watches_of(resource, patience=_PATIENCE),
+            *primary.watches_of(resource, delay=_DELAY),
             Watch(
                 resource=PODS,
                 keys=keys_of_owners(PODS, resource, family.selector),
-                patience=_PATIENCE,
+                delay=_DELAY,
             ),
         ),
         reconcile=partial(reconcile, family),

@@ -21,7 +21,7 @@ from mockube.controller_manager.control.actions import (
     RecordEvent,
     Update,
 )
-from mockube.controller_manager.control.runner import TryAgain
+from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.workloads.device_claims import (
     OF_POD_CLAIM,
     NotCreated,
@@ -156,7 +156,7 @@ def _raising(problem: str) -> Callable[[Outcome], None]:
     """Requeue the key, whatever the results of the actions are."""
 
     def raise_(_: Outcome) -> None:
-        raise TryAgain(problem)
+        raise RequeueWithBackoff(problem)
 
     return raise_
 

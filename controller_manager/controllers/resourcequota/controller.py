@@ -29,7 +29,7 @@ from mockube.controller_manager.supervision import run_all
 
 REFRESH: Final = timedelta(seconds=30)
 """Seconds between two discoveries, besides that after a new definition."""
-SOON: Final = timedelta(seconds=0.1)
+REPLENISHMENT_DELAY: Final = timedelta(seconds=0.1)
 """When to check again what the caches do not have yet."""
 QUIET: Final = timedelta(seconds=0.3)
 """How long a quota must be unchanged before its usage is lowered. An object that was just charged may not be in the
@@ -92,7 +92,7 @@ class Quotas:
             self._charged.pop(key, None)
             return
         self._charged[key] = self._clock.now()
-        if not is_to_count(change.new, change.old):
+        if not needs_recalculation(change.new, change.old):
             return
         if not self._watched:
             self._discovery.add(_KINDS)
@@ -130,7 +130,7 @@ class Quotas:
                 await self._client.update(RESOURCE_QUOTAS, changed, subresource="status")
             except NotFound:
                 return self._period
-        return SOON if None in counted else self._period
+        return REPLENISHMENT_DELAY if None in counted else self._period
 
     def _counted_resources(self, quota: ReadOnlyTree) -> Iterator[CountedResource | None]:
         """Return what the quota counts; None for what the caches do not have yet."""
@@ -195,7 +195,7 @@ def is_lower(quota: ReadOnlyTree, used: Amounts) -> bool:
     return any(amount < before[name] for name, amount in used.items() if name in before)
 
 
-def is_to_count(quota: ReadOnlyTree, before: ReadOnlyTree | None) -> bool:
+def needs_recalculation(quota: ReadOnlyTree, before: ReadOnlyTree | None) -> bool:
     """Whether a quota is new, or limits something else than before."""
     if before is None or meta.uid(before) != meta.uid(quota):
         return True

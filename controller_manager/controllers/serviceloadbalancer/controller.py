@@ -12,7 +12,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import NODES, SERVICES
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.runnable import Context, Runnable
-from mockube.controller_manager.control.runner import Loop, TryAgain
+from mockube.controller_manager.control.runner import Loop, RequeueWithBackoff
 from mockube.controller_manager.queue.workqueue import RateLimiter, Retries
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
@@ -77,7 +77,7 @@ class ServiceLoadBalancers:
             self._record_event(
                 service, "Warning", "SyncLoadBalancerFailed", f"Error syncing load balancer: {problem}"
             )
-            raise TryAgain(problem) from error
+            raise RequeueWithBackoff(problem) from error
         except ApiError as error:
             problem = f"Error syncing load balancer: {error}"
             self._record_event(service, "Warning", "SyncLoadBalancerFailed", problem)
@@ -89,7 +89,7 @@ class ServiceLoadBalancers:
         if not any(_EXCLUDED not in meta.labels(node) for node in self._nodes.lister.all()):
             message = "There are no available nodes for LoadBalancer"
             self._record_event(service, "Warning", "UnAvailableLoadBalancer", message)
-        address = self._pool.give(meta.uid(service), service["spec"].get("loadBalancerIP") or "")
+        address = self._pool.allocate(meta.uid(service), service["spec"].get("loadBalancerIP") or "")
         self._record_event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer")
         await self._patch(service, status_patch(service, address))
 
@@ -199,7 +199,7 @@ class AddressPool:
         if self._holders.setdefault(address, uid) == uid:
             self._addresses[uid] = address
 
-    def give(self, uid: str, requested: str) -> str:
+    def allocate(self, uid: str, requested: str) -> str:
         """Return the Service's address: its present one, unless another one is requested, or a new one."""
         if requested and self._addresses.get(uid) != requested:
             self._check(uid, requested)

@@ -17,11 +17,11 @@ from mockube.controller_manager.workloads.stateful.reconciliation import (
     reconcile,
 )
 from mockube.controller_manager.workloads.stateful.spec import SetView
-from mockube.controller_manager.workloads.stateful.state import NoCustoms, Slot, StatefulSetState
+from mockube.controller_manager.workloads.stateful.state import DefaultPodHandling, Slot, StatefulSetState
 
 
-def _no_customs(*_: object) -> NoCustoms:
-    return NoCustoms()
+def _no_customs(*_: object) -> DefaultPodHandling:
+    return DefaultPodHandling()
 
 
 def _current_ordinals(owner: SetView, _: Sequence[Slot], __: str) -> range:
@@ -85,7 +85,7 @@ def _most_unavailable(owner: SetView) -> int:
 _KIND: Final = Kind(
     resource=STATEFUL_SETS,
     view=partial(SetView.of, STATEFUL_SETS),
-    customs=_no_customs,
+    pod_handling=_no_customs,
     current_ordinals=_current_ordinals,
     roll=_roll,
     status=_status,

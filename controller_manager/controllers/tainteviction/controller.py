@@ -115,7 +115,7 @@ def _relevant_fields(pod: PodView) -> object:
 TAINT_EVICTION: Final = Runnable(name=NAME, service_account="node-controller", build=TaintEviction)
 
 
-AT_ONCE: Final = timedelta(0)
+NO_DELAY: Final = timedelta(0)
 NO_EXECUTE: Final = "NoExecute"
 
 
@@ -131,7 +131,7 @@ def tolerated_time(taints: Sequence[ReadOnlyTree], tolerations: Sequence[ReadOnl
         # The first toleration that fits is the one that counts.
         fitting = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
         if fitting is None:
-            return AT_ONCE
+            return NO_DELAY
         used.append(fitting)
     spans = [
         toleration["tolerationSeconds"]

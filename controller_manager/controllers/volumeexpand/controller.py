@@ -12,7 +12,7 @@ from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PE
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN, Action, Patch, Plan, RecordEvent
 from mockube.controller_manager.control.controller import Controller, Watch
-from mockube.controller_manager.control.runner import TryAgain
+from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.workloads.volumes import MIGRATED, request
 
 RESIZER: Final = "volume.kubernetes.io/storage-resizer"
@@ -37,10 +37,10 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
     name = claim["spec"].get("volumeName") or ""
     volume = caches.of(PERSISTENT_VOLUMES).get("", name)
     if volume is None:
-        raise TryAgain(f'failed to get PV "{name}": persistentvolumes "{name}" not found')
+        raise RequeueWithBackoff(f'failed to get PV "{name}": persistentvolumes "{name}" not found')
     reference = volume["spec"].get("claimRef") or {}
     if (reference.get("namespace"), reference.get("uid")) != (key.namespace, meta.uid(claim)):
-        raise TryAgain(f"persistent Volume is not bound to PVC being updated : {key}")
+        raise RequeueWithBackoff(f"persistent Volume is not bound to PVC being updated : {key}")
     if request(claim) <= current_capacity(claim) and PRE_RESIZE_CAPACITY not in meta.annotations(volume):
         return EMPTY_PLAN
     return Plan(actions=_actions(claim, volume))

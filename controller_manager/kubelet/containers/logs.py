@@ -6,13 +6,13 @@ from math import inf
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.timestamps import after, span_of
-from mockube.controller_manager.kubelet.shell.process import Host, Output, RepeatedTurn, Run, Sleep
+from mockube.controller_manager.kubelet.shell.process import Host, Output, RepeatedIteration, Run, Sleep
 
 SLICE: Final = 500
 """Effects that are replayed in one go."""
 MAX_EFFECTS: Final = 50_000
 """A log that takes more to replay than this begins later."""
-TURNS_KEPT: Final = 5_000
+MAX_TURNS_SHOWN: Final = 5_000
 """Of a loop in which nothing changes: those before are left out of the log."""
 MAX_LINE: Final = 16 * 1024
 """Bytes; a longer line is written in parts, as a container runtime does."""
@@ -76,9 +76,9 @@ class LogReplay:
                 yield from self._lines(stream, data)
             case Sleep(seconds=seconds):
                 self._host.elapsed += seconds
-            case RepeatedTurn(seconds=seconds):
+            case RepeatedIteration(seconds=seconds):
                 behind = (until - self._started).total_seconds() - self._host.elapsed
-                turns = int(behind / seconds) - TURNS_KEPT
+                turns = int(behind / seconds) - MAX_TURNS_SHOWN
                 self._answer = str(turns).encode() if turns > 0 else None
             case _:  # there is nothing to read
                 pass

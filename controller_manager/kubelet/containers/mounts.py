@@ -220,7 +220,7 @@ def shared_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]
     return frozenset(mount["name"] for mount in container.get("volumeMounts") or ()) - filled
 
 
-def shared_places(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:
+def shared_mount_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[tuple[str, str], ...]:
     """The names of these volumes, and where they are mounted whole."""
     shared = shared_volumes(pod, container)
     return tuple(

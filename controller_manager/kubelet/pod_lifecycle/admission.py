@@ -91,7 +91,7 @@ def is_admitted(pod: ReadOnlyTree) -> bool:
     return "startTime" in (pod.get("status") or {}) or _MIRROR in meta.annotations(pod)
 
 
-def rejection_of(
+def admission_rejection(
     pod: ReadOnlyTree, node: ReadOnlyTree, requested: Amounts, ports: Sequence[HostPort], usage: NodeUsage
 ) -> Rejection | None:
     """The first reason why the node cannot run the pod; None if it can, or could if others made room for it."""

@@ -40,7 +40,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
 LONGEST_BACKOFF: Final = timedelta(minutes=5)
-FORGIVEN_AFTER: Final = timedelta(minutes=10)
+BACKOFF_RESET: Final = timedelta(minutes=10)
 """A run that lasted so long resets the back-off."""
 _DOUBLINGS: Final = 5
 _KILLED: Final = 137
@@ -66,7 +66,7 @@ def _restarts(container: Container, exit_code: int) -> bool:
 
 def backoff(restarts: int, ran: timedelta) -> timedelta:
     """How long to wait after a run before the next; the first restart is at once."""
-    if restarts == 0 or ran >= FORGIVEN_AFTER:
+    if restarts == 0 or ran >= BACKOFF_RESET:
         return timedelta(0)
     doublings = min(restarts - 1, _DOUBLINGS)
     return min(INITIAL_BACKOFF * (1 << doublings), LONGEST_BACKOFF)

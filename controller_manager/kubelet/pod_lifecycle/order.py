@@ -19,7 +19,7 @@ from mockube.controller_manager.client.podview import FAILED, PENDING, RUNNING, 
 from mockube.controller_manager.kubelet.containers.environment import identity_of, known_environment
 from mockube.controller_manager.kubelet.containers.mounts import (
     config_error,
-    shared_places,
+    shared_mount_paths,
     writable_paths,
 )
 from mockube.controller_manager.kubelet.effects import ContainerAction, EmitEvent, StopContainer
@@ -36,7 +36,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.container_status import (
 )
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.pod_lifecycle.program import (
-    ENDS_AT_ONCE,
+    EXITS_IMMEDIATELY,
     SERVICE,
     CommandContext,
     Invocation,
@@ -97,7 +97,7 @@ def members_of(
         process = processes.get(container["name"])
         interpreted = _interpreter(pod, container, script)
         # Whether it ends follows from the pod, where the command is unknown.
-        unknown = ENDS_AT_ONCE if _ends(pod, container, role) else SERVICE
+        unknown = EXITS_IMMEDIATELY if _ends(pod, container, role) else SERVICE
         program = SERVICE if process is not None else interpreted() or unknown
         return Container(
             spec=container,
@@ -136,7 +136,7 @@ def members_of(
 def _interpreter(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> Callable[..., Program | None]:
     """What finds out what a container's command does, after so many `restarts`."""
     before = _earlier_containers(pod, container, script)
-    places = shared_places(pod, container) if before else ()
+    places = shared_mount_paths(pod, container) if before else ()
     return partial(program_of, container, _context(pod, container, script, places, before))
 
 
@@ -165,7 +165,7 @@ def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree, script: Scri
     invocations = (
         invocation_of(other, _context(pod, other, script, places))
         for other in takewhile(lambda other: other is not container, others)
-        if (places := shared_places(pod, other))
+        if (places := shared_mount_paths(pod, other))
     )
     return tuple(invocation for invocation in invocations if invocation is not None)
 

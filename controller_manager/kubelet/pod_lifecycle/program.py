@@ -20,7 +20,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     Effect,
     Host,
     Output,
-    RepeatedTurn,
+    RepeatedIteration,
     Run,
     Sleep,
     UnknownProgram,
@@ -53,7 +53,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 SERVICE: Final = Program(seconds=None)
-ENDS_AT_ONCE: Final = Program(seconds=0)
+EXITS_IMMEDIATELY: Final = Program(seconds=0)
 RUNS_ON: Final = Program(seconds=None, stop_code=KILLED)
 
 _PAUSE_IMAGE: Final = re.compile(r"(?:.*/)?pause(?:-[a-z0-9]+)?(?:[:@].*)?")
@@ -258,4 +258,4 @@ def _code_of(running: Run, host: Host, log: bytearray) -> int | None:
 
 
 def _is_endless(effect: Effect) -> bool:
-    return isinstance(effect, RepeatedTurn) or (isinstance(effect, Sleep) and effect.seconds == inf)
+    return isinstance(effect, RepeatedIteration) or (isinstance(effect, Sleep) and effect.seconds == inf)

@@ -144,7 +144,7 @@ def _identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> Identity:
     return Identity(user=user, group=group if group is not None else user)
 
 
-def refused_identity(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+def identity_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     """Why a container may not run as the user that it would have; "" if it may."""
     chosen = _security(pod, container)
     if not chosen.get("runAsNonRoot") or os.geteuid() != 0:

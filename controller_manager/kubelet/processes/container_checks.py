@@ -18,7 +18,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.probing import (
 from mockube.controller_manager.kubelet.pod_lifecycle.process_state import ProcessState
 from mockube.controller_manager.kubelet.processes.local_process import LocalProcess
 from mockube.controller_manager.kubelet.processes.prober import Target, attempt
-from mockube.controller_manager.supervision import all_ended, start
+from mockube.controller_manager.supervision import cancel_and_wait, start
 
 HOOK_SECONDS: Final = 600.0
 """That a postStart hook may take; a kubelet waits for ever."""
@@ -79,7 +79,7 @@ class ContainerChecks:
         try:
             await _all_done(probing)
         finally:
-            await all_ended(probing)
+            await cancel_and_wait(probing)
 
     async def run_pre_stop_hook(self, seconds: float) -> float:
         """Run the hook for at most so many seconds; return how many the process has after it at least."""

@@ -24,7 +24,7 @@ _WRITABLE: Final = frozenset({"emptyDir", "persistentVolumeClaim", "ephemeral"})
 ACCOUNT_FOLDER: Final = "var/run/secrets/kubernetes.io/serviceaccount"
 
 
-def refused_volume(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+def volume_problem(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     """Why a container cannot have one of its volumes; "" if it can have all."""
     names = {mount["name"] for mount in container.get("volumeMounts") or ()}
     for volume in pod["spec"].get("volumes") or ():

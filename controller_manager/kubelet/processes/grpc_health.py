@@ -51,7 +51,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             padding = payload[0] if flags & _PADDED and payload else 0
             body += payload[1 : len(payload) - padding] if flags & _PADDED else payload
         if len(body) > MAX_ANSWER:
-            raise GrpcError("the answer is too long")
+            raise GrpcError("the response is too long")
         if kind in (_DATA, _HEADERS) and flags & _END_STREAM:
             return bytes(body)
 

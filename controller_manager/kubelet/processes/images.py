@@ -107,13 +107,13 @@ def _image(name: str, tree: Any, folder: Path) -> LocalImage:
     if tree is None:
         tree = {}
     if not isinstance(tree, Mapping):
-        raise ImageMapError(f"{name}: a map of command, args, env, ports, ready and directory")
+        raise ImageMapError(f"{name}: must be a map of command, args, env, ports, ready and directory")
     unknown = sorted(str(key) for key in tree.keys() - _FIELDS)
     if unknown:
         raise ImageMapError(f"{name}: unknown {', '.join(unknown)}; known are {', '.join(sorted(_FIELDS))}")
     directory = tree.get("directory")
     if directory is not None and not isinstance(directory, str):
-        raise ImageMapError(f"{name}: directory is the path of a folder")
+        raise ImageMapError(f"{name}: directory must be the path of a folder")
     return LocalImage(
         command=_parse_words(name, "command", tree.get("command")),
         args=_parse_words(name, "args", tree.get("args")),
@@ -129,7 +129,7 @@ def _parse_words(name: str, field: str, value: Any) -> Sequence[str]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(word, str | int | float) for word in value):
-        raise ImageMapError(f"{name}: {field} is a list of words, and no line for a shell")
+        raise ImageMapError(f"{name}: {field} must be a list of arguments, not a shell command")
     return tuple(str(word) for word in value)
 
 
@@ -139,7 +139,7 @@ def _variables(name: str, value: Any) -> Mapping[str, str]:
     if not isinstance(value, Mapping) or not all(
         isinstance(item, str | int | float) for item in value.values()
     ):
-        raise ImageMapError(f"{name}: env is a map of names to values")
+        raise ImageMapError(f"{name}: env must be a map of names to values")
     return {str(variable): str(item) for variable, item in value.items()}
 
 
@@ -151,7 +151,7 @@ def _ports(name: str, value: Any) -> Mapping[int, int]:
     pairs = {int(own) if str(own).isdecimal() else own: local for own, local in pairs.items()}
     if not all(_is_port(own) and own and _is_port(local) for own, local in pairs.items()):
         raise ImageMapError(
-            f"{name}: ports is a map of ports of the container to ports here, 0 for a free one"
+            f"{name}: ports must map container ports to ports of this machine; 0 chooses a free one"
         )
     return pairs
 
@@ -164,5 +164,5 @@ def _probe(name: str, value: Any) -> ReadOnlyTree | None:
     if value is None:
         return None
     if not isinstance(value, Mapping) or len(_HANDLERS & value.keys()) != 1:
-        raise ImageMapError(f"{name}: ready is a probe, with one of {', '.join(sorted(_HANDLERS))}")
+        raise ImageMapError(f"{name}: ready must be a probe with one of {', '.join(sorted(_HANDLERS))}")
     return dict(value)

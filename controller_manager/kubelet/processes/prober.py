@@ -162,7 +162,7 @@ async def _request(url: str, headers: Mapping[str, str]) -> tuple[int, str]:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError as error:
-            raise ValueError("the response's head is too long") from error
+            raise ValueError("the response header is too long") from error
         first, *fields = head.decode("latin-1").split("\r\n")
         response_headers = {
             name.lower(): value.strip() for name, _, value in (line.partition(":") for line in fields)

@@ -33,14 +33,14 @@ from mockube.controller_manager.kubelet.processes.command import (
     StartError,
     command_spec,
     find_program,
+    identity_problem,
     local_ports,
-    refused_identity,
 )
 from mockube.controller_manager.kubelet.processes.container_checks import ContainerChecks
 from mockube.controller_manager.kubelet.processes.folders import (
     container_root,
     make_root,
-    refused_volume,
+    volume_problem,
     write_kubeconfig,
 )
 from mockube.controller_manager.kubelet.processes.images import LocalImage
@@ -53,7 +53,7 @@ from mockube.controller_manager.kubelet.processes.local_process import (
 from mockube.controller_manager.kubelet.processes.log_files import LogWriter, log_tail
 from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
 from mockube.controller_manager.kubelet.processes.prober import Target
-from mockube.controller_manager.supervision import all_ended, start, timeout
+from mockube.controller_manager.supervision import cancel_and_wait, start, timeout
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -137,10 +137,10 @@ class ProcessRun:
         finally:
             self._listeners.discard(output)
 
-    async def start_beside(
+    async def start_exec(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
     ) -> LocalProcess:
-        """Start a command in the container's environment and folder; `end_beside` ends it."""
+        """Start a command in the container's environment and folder; `end_exec` ends it."""
         assert self.spec is not None
         environment = dict(self.spec.environment)
         if terminal:
@@ -157,14 +157,14 @@ class ProcessRun:
         self._context.watch.add(process.pid)
         return process
 
-    async def end_beside(self, process: LocalProcess) -> None:
+    async def end_exec(self, process: LocalProcess) -> None:
         await process.end()
         self._context.watch.remove(process.pid)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
         """Run a command beside it; return its code and what it wrote."""
         try:
-            process = await self.start_beside(command)
+            process = await self.start_exec(command)
         except (StartError, OSError) as error:
             return 127, str(error)
         output = bytearray()
@@ -178,8 +178,8 @@ class ProcessRun:
             await asyncio.gather(*readers)
             return await process.wait(), output.decode("utf-8", "replace")
         finally:
-            await all_ended(readers)
-            await self.end_beside(process)
+            await cancel_and_wait(readers)
+            await self.end_exec(process)
 
     # --- for its checks
 
@@ -252,8 +252,8 @@ class ProcessRun:
         pod, container = self.pod, self.container
         return (
             missing_volume(pod, container, references)[1]
-            or refused_volume(pod, container)
-            or refused_identity(pod, container)
+            or volume_problem(pod, container)
+            or identity_problem(pod, container)
             or missing_variable(pod, container, references)
         )
 
@@ -309,7 +309,7 @@ class ProcessRun:
             process.kill()  # what it has left behind
             await self._drain(readers)
         finally:
-            await all_ended([*beside, *readers])
+            await cancel_and_wait([*beside, *readers])
             await process.end()
             self._context.watch.remove(process.pid)
             log.close()

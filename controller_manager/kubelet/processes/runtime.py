@@ -34,7 +34,7 @@ from mockube.controller_manager.kubelet.processes.log_files import rotated_path
 from mockube.controller_manager.kubelet.processes.pod_references import PodReferences
 from mockube.controller_manager.kubelet.processes.process_run import ProcessRun, RunContext
 from mockube.controller_manager.kubelet.server.references import ReferenceLoader
-from mockube.controller_manager.supervision import all_ended, start
+from mockube.controller_manager.supervision import cancel_and_wait, start
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ FORCED_GRACE: Final = 1.0
 """Seconds that the processes of a pod have that was deleted by force."""
 LAST_GRACE: Final = 0.3
 """Seconds that processes have when their kubelet ends."""
-RUNS_KEPT: Final = 2
+MAX_ENDED_RUNS: Final = 2
 """Runs whose logs are retained: the latest and the previous one."""
 _FIELDS: Final = ("initContainers", "containers", "ephemeralContainers")
 
@@ -111,7 +111,7 @@ class ProcessRuntime:
                 states[name] = NEVER_RAN
         return states
 
-    def carry_out(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
+    def apply(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
         record = self._pods.get(meta.uid(pod))
         if record is not None:
             record.references.pod = pod
@@ -181,7 +181,7 @@ class ProcessRuntime:
         )
         run.probed = record.probed
         if before is not None:
-            _forget_log(before.log, restarts - RUNS_KEPT)
+            _forget_log(before.log, restarts - MAX_ENDED_RUNS)
         record.runs[name] = run
         task = start(f"container {name} of {Key.of(pod)}", run.run())
         record.tasks.add(task)
@@ -224,7 +224,7 @@ class ProcessRuntime:
 
 async def _end_runs(record: _Pod, grace: float) -> None:
     if record.refreshing is not None:
-        await all_ended([record.refreshing])
+        await cancel_and_wait([record.refreshing])
     for run in record.runs.values():
         run.stop(grace)
     await asyncio.gather(*record.tasks)

@@ -90,7 +90,7 @@ class _Budget(Struct):
         return allowed
 
     @property
-    def is_spent(self) -> bool:
+    def is_exhausted(self) -> bool:
         return self.remaining == 0
 
 
@@ -159,7 +159,7 @@ class LogStream:
     async def write_to(self, write: Write) -> None:
         finished = self._run.finished
         await self._write_past(write, finished or self._clock.now())
-        while self._options.follow and finished is None and not self._budget.is_spent:
+        while self._options.follow and finished is None and not self._budget.is_exhausted:
             self._changed.clear()
             run = self._current()
             finished = self._clock.now() if run is None else run.finished
@@ -175,7 +175,7 @@ class LogStream:
             lines = self._format_lines(self._replay.advance(until))
             if tail is None:
                 await self._write(write, lines)
-                if self._budget.is_spent:
+                if self._budget.is_exhausted:
                     return
                 continue
             for line in lines:
@@ -187,7 +187,7 @@ class LogStream:
         await self._write(write, last)
 
     async def _write_new(self, write: Write, until: datetime) -> None:
-        while self._replay.is_behind(until) and not self._budget.is_spent:
+        while self._replay.is_behind(until) and not self._budget.is_exhausted:
             await self._write(write, self._format_lines(self._replay.advance(until)))
 
     def _format_lines(self, lines: Iterable[LogLine]) -> list[bytes]:

@@ -198,14 +198,14 @@ class KubeletEndpoints:
             return await self._serve_process(
                 request,
                 options,
-                lambda streams: _streams().execute_beside(process, command, options, streams),
+                lambda streams: _streams().run_exec(process, command, options, streams),
             )
         if (entry := await self._kwok_entry(KwokKind.EXEC, pod.object, name)) is not None:
             commands = _streams().HostCommands(entry)
             return await self._serve_process(
                 request,
                 options,
-                lambda streams: _streams().execute_beside(commands, command, options, streams),
+                lambda streams: _streams().run_exec(commands, command, options, streams),
             )
         references = await self._references.load_shared(pod.object, container)
         files = await self._files.of(pod.object, container)
@@ -377,7 +377,7 @@ class KubeletEndpoints:
             return log
         references = await self._references.load_shared(pod.object, container)
         host = host_of(pod.object, container, references, run.started)
-        volumes = await self._files.left_by_init_containers(pod.object, container)
+        volumes = await self._files.volumes_after_init_containers(pod.object, container)
         if volumes:
             mounts = mounts_of(shared_mounts(pod.object, container, references), volumes)
             host.files = FileSystem(

@@ -37,7 +37,7 @@ from mockube.controller_manager.kubelet.server.streams import InputStream, Strea
 from mockube.controller_manager.kubelet.shell.invocation import run_command
 from mockube.controller_manager.kubelet.shell.process import UnknownProgram
 from mockube.controller_manager.kubelet.shell.syntax import ShellSyntaxError
-from mockube.controller_manager.supervision import all_ended, run_with, start
+from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -199,7 +199,7 @@ class InteractiveContainers:
         try:
             yield
         finally:
-            await all_ended([*self._tasks])
+            await cancel_and_wait([*self._tasks])
 
     def states(self, pod: ReadOnlyTree) -> Mapping[str, ProcessState]:
         """The containers of a pod that are interactive."""
@@ -210,7 +210,7 @@ class InteractiveContainers:
                 states[container["name"]] = NEVER_RAN if run is None else run.state
         return states
 
-    def carry_out(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
+    def apply(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
         for action in actions:
             run = self.run_of(pod, action.container)
             match action:

@@ -27,7 +27,7 @@ def resource_metrics(measured: Measurement) -> Iterator[Family]:
         "pod": [(_of_pod(pod), pod, "") for pod in measured.pods],
     }
     for dimension, subjects in of.items():
-        cpu = [(labels, measured.used_so_far(obj, "cpu", name)) for labels, obj, name in subjects]
+        cpu = [(labels, measured.cumulative_usage(obj, "cpu", name)) for labels, obj, name in subjects]
         yield family_of(
             f"{dimension}_cpu_usage_seconds_total",
             "counter",
@@ -68,7 +68,7 @@ def cadvisor_metrics(measured: Measurement) -> Iterator[Family]:
         "counter",
         "Cumulative cpu time consumed in seconds.",
         [
-            ([*labels[:1], ("cpu", "total"), *labels[1:]], measured.used_so_far(of, "cpu", name))
+            ([*labels[:1], ("cpu", "total"), *labels[1:]], measured.cumulative_usage(of, "cpu", name))
             for labels, of, name in groups
         ],
     )

@@ -142,7 +142,7 @@ def _cpu(measured: Measurement, of: ReadOnlyTree, at: datetime, container: str =
     return {
         "time": format_time(at),
         "usageNanoCores": round(measured.usage_of(of, "cpu", container) * NANO),
-        "usageCoreNanoSeconds": round(measured.used_so_far(of, "cpu", container) * NANO),
+        "usageCoreNanoSeconds": round(measured.cumulative_usage(of, "cpu", container) * NANO),
     }
 
 

@@ -80,7 +80,7 @@ class Measurement:
         amounts = [self._total(usage, container) for usage in self._select(self.usage, obj)]
         return sum(float(amount[resource].number) for amount in amounts if resource in amount)
 
-    def used_so_far(self, obj: Any, resource: str, container: str = "") -> float:
+    def cumulative_usage(self, obj: Any, resource: str, container: str = "") -> float:
         totals = self._select(self.totals, obj)
         return sum(
             float(amounts.get(resource, 0.0))
@@ -152,7 +152,7 @@ class NodeUsage:
         return self._measurement().usage_of(obj, resource, container)
 
     def _used_so_far(self, obj: Any, resource: str, container: str = "") -> float:
-        return self._measurement().used_so_far(obj, resource, container)
+        return self._measurement().cumulative_usage(obj, resource, container)
 
     def _start_time(self, _: Any) -> float:
         return float(self._measurement().started)

@@ -55,7 +55,7 @@ class PodFiles:
                 await self._bring_up(pod, other)
         return await self._bring_up(pod, container, restarts)
 
-    async def left_by_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
+    async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """What a container of the pod found in its volumes when it began for the first time."""
         volumes: Volumes = {}
         shared = shared_volumes(pod, container)

@@ -13,7 +13,7 @@ from mockube.controller_manager.kubelet.server.spdy_session import ByteStream, S
 from mockube.controller_manager.kubelet.server.streams import InputStream, StreamsClosed
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import ENDS, websocket
-from mockube.controller_manager.supervision import all_ended, log_failure, start
+from mockube.controller_manager.supervision import cancel_and_wait, log_failure, start
 
 PROTOCOL: Final = "portforward.k8s.io"
 TUNNEL: Final = f"SPDY/3.1+{PROTOCOL}"
@@ -96,7 +96,7 @@ class _Forwards:
             with suppress(StreamsClosed):
                 await self._session.run()
         finally:
-            await all_ended(list(self._running))
+            await cancel_and_wait(list(self._running))
 
     async def _add(self, stream: SpdyStream) -> None:
         headers = stream.headers
@@ -166,7 +166,7 @@ async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamRes
                 for channel in channels[1::2]:
                     await channel.write(_internal_error(failure).encode())
         finally:
-            await all_ended([forwarding, *running, listening])
+            await cancel_and_wait([forwarding, *running, listening])
         await socket.close()
     return socket
 

@@ -30,7 +30,7 @@ from mockube.controller_manager.kubelet.server.streams import (
     failure,
     success,
 )
-from mockube.controller_manager.supervision import all_ended, run_with, start
+from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
 
 READ: Final = 32 << 10
 MAX_RESIZE: Final = 1024
@@ -43,11 +43,11 @@ def open_log(path: Path) -> LogSource:
 class Commands(Protocol):
     """Where commands are run."""
 
-    async def start_beside(
+    async def start_exec(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
     ) -> LocalProcess: ...
 
-    async def end_beside(self, process: LocalProcess) -> None: ...
+    async def end_exec(self, process: LocalProcess) -> None: ...
 
 
 class HostCommands:
@@ -56,7 +56,7 @@ class HostCommands:
     def __init__(self, entry: ReadOnlyTree) -> None:
         self._entry = entry
 
-    async def start_beside(
+    async def start_exec(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
     ) -> LocalProcess:
         local = self._entry.get("local") or {}
@@ -74,16 +74,14 @@ class HostCommands:
             terminal=terminal,
         )
 
-    async def end_beside(self, process: LocalProcess) -> None:
+    async def end_exec(self, process: LocalProcess) -> None:
         await process.end()
 
 
-async def execute_beside(
-    run: Commands, command: list[str], options: StreamOptions, streams: Streams
-) -> bytes:
+async def run_exec(run: Commands, command: list[str], options: StreamOptions, streams: Streams) -> bytes:
     """Run a command in a container; return the Status by which it ends."""
     try:
-        process = await run.start_beside(command, stdin=streams.stdin is not None, terminal=options.tty)
+        process = await run.start_exec(command, stdin=streams.stdin is not None, terminal=options.tty)
     except (StartError, OSError) as error:
         return failure(
             "error executing command in container: failed to exec in container: failed to start exec: OCI runtime exec "
@@ -100,7 +98,7 @@ async def execute_beside(
     try:
         return await run_with(run_to_end(), beside=tasks)
     finally:
-        await run.end_beside(process)
+        await run.end_exec(process)
 
 
 async def attach_to(run: ProcessRun, output: Output, streams: Streams) -> bytes:
@@ -129,7 +127,7 @@ async def _copy_all(outputs: Mapping[int, asyncio.StreamReader], streams: Stream
     try:
         await asyncio.gather(*copying)
     finally:
-        await all_ended(copying)
+        await cancel_and_wait(copying)
 
 
 async def _feed(process: LocalProcess, source: InputStream, *, close: bool = True) -> None:

@@ -25,7 +25,7 @@ from mockube.controller_manager.kubelet.server.streams import (
 from mockube.controller_manager.kubelet.server.terminal import Terminal
 from mockube.controller_manager.kubelet.server.upgrade import UpgradedResponse, upgrade
 from mockube.controller_manager.kubelet.server.websocket_streams import WebSocketStreams, websocket
-from mockube.controller_manager.supervision import all_ended, run_with, start
+from mockube.controller_manager.supervision import cancel_and_wait, run_with, start
 
 CREATION_SECONDS: Final = 30.0
 """How long a client may take to open its streams."""
@@ -103,7 +103,7 @@ async def _over_spdy(
     session = SpdySession(connection, streams.add)
 
     async def when_complete(_: Streams) -> bytes:
-        timer = clock.call_later(CREATION_SECONDS, streams.give_up)
+        timer = clock.call_later(CREATION_SECONDS, streams.time_out)
         try:
             await streams.complete.wait()
         finally:
@@ -129,10 +129,10 @@ async def _run(
         await asyncio.wait({listener, worker}, return_when=asyncio.FIRST_COMPLETED)
         status = _final_status(listener, worker)
         if status:
-            await all_ended([worker])
+            await cancel_and_wait([worker])
             await streams.finish(status)
     finally:
-        await all_ended([worker, listener])
+        await cancel_and_wait([worker, listener])
 
 
 def _final_status(listener: "asyncio.Task[None]", worker: "asyncio.Task[bytes]") -> bytes:

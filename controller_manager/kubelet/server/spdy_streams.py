@@ -37,7 +37,7 @@ class SpdyStreams:
         self.stdin: InputStream | None = None
         self.resize = InputStream()
 
-    def give_up(self) -> None:
+    def time_out(self) -> None:
         """The client has taken too long."""
         self.is_given_up = not self.complete.is_set()
         self.complete.set()

@@ -14,7 +14,7 @@ from mockube.controller_manager.kubelet.shell.process import (
     LoopControl,
     Output,
     Process,
-    RepeatedTurn,
+    RepeatedIteration,
     Run,
     ShellExit,
     Sleep,
@@ -221,7 +221,7 @@ class Shell:
                 yield Sleep(BUSY_SECONDS)
             took = self.process.host.elapsed - began
             if writes == self._writes and took > 0:
-                turns = yield RepeatedTurn(took)
+                turns = yield RepeatedIteration(took)
                 if turns:
                     self.process.host.elapsed += took * int(turns)
 

@@ -32,13 +32,13 @@ class CommandStart(Struct, frozen=True):
     """A command begins: the caller may count it, or yield to other tasks."""
 
 
-class RepeatedTurn(Struct, frozen=True):
+class RepeatedIteration(Struct, frozen=True):
     """A turn of an endless loop took so many seconds and left no trace; send how many like it may be left out."""
 
     seconds: float
 
 
-Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedTurn
+Effect: TypeAlias = Output | Sleep | Input | CommandStart | RepeatedIteration
 Run: TypeAlias = Generator[Effect, bytes | None, int]
 """Returns the exit code."""
 

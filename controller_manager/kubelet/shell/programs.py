@@ -14,7 +14,7 @@ from mockube.controller_manager.kubelet.shell.invocation import run_command, run
 from mockube.controller_manager.kubelet.shell.process import (
     Process,
     Program,
-    RepeatedTurn,
+    RepeatedIteration,
     Run,
     Sleep,
     UnknownProgram,
@@ -209,7 +209,7 @@ def yes(process: Process) -> Run:
     while True:
         yield write_text(line * 64)
         yield Sleep(_YES_SECONDS)
-        turns = yield RepeatedTurn(_YES_SECONDS)
+        turns = yield RepeatedIteration(_YES_SECONDS)
         process.host.elapsed += int(turns or 0) * _YES_SECONDS
 
 

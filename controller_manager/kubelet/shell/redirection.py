@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.controller_manager.kubelet.shell.filesystem import FileError
-from mockube.controller_manager.kubelet.shell.process import Input, Output, Process, RepeatedTurn, Run
+from mockube.controller_manager.kubelet.shell.process import Input, Output, Process, RepeatedIteration, Run
 
 _NOWHERE: Final = "/dev/null"
 _DESCRIPTORS: Final = {
@@ -51,7 +51,7 @@ def _advance(writer: Run, buffer: bytearray) -> Run:
         if isinstance(effect, Output) and effect.descriptor == 1:
             buffer += effect.data
             return False
-        if not isinstance(effect, RepeatedTurn):  # what it writes has to be read
+        if not isinstance(effect, RepeatedIteration):  # what it writes has to be read
             answer = yield effect
 
 

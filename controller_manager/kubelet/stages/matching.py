@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.kubelet.stages.document import Amount, Requirement, Stage
 
 
-def stages_at(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:
+def matching_stages(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:
     return [stage for stage in stages if is_at(stage, obj)]
 
 

@@ -22,7 +22,7 @@ from mockube.controller_manager.kubelet.stages.document import (
 from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
 
 
-def play(stage: Stage, obj: ReadOnlyTree, environment: Environment) -> tuple[Effect, ...]:
+def stage_effects(stage: Stage, obj: ReadOnlyTree, environment: Environment) -> tuple[Effect, ...]:
     """The effects in their order, or `TemplateError`."""
     effects: list[Effect] = []
     for step in stage.steps:

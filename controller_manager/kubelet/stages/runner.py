@@ -14,8 +14,8 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.kubelet.stages.document import Stage
-from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, stages_at
-from mockube.controller_manager.kubelet.stages.playing import play
+from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, matching_stages
+from mockube.controller_manager.kubelet.stages.playing import stage_effects
 from mockube.controller_manager.kubelet.status_writer import StatusWriter
 from mockube.controller_manager.kubelet.template.expression import Environment, TemplateError
 
@@ -70,7 +70,7 @@ class StageRunner:
         return None
 
     def _choose(self, key: Key, obj: ReadOnlyTree) -> _ChosenStage | None:
-        possible = stages_at(self._stages, obj)
+        possible = matching_stages(self._stages, obj)
         chosen = self._chosen_stages.pop(key, None)
         if chosen is None or chosen.uid != meta.uid(obj) or chosen.stage not in possible:
             stage = choose(possible, obj, self._random)
@@ -83,7 +83,7 @@ class StageRunner:
 
     async def _play(self, key: Key, obj: ReadOnlyTree, stage: Stage) -> ReadOnlyTree | None:
         try:
-            effects = play(stage, obj, self._environment(obj))
+            effects = stage_effects(stage, obj, self._environment(obj))
         except TemplateError as error:
             # It would fail again, so the object stays as it is until it changes.
             LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack does not show the template

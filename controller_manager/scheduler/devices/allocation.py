@@ -40,7 +40,7 @@ class Alternative(Struct, frozen=True, kw_only=True, eq=False):
         return f"{self.base}/{self.sub}" if self.sub else self.base
 
     @property
-    def takes_all(self) -> bool:
+    def requests_all_devices(self) -> bool:
         return self.spec.get("allocationMode") == "All"
 
     @property
@@ -86,7 +86,7 @@ class Search(Struct, eq=False):
 
     def _count(self, claim: int, alternative: Alternative) -> int:
         """How many devices it takes. What all are is known only where every pool is whole."""
-        if not alternative.takes_all:
+        if not alternative.requests_all_devices:
             return int(alternative.spec.get("count", 1))
         for pool in self.pools:
             if not pool.is_usable:
@@ -108,7 +108,7 @@ class Search(Struct, eq=False):
 
     def _alternative(self, claim: int, request: int, alternative: Alternative) -> bool:
         count = self._count(claim, alternative)
-        if alternative.takes_all and count == 0:
+        if alternative.requests_all_devices and count == 0:
             return False
         return self._devices(claim, request, alternative, count, 0)
 
@@ -125,7 +125,7 @@ class Search(Struct, eq=False):
         devices = self._all_devices()
         for place in range(start, len(devices)):
             device = devices[place]
-            if not alternative.takes_all and self._is_taken(claim, alternative, device):
+            if not alternative.requests_all_devices and self._is_taken(claim, alternative, device):
                 continue
             if not self._is_selectable(claim, alternative, device):
                 continue
@@ -133,7 +133,7 @@ class Search(Struct, eq=False):
                 if self._devices(claim, request, alternative, remaining - 1, place + 1):
                     return True
                 self._give_back(claim)
-            if alternative.takes_all:
+            if alternative.requests_all_devices:
                 return False
         return False
 

@@ -130,7 +130,7 @@ def allocate(
     ]
     search = _search(waiting, requests, node, devices)
     if not search.run():
-        raise AllocationError("the devices are gone")
+        raise AllocationError("the devices no longer exist")
     name = meta.name(node)
     return {meta.uid(claim): allocation_of(search, number, name, now) for number, claim in enumerate(waiting)}
 

@@ -26,7 +26,7 @@ def resources_fit(pod: PodInfo, _: ClusterSnapshot) -> Check:
     requested = {name: amount for name, amount in pod.requested.items() if amount > 0}
 
     def check(node: NodeInfo) -> Refusal | None:
-        reasons = ["Too many pods"] if len(node.pods) + 1 > node.most_pods else []
+        reasons = ["Too many pods"] if len(node.pods) + 1 > node.max_pods else []
         scarce = [
             name
             for name, amount in requested.items()

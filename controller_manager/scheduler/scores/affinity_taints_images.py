@@ -12,7 +12,7 @@ from mockube.controller_manager.scheduler.affinity_terms import Term
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import BEST, normalize_scores
+from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE, normalize_scores
 from mockube.controller_manager.workloads.node_selectors import term_holds
 from mockube.controller_manager.workloads.tolerations import tolerates
 
@@ -55,7 +55,8 @@ def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) 
     most = _MOST_IMAGE * len(images)
     raw = [sum(image_sizes.get(image, 0) * spread[image] for image in images) for image_sizes in sizes]
     return [
-        BEST * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE) for value in raw
+        MAX_NODE_SCORE * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE)
+        for value in raw
     ]
 
 
@@ -80,7 +81,7 @@ def preferred_pod_affinity(
         return None
     raw = [sum(points[item] for item in node.labels.items()) for node in feasible]
     least, most = min(raw), max(raw)
-    return [BEST * (value - least) / (most - least) if most > least else 0.0 for value in raw]
+    return [MAX_NODE_SCORE * (value - least) / (most - least) if most > least else 0.0 for value in raw]
 
 
 def _add(

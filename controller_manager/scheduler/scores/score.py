@@ -9,7 +9,7 @@ from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
 from mockube.controller_manager.workloads.pod_requests import CPU, MEMORY
 
-BEST: Final = 100
+MAX_NODE_SCORE: Final = 100
 
 Score = Callable[[PodInfo, ClusterSnapshot, Sequence[NodeInfo]], Sequence[float] | None]
 
@@ -18,9 +18,9 @@ def normalize_scores(raw: Sequence[float], *, less_is_better: bool = False) -> l
     """Spread so that the highest is 100 — or, where less is better, the lowest."""
     highest = max(raw, default=0)
     if highest == 0:
-        return [BEST if less_is_better else 0.0] * len(raw)
-    scaled = [value * BEST / highest for value in raw]
-    return [BEST - value for value in scaled] if less_is_better else scaled
+        return [MAX_NODE_SCORE if less_is_better else 0.0] * len(raw)
+    scaled = [value * MAX_NODE_SCORE / highest for value in raw]
+    return [MAX_NODE_SCORE - value for value in scaled] if less_is_better else scaled
 
 
 _WEIGHED: Final = (CPU, MEMORY)
@@ -31,7 +31,9 @@ def least_allocated(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo])
 
 
 def _least_allocated(pod: PodInfo, node: NodeInfo) -> float:
-    shares = [BEST * (1 - _used_share(pod, node, name)) for name in _WEIGHED if node.allocatable[name]]
+    shares = [
+        MAX_NODE_SCORE * (1 - _used_share(pod, node, name)) for name in _WEIGHED if node.allocatable[name]
+    ]
     return sum(max(share, 0.0) for share in shares) / len(shares) if shares else 0.0
 
 
@@ -51,4 +53,4 @@ def _balance(pod: PodInfo, node: NodeInfo) -> float:
         for name in _WEIGHED
         if node.allocatable[name]
     ]
-    return BEST * (1 - pstdev(used)) if used else BEST
+    return MAX_NODE_SCORE * (1 - pstdev(used)) if used else MAX_NODE_SCORE

@@ -12,7 +12,7 @@ from mockube.apimachinery.wellknown import LABEL_HOSTNAME, LABEL_ZONE
 from mockube.controller_manager.scheduler.cluster import ClusterSnapshot
 from mockube.controller_manager.scheduler.nodeinfo import NodeInfo
 from mockube.controller_manager.scheduler.podinfo import PodInfo
-from mockube.controller_manager.scheduler.scores.score import BEST
+from mockube.controller_manager.scheduler.scores.score import MAX_NODE_SCORE
 from mockube.controller_manager.scheduler.spreading import PREFERRED, Constraint, constraints_of
 
 
@@ -80,6 +80,10 @@ def _normalize(raw: Sequence[float], rated: Sequence[bool]) -> list[float]:
     rated_values = [round(value) for value, is_rated in zip(raw, rated, strict=True) if is_rated]
     least, most = min(rated_values), max(rated_values)
     return [
-        0.0 if not is_rated else BEST if most == 0 else BEST * (most + least - round(value)) / most
+        0.0
+        if not is_rated
+        else MAX_NODE_SCORE
+        if most == 0
+        else MAX_NODE_SCORE * (most + least - round(value)) / most
         for value, is_rated in zip(raw, rated, strict=True)
     ]

@@ -40,7 +40,7 @@ class Hook(Struct, frozen=True, kw_only=True):
             pod.labels.get(key) == value for key, value in self.labels.items()
         )
 
-    def holds_wholly(self, pod: PodView) -> bool:
+    def has_all_hooks(self, pod: PodView) -> bool:
         """Whether the pod has all of the hook's labels and finalizers."""
         finalizers = meta.finalizers(pod.object)
         return all(finalizer in finalizers for finalizer in self.finalizers) and all(
@@ -65,7 +65,7 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
             pre_delete=_hook(lifecycle.get("preDelete")),
         )
 
-    def holding_in(self, state: str) -> Hook | None:
+    def hook_of_state(self, state: str) -> Hook | None:
         """The hook that holds pods in a state."""
         hooks = {State.PREPARING_UPDATE: self.in_place_update, State.PREPARING_DELETE: self.pre_delete}
         return hooks.get(state)
@@ -113,17 +113,17 @@ def next_state(pod: PodView, lifecycle: Lifecycle, *, is_updated: bool, is_finis
     match state_of(pod):
         case State.PREPARING_NORMAL:
             before = lifecycle.pre_normal
-            is_ready = bool(pod.node) if before is None else before.holds_wholly(pod)
+            is_ready = bool(pod.node) if before is None else before.has_all_hooks(pod)
             return State.NORMAL if is_ready else None
         case State.PREPARING_UPDATE if is_updated:
             return _after_update(pod, hook)
         case State.UPDATING if is_finished:
             return _after_update(pod, hook)
-        case State.UPDATED if hook is None or hook.holds_wholly(pod):
+        case State.UPDATED if hook is None or hook.has_all_hooks(pod):
             return State.NORMAL
         case _:
             return None
 
 
 def _after_update(pod: PodView, hook: Hook | None) -> str:
-    return State.NORMAL if hook is None or hook.holds_wholly(pod) else State.UPDATED
+    return State.NORMAL if hook is None or hook.has_all_hooks(pod) else State.UPDATED

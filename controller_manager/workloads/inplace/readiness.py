@@ -95,7 +95,7 @@ def _reasons_in(state: str, present: Sequence[Reason], hooks: Lifecycle) -> Sequ
     if state not in _KEYS:
         return [reason for reason in present if reason.get("userAgent") != _AGENT]
     own = {"userAgent": _AGENT, "key": _KEYS[state]}
-    hook = hooks.holding_in(state)
+    hook = hooks.hook_of_state(state)
     if hook is None or not hook.marks_not_ready or own in present:
         return present
     return sorted((*present, own), key=lambda reason: (reason.get("userAgent", ""), reason.get("key", "")))
@@ -119,7 +119,7 @@ def move(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Pat
 
 def hold(pod: PodView, state: str, hooks: Lifecycle, now: datetime) -> tuple[Patch, ...]:
     """Move a pod to a state, and restore the labels and finalizers of its hook."""
-    hook = hooks.holding_in(state)
+    hook = hooks.hook_of_state(state)
     return (*gate_patches(pod, hooks, state, now), _patch(pod, state, now, hook))
 
 

@@ -22,14 +22,14 @@ from mockube.controller_manager.workloads.ownership import keys_of_owners
 from mockube.controller_manager.workloads.stateful import storage
 from mockube.controller_manager.workloads.stateful.spec import SetView
 
-_PATIENCE: Final = timedelta(milliseconds=50)
+_DELAY: Final = timedelta(milliseconds=50)
 """Its status depends only on pods, whose changes are reconciled at once."""
 
 
 def watches_of(resource: Resource[ReadOnlyTree]) -> tuple[Watch, ...]:
     """What the controller of such sets watches."""
     return (
-        *indexes.watches_of(resource, patience=_PATIENCE),
+        *indexes.watches_of(resource, delay=_DELAY),
         Watch(resource=PODS, keys=keys_of_owners(PODS, resource, _selector)),
         Watch(resource=PERSISTENT_VOLUME_CLAIMS, keys=_of_claims(resource)),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys_of_owners(CONTROLLER_REVISIONS, resource, _selector)),

@@ -26,7 +26,12 @@ from mockube.controller_manager.workloads.revisions import DesiredRevision, Sync
 from mockube.controller_manager.workloads.stateful import identity, state
 from mockube.controller_manager.workloads.stateful.scaling import scale
 from mockube.controller_manager.workloads.stateful.spec import SetView
-from mockube.controller_manager.workloads.stateful.state import Customs, Slot, StatefulSetState, by_ordinal
+from mockube.controller_manager.workloads.stateful.state import (
+    PodHandling,
+    Slot,
+    StatefulSetState,
+    by_ordinal,
+)
 
 
 class RolloutResult(NamedTuple):
@@ -62,7 +67,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     resource: Resource[ReadOnlyTree]
     view: Callable[[ReadOnlyTree], SetView]
     """Or `SelectorError`, or `IntOrStringError`."""
-    customs: Callable[[SetView, str, datetime], Customs]
+    pod_handling: Callable[[SetView, str, datetime], PodHandling]
     """By the name of the newest revision."""
     current_ordinals: Callable[[SetView, Sequence[Slot], str], Collection[int]]
     """The ordinals whose new pods get the current revision; takes the name of the newest."""
@@ -94,7 +99,7 @@ def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Pla
         account = Account(synced.collision_count)
         # A revision that the garbage collector has deleted is not created again.
         return Plan(last=partial(_final_actions, kind, snapshot, synced, account))
-    steps = [snapshot.customs.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
+    steps = [snapshot.pod_handling.observe_pod(pod) for pod in snapshot.pods if not pod.deleting]
     patches = tuple(patch for step in steps for patch in step.patches)
     scaling = scale(snapshot)
     # Pods that change their lifecycle state are reconciled again afterwards.
@@ -125,7 +130,7 @@ def _synced_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyT
         annotations=meta.annotations(owner.object),
     )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
-    return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
+    return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
 def _state_of(kind: Kind, caches: Caches, seen: _OwnedObjects) -> StatefulSetState:
@@ -137,7 +142,7 @@ def _state_of(kind: Kind, caches: Caches, seen: _OwnedObjects) -> StatefulSetSta
     update = meta.name(seen.update)
     return StatefulSetState(
         owner=owner,
-        customs=kind.customs(owner, update, seen.now),
+        pod_handling=kind.pod_handling(owner, update, seen.now),
         slots=slots,
         condemned=condemned,
         claims=state.claims(caches, owner, ordinals),

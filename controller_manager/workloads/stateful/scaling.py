@@ -65,7 +65,7 @@ def _walk(state: StatefulSetState, steps: Iterable[_Step], budget: int | None) -
 
 def _delete_step(state: StatefulSetState, pod: PodView, *, blocks: bool = False) -> _Step:
     """Delete the pod, unless a hook holds it: then mark it for the hook's owner."""
-    patches = state.customs.hold_patches(pod)
+    patches = state.pod_handling.hold_patches(pod)
     if patches is None:
         return _Step(halts=True, deleted=pod, blocks=blocks)
     return _Step(halts=True, before=patches, blocks=blocks)
@@ -86,7 +86,7 @@ def _slot_step(state: StatefulSetState, slot: Slot) -> _Step:
     stored = _storage_actions(state, slot.ordinal, pod)
     waiting = pod.deleting or (halts and not state.owner.parallel)
     before = stored if waiting else (*stored, *_restoration(state, slot.ordinal, pod))
-    updates = state.is_outdated(pod) and state.customs.is_prepared(pod)
+    updates = state.is_outdated(pod) and state.pod_handling.is_prepared(pod)
     return _Step(halts=halts, before=before, updates=updates)
 
 
@@ -102,7 +102,7 @@ def _creation(state: StatefulSetState, ordinal: int) -> _Step:
         problem = f"{create} Pod {name} in StatefulSet {set_name} failed error: pvc {ending} is being deleted"
         failed = RecordEvent(about=owner.object, type="Warning", reason="FailedCreate", message=problem)
         return _Step(halts=True, before=(failed,), blocks=blocks)
-    pod = state.customs.new_pod_body(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
+    pod = state.pod_handling.new_pod_body(identity.new_pod(owner, ordinal, state.revision_for(ordinal)))
     return _Step(halts=True, before=storage.create_missing(owner, ordinal, state.claims), created=pod)
 
 

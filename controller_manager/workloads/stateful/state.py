@@ -20,7 +20,7 @@ from mockube.controller_manager.workloads.stateful.spec import SetView
 from mockube.controller_manager.workloads.stateful.storage import Claims
 
 
-class Customs(Protocol):
+class PodHandling(Protocol):
     """How a kind of sets treats its pods, besides creating and deleting them."""
 
     def is_settled(self, pod: PodView, /) -> bool:
@@ -39,7 +39,7 @@ class Customs(Protocol):
         """Return the patches in place of the deletion of a pod that a hook holds; None if none does."""
 
 
-class NoCustoms:
+class DefaultPodHandling:
     def is_settled(self, _: PodView) -> bool:
         return True
 
@@ -65,7 +65,7 @@ class Slot(Struct, frozen=True, kw_only=True):
 
 class StatefulSetState(Struct, frozen=True, kw_only=True):
     owner: SetView
-    customs: Customs
+    pod_handling: PodHandling
     slots: tuple[Slot, ...]
     condemned: tuple[PodView, ...]
     """Pods whose ordinals are no longer desired, the highest first."""
@@ -94,7 +94,7 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
 
     def is_available(self, pod: PodView) -> bool:
         is_ready = pod.phase == RUNNING and pod.is_available(self.owner.min_ready_seconds, self.now)
-        return is_ready and self.customs.is_settled(pod)
+        return is_ready and self.pod_handling.is_settled(pod)
 
     def is_unavailable(self, pod: PodView | None) -> bool:
         return pod is None or pod.deleting or not self.is_available(pod)

@@ -64,7 +64,6 @@ LONE = {
     "apiserver/audit/audit.py": ("authenticated", "impersonated"),
     "apiserver/wire/protobuf/decode.py": ("cached",),
     "mockube/cluster.py": ("awaited",),
-    "mockube/embedded/handle.py": ("struck",),
 }
 """Parts of the programming interface, attributes of a record, and a decorator."""
 

@@ -14,7 +14,7 @@ GROUP = "example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAME = f"things.{GROUP}"
 PATH = f"/apis/{GROUP}/v1/namespaces/default/things"
-TRIES = 3000
+MAX_ATTEMPTS = 3000
 _COLUMNS = (
     ".spec.a",
     ".metadata.name",
@@ -121,7 +121,7 @@ async def _check(server: Server, case):
 
 async def _judged(server, one):
     """Return the conditions, once the names are accepted or not."""
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         answer = await server.send("GET", one)
         if answer.status != 200:
             return {}
@@ -137,7 +137,7 @@ async def _judged(server, one):
 
 async def _gone(server, one):
     """Wait until the definition is gone, and its paths return 404."""
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         if {(await server.send("GET", path)).status for path in (one, PATH)} == {404}:
             return
         await server.clock.sleep(0.0005)

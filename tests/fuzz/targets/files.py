@@ -171,7 +171,7 @@ def _import(text):
     for one in found:
         str(one.origin)
     trees = [one.tree for one in found if isinstance(one, documents.Document)]
-    if sorted(at for wave in order.waves(trees) for at in wave) != list(range(len(trees))):
+    if sorted(at for wave in order.concurrent_batches(trees) for at in wave) != list(range(len(trees))):
         raise Fault("not every object has its turn once")
     list(cleaning.implied_objects(trees))
     for tree in trees:

@@ -80,7 +80,7 @@ def _stage(case):
         matching.is_at(stage, pod)
         choice.choose([stage], pod, SeededRandom())
         choice.delay_of(stage, pod, NOW, SeededRandom())
-        return f"played: {len(playing.play(stage, pod, ENVIRONMENT))}"
+        return f"played: {len(playing.stage_effects(stage, pod, ENVIRONMENT))}"
     except (StageError, parser.TemplateError) as error:
         return f"not played: {error}"
 

@@ -9,7 +9,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior imp
     History,
     Limits,
     limit,
-    with_first,
+    with_initial_recommendation,
     with_scaling,
 )
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
@@ -45,7 +45,7 @@ def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, 
     current = min(max(current, least), most)
     for at, desired in enumerate(recommended):
         now = NOW + timedelta(seconds=15 * at)
-        history = with_first(history, current, now)
+        history = with_initial_recommendation(history, current, now)
         seen = seen or [(now, current)]
         limits = Limits(
             minimum=least,

@@ -34,7 +34,7 @@ class Life(RuleBasedStateMachine):
         plan = self.jobs.plan(KEY)
         for _ in range(plans):
             if plan is not None:
-                plan = self.jobs.carry_out_one(plan, KEY)
+                plan = self.jobs.execute_one(plan, KEY)
         self.jobs.memories.clear()
 
     @rule(chosen=choices, code=st.integers(0, 1))

@@ -6,7 +6,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.horizontalpodautoscaler.replicas import (
     Sample,
-    Situation,
+    ScalingContext,
     Tolerances,
 )
 
@@ -49,7 +49,7 @@ def samples(*values, window=MINUTE, ago=timedelta()):
 
 
 def situation(*pods, spec_replicas=None, status_replicas=None, tolerances=(0.1, 0.1)):
-    return Situation(
+    return ScalingContext(
         spec_replicas=len(pods) if spec_replicas is None else spec_replicas,
         status_replicas=len(pods) if status_replicas is None else status_replicas,
         pods=pods,

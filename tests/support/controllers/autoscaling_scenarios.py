@@ -3,14 +3,14 @@
 Definitions of the test replace the APIs of metrics, so that a real control plane can run the same scenarios.
 """
 
-ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+ANY_VALUE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCALE = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 PLURALS = {"Widget": "widgets", "Gadget": "gadgets"}
 
 
 def _definition(group, plural, kind, version, *, list_kind=None, subresources=None):
-    row = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}
+    row = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": ANY_VALUE}}
     names = {"plural": plural, "kind": kind, **({"listKind": list_kind} if list_kind else {})}
     versions = [row | ({"subresources": subresources} if subresources else {})]
     annotations = {"api-approved.kubernetes.io": "unapproved, for tests"}

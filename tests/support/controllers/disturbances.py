@@ -189,7 +189,7 @@ class Robbed(Disturbance):
             assert answer.status == 200, answer.data
 
 
-class Way:
+class ReplacementMethod:
     """A transport that wraps another, and applies a disturbance."""
 
     def __init__(self, transport, disturbance):

@@ -38,7 +38,7 @@ class FakeApiServer:
         self.controller = controller
         self.clock = clock
         self.objects = {}
-        self.unseen = {}
+        self.pending_writes = {}
         """Objects that the server has and no cache has yet, as in `objects`."""
         self.events = []
         """(type, reason, message) of all events."""
@@ -107,29 +107,29 @@ class FakeApiServer:
         """Execute one plan; return its writes, and the error that ended it."""
         plan, before, self._first_error = self.plan(key), len(self.done), None
         while plan is not None:
-            plan = self.carry_out_one(plan, key)
+            plan = self.execute_one(plan, key)
         return self.done[before:], self._first_error
 
-    def carry_out_one(self, plan, key=None):
+    def execute_one(self, plan, key=None):
         """Execute a plan; return the next one."""
         error, self._writes = None, []
         try:
-            self._carry_out(plan.actions, key)
+            self._execute(plan.actions, key)
         except status.ApiError as problem:
             error = problem
-        self._carry_out(plan.last(error), key)
+        self._execute(plan.last(error), key)
         self._first_error = self._first_error or error
         return plan.then(Outcome(error=error, writes=tuple(self._writes)))
 
     def begin(self, key, actions):
         """Execute only the first actions of a plan, like a manager that is refused the next one or is killed."""
-        self._carry_out(self.plan(key).actions[:actions])
+        self._execute(self.plan(key).actions[:actions])
 
     def caches(self):
         trees = {resource: [*present.values()] for resource, present in self.objects.items()}
         return Cached(trees, self.controller.indexes)
 
-    def _carry_out(self, actions, key=None):
+    def _execute(self, actions, key=None):
         for action in actions:
             if isinstance(action, Remember):
                 self.memories[key] = action.memory
@@ -198,14 +198,16 @@ class FakeApiServer:
     def _confirm(self, action):
         found = [
             action.resource.view(tree)
-            for (namespace, name), tree in (self.objects | self.unseen).get(action.resource, {}).items()
+            for (namespace, name), tree in (self.objects | self.pending_writes)
+            .get(action.resource, {})
+            .items()
             if namespace == action.namespace and action.name in ("", name)
         ]
         if not action.holds(found):
             raise status.Conflict("the server has other objects than the cache")
 
     def _slow_start(self, action):
-        self._carry_out(action.effects)
+        self._execute(action.effects)
 
     def _patch(self, action):
         named = {"metadata": {"namespace": action.key.namespace, "name": action.key.name}}

@@ -17,7 +17,7 @@ from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.metrics.client import ClientMetrics
 from mockube.controller_manager.metrics.controllers import Metrics
 from mockube.controller_manager.running import Dependencies, ManagerRun
-from tests.support.controllers.disturbances import Disturbance, Way
+from tests.support.controllers.disturbances import Disturbance, ReplacementMethod
 from tests.support.server.apiserver import running
 from tests.support.turns import PATIENCE, turn
 
@@ -176,7 +176,7 @@ async def running_manager(
     """
     detector = MutationDetector()
     plain = HttpTransport(Access(server=server.url))
-    way = Way(plain, Disturbance())
+    way = ReplacementMethod(plain, Disturbance())
     transport = counting(plain if disturbance is None else way)
     used = dependencies_of(transport, clock, config=config, detector=detector)
     work = ManagerRun(used, controllers=controllers, runnables=runnables)

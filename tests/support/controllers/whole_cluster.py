@@ -13,7 +13,7 @@ from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, lead
 from mockube.controller_manager.running import ManagerRun
 from mockube.embedded.direct import DirectTransport
-from tests.support.controllers.disturbances import Way
+from tests.support.controllers.disturbances import ReplacementMethod
 from tests.support.controllers.running_manager import Counting, dependencies_of, kill
 from tests.support.server.apiserver import running
 from tests.support.server.census import Census
@@ -93,7 +93,9 @@ class Cluster:
     async def start(self):
         self.lives += 1
         self._detector = MutationDetector()
-        self._way = Way(DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance)
+        self._way = ReplacementMethod(
+            DirectTransport(self.server.server.handler.handle, self.clock), self.disturbance
+        )
         self.transport = Counting(self._way)
         candidate = Candidate(lease=LEASE, identity=f"manager-{self.lives}")
         client = dependencies_of(self.transport, self.clock).client
@@ -103,7 +105,7 @@ class Cluster:
     async def _lead(self, elector):
         while True:
             with contextlib.suppress(LeaseLost):
-                await lead(elector, lambda: self._work(elector), clock=self.clock, patience=10.0)
+                await lead(elector, lambda: self._work(elector), clock=self.clock, shutdown_timeout=10.0)
 
     async def _work(self, elector):
         transport = FencedTransport(self.transport, elector.may_write)

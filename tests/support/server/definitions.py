@@ -4,10 +4,10 @@ GROUP = "example.com"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 
-ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+ANY_VALUE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def version(name="v1", *, schema=ANYTHING, storage=True, **others):
+def version(name="v1", *, schema=ANY_VALUE, storage=True, **others):
     return {
         "name": name,
         "served": True,

@@ -1,6 +1,6 @@
 """Field sets in a readable notation."""
 
-from mockube.apimachinery.patch.apply.fieldset import of_paths, paths, shown_path
+from mockube.apimachinery.patch.apply.fieldset import format_path, of_paths, paths
 
 
 def place(*steps):
@@ -10,4 +10,4 @@ def place(*steps):
 
 def field_paths(fields):
     """Return every path of a set, in order."""
-    return [shown_path(path) for path in paths(fields)]
+    return [format_path(path) for path in paths(fields)]

@@ -3,14 +3,14 @@
 import orjson
 
 from mockube.apimachinery.patch.apply import FieldManager, Versions
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.typed import THING
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {"containers": None}, "status": {}}
 
 
 def field_manager(*, subresource="", kind=THING, **versions):
-    settings = {"own": "v1", "atoms": {"v1": atom_of(kind)}} | versions
+    settings = {"own": "v1", "atoms": {"v1": atom_of_type(kind)}} | versions
     return FieldManager(kind="Thing", versions=Versions(**settings), empty=EMPTY, subresource=subresource)
 
 

@@ -13,7 +13,7 @@ from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.authn.serviceaccount.keys import load
 
-NOT_OURS = "no token of this kind"
+UNSUPPORTED_SERVER = "no token of this kind"
 ISSUER = "https://issuer"
 API = ("api",)
 ACCOUNT = Account(namespace="ns", account=Reference("robot", "uid-robot"))
@@ -61,7 +61,7 @@ class World:
         return self.objects.get((resource, namespace, name))
 
     def give(self, account=ACCOUNT, audiences=API, seconds=HOUR):
-        return self.accounts.give(account, audiences=audiences, seconds=seconds)
+        return self.accounts.issue_token(account, audiences=audiences, seconds=seconds)
 
     async def read(self, token, audiences=API):
         return await self.accounts.read(token, audiences)
@@ -78,4 +78,4 @@ async def refusal(world, token):
         known = await world.read(token)
     except BadToken as error:
         return str(error)
-    return "" if known else NOT_OURS
+    return "" if known else UNSUPPORTED_SERVER

@@ -13,7 +13,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.errors import KVError
 from mockube.etcd.kv import Put, Range
 
-NOBODY = 65534
+NO_USER = 65534
 SMALL = 40
 """A segment is full after one put."""
 
@@ -54,6 +54,6 @@ async def main(directory):
 if __name__ == "__main__":
     if os.getuid() == 0:
         os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(NO_USER)
+        os.setuid(NO_USER)
     asyncio.run(main(*sys.argv[1:]))

@@ -38,7 +38,7 @@ def test_large_object_is_truncated():
 
 def test_small_object_is_not_truncated():
     value = {"a": [1, 1.5, None, True, "<"], "b": {}, "c": []}
-    assert gotext.marshal_beginning(value, 1000) == gotext.marshal(value)
+    assert gotext.marshal_prefix(value, 1000) == gotext.marshal(value)
 
 
 def test_errors_beyond_limit_are_counted():

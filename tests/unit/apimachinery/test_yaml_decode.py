@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.yaml_decode import (
     MAX_ALIASED_TEXT,
-    MAX_COMPLAINTS,
+    MAX_STRICT_ERRORS,
     MAX_TAG_DIRECTIVES,
     allowed_alias_ratio,
     load,
@@ -110,7 +110,7 @@ def test_duplicate_yaml_keys_are_reported_together():
 
 def test_number_of_yaml_errors_is_limited():
     (complaint,) = load(b"a: 1\n" * 10_000).complaints
-    assert complaint.count("\n") == MAX_COMPLAINTS
+    assert complaint.count("\n") == MAX_STRICT_ERRORS
 
 
 def test_yaml_documents_are_read_separately():

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockube.apiserver.store import BUMP, initial_revision
+from mockube.apiserver.store import REVISION_BUMP, initial_revision
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 WRITES_PER_SECOND = 200_000
@@ -43,4 +43,4 @@ def test_initial_revision_before_1970_is_1():
 def test_initial_revision_is_above_restored_snapshot():
     assert initial_revision(NOW, restored=5_000) == initial_revision(NOW)
     ahead = initial_revision(NOW) + 3
-    assert initial_revision(NOW, restored=ahead) == ahead + BUMP
+    assert initial_revision(NOW, restored=ahead) == ahead + REVISION_BUMP

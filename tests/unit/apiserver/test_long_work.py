@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mockube.apimachinery.cancellation import Abandoned, check_wanted, while_wanted
+from mockube.apimachinery.cancellation import Cancelled, cancelled_by, raise_if_cancelled
 from mockube.apiserver.long_work import (
     LARGE,
     SLICE,
@@ -132,7 +132,7 @@ async def test_abandoned_work_ends_at_next_check():
         try:
             while True:
                 begun.set()
-                check_wanted()
+                raise_if_cancelled()
         finally:
             ended.set()
 
@@ -161,10 +161,10 @@ async def test_queued_work_is_dropped_with_its_caller():
 
 def test_check_wanted_raises_for_disconnected_requester_only():
     gone = threading.Event()
-    check_wanted()
-    with while_wanted(gone):
-        check_wanted()
+    raise_if_cancelled()
+    with cancelled_by(gone):
+        raise_if_cancelled()
         gone.set()
-        with pytest.raises(Abandoned):
-            check_wanted()
-    check_wanted()
+        with pytest.raises(Cancelled):
+            raise_if_cancelled()
+    raise_if_cancelled()

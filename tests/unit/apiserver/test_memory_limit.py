@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.status import TooManyRequests
-from mockube.apiserver.memory_limit import MOST_WAITING, MemoryLimit, Reservation
+from mockube.apiserver.memory_limit import MAX_WAITING_REQUESTS, MemoryLimit, Reservation
 from tests.support.seeded import source
 from tests.support.turns import turns
 
@@ -139,7 +139,7 @@ async def test_request_cancelled_after_its_reservation_releases_it():
 async def test_new_request_is_refused_when_queue_is_full():
     bounds = limit()
     first = await reserved(bounds, 50)
-    tasks = [asyncio.create_task(reserved(bounds, 100)) for _ in range(MOST_WAITING)]
+    tasks = [asyncio.create_task(reserved(bounds, 100)) for _ in range(MAX_WAITING_REQUESTS)]
     await turns(2)
     with pytest.raises(TooManyRequests):
         await reserved(bounds, 10)

@@ -6,8 +6,8 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.config.settings import Store
-from mockube.apiserver.store import BUMP, STORE_FOLDER, initial_revision, open_store
-from mockube.etcd.archive.lines import HalfRestored, mark_of
+from mockube.apiserver.store import REVISION_BUMP, STORE_FOLDER, initial_revision, open_store
+from mockube.etcd.archive.lines import HalfRestored, restore_marker_key
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
@@ -57,7 +57,7 @@ async def test_snapshot_of_future_clock_is_below_new_store(tmp_path, data_dir):
         (tmp_path / "a.gz").write_bytes(await saved(kv))
     settings = Store(snapshot=tmp_path / "a.gz", data_dir=data_dir, fsync=False)
     async with open_store(settings, SteppedClock()) as kv:
-        assert (await kv.status()).revision == revision + BUMP + 1
+        assert (await kv.status()).revision == revision + REVISION_BUMP + 1
 
 
 async def test_new_empty_store_starts_compacted(data_dir):
@@ -90,7 +90,10 @@ async def test_store_in_use_is_refused(snapshot, tmp_path, caplog):
         await kv.put(Put(key=ROOT + b"pods/a", value=b"mine"))
     async with open_store(settings, SteppedClock()) as kv:
         assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].value == b"mine"
-    assert "a.gz is ignored, because the store is not new: the store holds 2 objects" in caplog.text
+    assert (
+        "a.gz is ignored, because the store already contains objects: the store holds 2 objects"
+        in caplog.text
+    )
 
 
 async def test_invalid_snapshot_is_refused_before_store_is_created(tmp_path):
@@ -104,7 +107,7 @@ async def test_invalid_snapshot_is_refused_before_store_is_created(tmp_path):
 
 async def test_partially_restored_store_is_refused(tmp_path):
     kv = await DurableStore.open(tmp_path / STORE_FOLDER, clock=SteppedClock(), disk=Disk(fsync=False))
-    await kv.put(Put(key=mark_of(ROOT), value=b"a.gz"))
+    await kv.put(Put(key=restore_marker_key(ROOT), value=b"a.gz"))
     await kv.close()
     with pytest.raises(
         HalfRestored, match=r"the restore of a\.gz was interrupted: restore it again, with --replace"

@@ -8,7 +8,7 @@ from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.deployment import revision, state
-from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
+from mockube.controller_manager.controllers.kruise.cloneset.spec import partition_replicas
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
@@ -65,7 +65,7 @@ def test_numbers_in_annotations_and_labels(text):
     ("partition", "kept"), [(f"{LONG}%", 3), (f"0.{LONG}%", 1), (f"{'0' * 5_000}50%", 2), (LONG, 0)]
 )
 def test_numbers_in_partitions(partition, kept):
-    assert kept_by(partition, 3) == kept
+    assert partition_replicas(partition, 3) == kept
 
 
 @pytest.mark.parametrize("code", [LONG, "²", "9" * 20])

@@ -136,9 +136,9 @@ def test_restart_after_each_write_leads_to_same_end(writes):
     run(storage)
     plan, left = storage.plan(KEY), writes
     while plan is not None and left > 0:
-        storage._carry_out(plan.actions[:left])
+        storage._execute(plan.actions[:left])
         left -= len(plan.actions)
-        plan = None if left <= 0 else storage.carry_out_one(storage.plan(KEY))
+        plan = None if left <= 0 else storage.execute_one(storage.plan(KEY))
     for _ in range(3):
         for controller in (RESIZER, NODE_RESIZER):
             storage.controller = controller

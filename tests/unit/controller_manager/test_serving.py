@@ -10,7 +10,13 @@ from prometheus_client import CollectorRegistry, Counter
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.folder import prepare_folder, server_subject
-from mockube.controller_manager.http_endpoints import Port, StatusSources, know_clients, self_signed, serving
+from mockube.controller_manager.http_endpoints import (
+    Port,
+    StatusSources,
+    request_client_certificates,
+    self_signed,
+    serving,
+)
 
 
 @pytest.fixture
@@ -79,7 +85,7 @@ async def test_anonymous_clients_see_health_only(tmp_path):
         known.check_hostname, known.verify_mode = False, ssl.CERT_NONE
         known.load_cert_chain(pki.certificate("admin"), pki.key("admin"))
     tls = self_signed("127.0.0.1", now=datetime(2020, 1, 1, tzinfo=UTC), random=SeededRandom())
-    know_clients(tls, pki.certificate("ca"))
+    request_client_certificates(tls, pki.certificate("ca"))
     told = StatusSources(checks={}, registry=CollectorRegistry(), settings={})
     async with serving(told, [Port(address="127.0.0.1", number=0, tls=tls)]) as (url,):
         assert await get(f"{url}/healthz") == (200, "ok")

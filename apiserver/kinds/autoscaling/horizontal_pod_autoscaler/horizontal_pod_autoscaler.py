@@ -21,7 +21,7 @@ from mockube.apiserver.kinds.common import ages
 from mockube.apiserver.kinds.common.cells import items, join_shortened, number, part, text
 from mockube.apiserver.kinds.common.defaults import FILLED_BY_OWNER, of
 from mockube.apiserver.kinds.kind import Conversion, Kind
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- defaults
 
@@ -205,7 +205,7 @@ _PRINTER: Final = Printer(
         Column(name="MinPods"),
         Column(name="MaxPods"),
         Column(name="Replicas"),
-        AGE,
+        AGE_COLUMN,
     ),
     cells=_cells,
 )

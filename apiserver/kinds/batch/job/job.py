@@ -38,7 +38,7 @@ from mockube.apiserver.kinds.core.pod.strategy import DISABLED_IN_TEMPLATE
 from mockube.apiserver.kinds.core.pod.warnings import IN_POD_NAMES, name_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import ORPHAN, SPEC, Request, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- strategy
 
@@ -207,7 +207,7 @@ KIND: Final = Kind(
             Column(name="Status"),
             Column(name="Completions"),
             Column(name="Duration"),
-            AGE,
+            AGE_COLUMN,
             CONTAINERS,
             IMAGES,
             SELECTOR,

@@ -15,8 +15,8 @@ from mockube.apiserver.kinds.common.checks import (
     all_of,
     each_item,
     field,
-    no_longer_than,
-    no_more_than,
+    max_bytes,
+    max_items,
     non_negative,
 )
 from mockube.apiserver.kinds.common.objectmeta import check_label_name
@@ -47,7 +47,7 @@ _PATTERN: Final = all_of(
     field("type", check_label_name, absent=""),
     field("status", _choice("False", "True", "Unknown"), absent=""),
 )
-_PATTERNS: Final = field("onPodConditions", no_more_than(_MAX_PATTERNS), each_item(_PATTERN), absent=())
+_PATTERNS: Final = field("onPodConditions", max_items(_MAX_PATTERNS), each_item(_PATTERN), absent=())
 _OPERATOR: Final = field("operator", _choice("In", "NotIn"), absent="")
 
 
@@ -62,7 +62,7 @@ def _check_values(codes: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     values, path = codes.get("values") or (), path.child("values")
     if not values:
         yield errors.invalid(path, codes.get("values"), "at least one value is required")
-    yield from no_more_than(_MAX_VALUES)(values, path)
+    yield from max_items(_MAX_VALUES)(values, path)
     seen: set[int] = set()
     for index, value in enumerate(values):
         if codes.get("operator") == "In" and value == 0:
@@ -110,7 +110,7 @@ def check_pod_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldEr
         for kind in ("containers", "initContainers")
         for container in pod_spec.get(kind) or ()
     )
-    yield from no_more_than(_MAX_RULES)(rules, path)
+    yield from max_items(_MAX_RULES)(rules, path)
     for index, rule in enumerate(rules):
         yield from _check_failure_rule(spec, rule, path.index(index), containers)
 
@@ -134,7 +134,7 @@ def check_success_policy(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         yield errors.required(path, detail)
-    yield from no_more_than(_MAX_RULES)(rules, path)
+    yield from max_items(_MAX_RULES)(rules, path)
     for index, rule in enumerate(rules):
         yield from _check_success_rule(rule, spec.get("completions") or 0, path.index(index))
 
@@ -147,7 +147,7 @@ def _check_success_rule(rule: ReadOnlyTree, completions: int, path: Path) -> Ite
         yield errors.required(path, detail)
     if text is not None:
         at = path.child("succeededIndexes")
-        yield from no_longer_than(_MAX_INDEXES_LENGTH)(text, at)
+        yield from max_bytes(_MAX_INDEXES_LENGTH)(text, at)
         try:
             index_count = indexes.count(indexes.parse(text, completions))
         except IndexesError as problem:

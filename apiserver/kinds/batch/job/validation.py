@@ -20,7 +20,7 @@ from mockube.apiserver.kinds.common.checks import (
     all_of,
     field,
     immutable,
-    no_longer_than,
+    max_bytes,
     non_negative,
     pointer,
 )
@@ -67,7 +67,7 @@ def _check_manager(manager: str, path: Path) -> Iterator[FieldError]:
         if not _HTTP_PATH.fullmatch(manager_path):
             problem = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
             yield errors.invalid(path, manager_path, problem)
-    yield from no_longer_than(_MAX_MANAGER_LENGTH)(manager, path)
+    yield from max_bytes(_MAX_MANAGER_LENGTH)(manager, path)
 
 
 def _check_failed_indexes(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -22,7 +22,7 @@ from mockube.apiserver.kinds.common.cells import (
     text,
     time,
 )
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 
 class PodStatus(Struct, frozen=True, kw_only=True):
@@ -218,7 +218,7 @@ PRINTER: Final = Printer(
         Column(name="Ready"),
         Column(name="Status"),
         Column(name="Restarts"),
-        AGE,
+        AGE_COLUMN,
         Column(name="IP", priority=1),
         Column(name="Node", priority=1),
         Column(name="Nominated Node", priority=1),

@@ -13,8 +13,8 @@ from mockube.apiserver.kinds.common.checks import (
     all_of,
     each_item,
     field,
+    max_items,
     member,
-    no_more_than,
     non_negative,
     one_of,
     pointer,
@@ -32,7 +32,7 @@ NEVER: Final = "Never"
 _POLICIES: Final = one_of(ALWAYS, NEVER, ON_FAILURE)
 
 _EXIT_CODES: Final = all_of(
-    field("operator", one_of("In", "NotIn"), absent=""), field("values", no_more_than(255), absent=())
+    field("operator", one_of("In", "NotIn"), absent=""), field("values", max_items(255), absent=())
 )
 
 
@@ -46,7 +46,7 @@ RESTART, RESTART_ALL = "Restart", "RestartAllContainers"
 
 _RULES: Final = field(
     "restartPolicyRules",
-    no_more_than(20),
+    max_items(20),
     each_item(field("action", one_of(RESTART, RESTART_ALL), absent=""), _check_exit_codes),
     absent=(),
 )

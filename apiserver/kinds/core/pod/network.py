@@ -12,7 +12,7 @@ from mockube.apiserver.kinds.common.checks import (
     all_of,
     each_item,
     field,
-    no_longer_than,
+    max_bytes,
     one_of,
     report,
     require,
@@ -89,7 +89,7 @@ def check_hostname_override(spec: ReadOnlyTree, path: Path) -> Iterator[FieldErr
     for flag in ("setHostnameAsFQDN", "hostNetwork"):
         if spec.get(flag):
             yield errors.forbidden(path, f"may not be specified when {flag} is true")
-    yield from all_of(no_longer_than(64), _SUBDOMAIN)(name, path)
+    yield from all_of(max_bytes(64), _SUBDOMAIN)(name, path)
 
 
 # --- namespaces

@@ -8,7 +8,7 @@ from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
-from mockube.apiserver.kinds.common.checks import as_before
+from mockube.apiserver.kinds.common.checks import with_old_values
 from mockube.apiserver.kinds.common.resource_names import CPU, MEMORY
 from mockube.apiserver.kinds.core.pod.context import WINDOWS, os_of
 from mockube.apiserver.kinds.core.pod.lifecycle import ALWAYS, RESTART_CONTAINER
@@ -60,7 +60,7 @@ def _check_spec(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError
 
 def _check_rest(spec: ReadOnlyTree, before: ReadOnlyTree) -> Iterator[FieldError]:
     resized = (*_KINDS, "resources") if _has_resources(spec, before) else _KINDS
-    if as_before(spec, before, *resized) != before:
+    if with_old_values(spec, before, *resized) != before:
         yield errors.forbidden(SPEC, _MUTABLE)
 
 
@@ -93,7 +93,8 @@ def _is_removed(resources: ReadOnlyTree, before: ReadOnlyTree, name: str) -> boo
 def _with_old_amounts(resources: ReadOnlyTree, before: ReadOnlyTree) -> dict[str, Mapping[str, Any]]:
     """Requests and limits with what there was of CPU and memory."""
     amounts = {
-        name: as_before(resources.get(name) or {}, before.get(name) or {}, CPU, MEMORY) for name in _LISTS
+        name: with_old_values(resources.get(name) or {}, before.get(name) or {}, CPU, MEMORY)
+        for name in _LISTS
     }
     return {name: of_list for name, of_list in amounts.items() if of_list}
 
@@ -138,7 +139,7 @@ def _is_only_resized(container: ReadOnlyTree, old_container: ReadOnlyTree) -> bo
     amounts = _with_old_amounts(_resources(container), _resources(old_container))
     return (
         amounts == _resources(old_container)
-        and as_before(container, old_container, "resources") == old_container
+        and with_old_values(container, old_container, "resources") == old_container
     )
 
 

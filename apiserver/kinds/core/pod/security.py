@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.checks import (
     between,
     each_item,
     field,
-    no_longer_than,
+    max_bytes,
     one_of,
     pointer,
 )
@@ -126,7 +126,7 @@ def _check_localhost_profile(name: str | None, path: Path) -> Iterator[FieldErro
         return
     if name.strip() != name:
         yield errors.invalid(path, name, "must not be padded with whitespace")
-    yield from no_longer_than(_MAX_PATH_LENGTH)(name, path)
+    yield from max_bytes(_MAX_PATH_LENGTH)(name, path)
 
 
 # --- annotations

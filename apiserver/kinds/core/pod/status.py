@@ -14,7 +14,7 @@ from mockube.apiserver.kinds.common.checks import (
     each_item,
     field,
     immutable,
-    no_longer_than,
+    max_bytes,
     one_of,
     optional,
     pointer,
@@ -109,7 +109,7 @@ def _claim(claim: ReadOnlyTree) -> str:
 def _check_message(message: str, path: Path) -> Iterable[FieldError]:
     if not message:
         return (errors.required(path, "must be non-empty if specified"),)
-    return no_longer_than(1024)(message, path)
+    return max_bytes(1024)(message, path)
 
 
 _HEALTH: Final = all_of(

@@ -11,7 +11,16 @@ from mockube.apimachinery import conditions, meta, quantity
 from mockube.apimachinery.quantity import Quantity
 from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
-from mockube.apiserver.kinds.strategy import EACH, MAIN, SPEC, STATUS, DisabledFields, Gate, Request, Strategy
+from mockube.apiserver.kinds.strategy import (
+    EACH_ITEM,
+    MAIN,
+    SPEC,
+    STATUS,
+    DisabledFields,
+    Gate,
+    Request,
+    Strategy,
+)
 
 _CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -253,10 +262,10 @@ STRATEGY = Strategy(
         "ephemeralcontainers": (("spec", "ephemeralContainers"),),
         "resize": (
             ("spec", "resources"),
-            ("spec", "containers", EACH, "resources"),
-            ("spec", "containers", EACH, "resizePolicy"),
-            ("spec", "initContainers", EACH, "resources"),
-            ("spec", "initContainers", EACH, "resizePolicy"),
+            ("spec", "containers", EACH_ITEM, "resources"),
+            ("spec", "containers", EACH_ITEM, "resizePolicy"),
+            ("spec", "initContainers", EACH_ITEM, "resources"),
+            ("spec", "initContainers", EACH_ITEM, "resizePolicy"),
         ),
     },
     generation=SPEC,

@@ -11,7 +11,7 @@ from mockube.apimachinery.paths import ROOT, Path
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.kinds.common import objectmeta
-from mockube.apiserver.kinds.common.checks import as_before, between, canonical, require
+from mockube.apiserver.kinds.common.checks import between, canonical, require, with_old_values
 from mockube.apiserver.kinds.common.internal import difference, internal
 from mockube.apiserver.kinds.common.objectmeta import METADATA, SUBDOMAIN
 from mockube.apiserver.kinds.core.pod.containers import check_trimmed_image
@@ -199,13 +199,13 @@ def _as_if_unchanged(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with the old values of all mutable fields."""
     images = {
         kind: [
-            as_before(container, old_container, "image")
+            with_old_values(container, old_container, "image")
             for container, old_container in zip(spec[kind], before[kind], strict=True)
         ]
         for kind in ("containers", "initContainers")
         if spec.get(kind)
     }
-    return {**as_before(spec, before, *_CHECKED_APART), **images}
+    return {**with_old_values(spec, before, *_CHECKED_APART), **images}
 
 
 # --- updates of pods with scheduling gates
@@ -262,12 +262,12 @@ def _only_adds_requirements(term: ReadOnlyTree, before: ReadOnlyTree) -> bool:
 
 def _with_old_directives(spec: ReadOnlyTree, before: ReadOnlyTree) -> ReadOnlyTree:
     """Return the spec with the old node selector and node affinity."""
-    spec = as_before(spec, before, "nodeSelector")
+    spec = with_old_values(spec, before, "nodeSelector")
     if _node_affinity(spec) == _node_affinity(before):
         return spec
-    affinity = as_before(spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity")
+    affinity = with_old_values(spec.get("affinity") or {}, before.get("affinity") or {}, "nodeAffinity")
     if not affinity and before.get("affinity") is None:
-        return as_before(spec, before, "affinity")
+        return with_old_values(spec, before, "affinity")
     return {**spec, "affinity": affinity}
 
 

@@ -31,7 +31,7 @@ from mockube.apiserver.kinds.common.warnings import Warnings
 from mockube.apiserver.kinds.core.service.strategy import STRATEGY
 from mockube.apiserver.kinds.core.service.validation import VALIDATION
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 # --- defaults: IP families are set when the addresses are allocated
 
@@ -209,7 +209,7 @@ KIND: Final = Kind(
             Column(name="Cluster-IP"),
             Column(name="External-IP"),
             Column(name="Port(s)"),
-            AGE,
+            AGE_COLUMN,
             SELECTOR,
         ),
         cells=_cells,

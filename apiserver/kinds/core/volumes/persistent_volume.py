@@ -45,7 +45,7 @@ from mockube.apiserver.kinds.common.validation import (
     get_struct,
     in_order,
 )
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     VOLUME_MODES,
     access_modes_text,
@@ -57,7 +57,7 @@ from mockube.apiserver.kinds.core.volumes.sources import PERSISTENT_SOURCES, che
 from mockube.apiserver.kinds.core.volumes.warnings import volume_source_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import Request, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _CLASS_NAME: Final = report(names.check_dns1123_subdomain)
 _RECYCLE: Final = "Recycle"
@@ -319,12 +319,12 @@ KIND: Final = Kind(
         prepare_create=_prepare_create, prepare_update={"status": _prepare_status}, returns_deleted=True
     ),
     validation=Validation(
-        again=NO_CHECKS,
+        repeated_checks=NO_CHECKS,
         create=_CREATE,
         update=in_order(_as_created, _as_created, _check_same_source, _check_same_mode_and_nodes),
         subresources={"status": accept_update},
     ),
-    warnings=on_every_write(_warn),
+    warnings=on_create_and_update(_warn),
     printer=Printer(
         columns=(
             NAME,
@@ -336,7 +336,7 @@ KIND: Final = Kind(
             Column(name="StorageClass"),
             Column(name="VolumeAttributesClass"),
             Column(name="Reason"),
-            AGE,
+            AGE_COLUMN,
             Column(name="VolumeMode", priority=1),
         ),
         cells=_cells,

@@ -15,18 +15,18 @@ from mockube.apiserver.kinds.common.cells import amount, items, text
 from mockube.apiserver.kinds.common.checks import (
     IMMUTABLE,
     all_of,
-    as_before,
     each_value,
     field,
     immutable,
     optional,
+    with_old_values,
 )
 from mockube.apiserver.kinds.common.defaults import of
 from mockube.apiserver.kinds.common.internal import difference
 from mockube.apiserver.kinds.common.objectmeta import SUBDOMAIN
 from mockube.apiserver.kinds.common.resource_names import STORAGE, is_native
 from mockube.apiserver.kinds.common.validation import Validation, from_root, get_struct, part
-from mockube.apiserver.kinds.common.warnings import on_every_write
+from mockube.apiserver.kinds.common.warnings import on_create_and_update
 from mockube.apiserver.kinds.core.volumes.claim_spec import (
     access_modes_text,
     check_changed_claim_spec,
@@ -38,7 +38,7 @@ from mockube.apiserver.kinds.core.volumes.persistent_volume import check_basic_a
 from mockube.apiserver.kinds.core.volumes.warnings import claim_warnings
 from mockube.apiserver.kinds.kind import Kind
 from mockube.apiserver.kinds.strategy import MAIN, Request, Strategy
-from mockube.apiserver.wire.table import AGE, NAME, Column, Printer
+from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _SPEC: Final = ROOT.child("spec")
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
@@ -109,13 +109,13 @@ def _check_same_spec(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldErro
     spec, old_spec = get_struct(new, "spec"), get_struct(old, "spec")
     changeable = []
     if not old_spec.get("volumeName"):
-        old_spec = as_before(old_spec, spec, "volumeName")  # so that the diff does not contain it
+        old_spec = with_old_values(old_spec, spec, "volumeName")  # so that the diff does not contain it
     if _moves_class_to_spec(new, old) or _gets_class(new, old):
         changeable.append("storageClassName")
     is_bound = get_struct(new, "status").get("phase") == "Bound"
     if is_bound:
         changeable.append(_ATTRIBUTES_CLASS)
-    spec = as_before(spec, old_spec, *changeable)
+    spec = with_old_values(spec, old_spec, *changeable)
     if is_bound:
         spec = _with_old_storage(spec, old_spec)
     if spec == old_spec or _with_amounts(spec) == _with_amounts(old_spec):
@@ -284,7 +284,7 @@ KIND: Final = Kind(
         update=_update,
         subresources={"status": _STATUS},
     ),
-    warnings=on_every_write(_warn),
+    warnings=on_create_and_update(_warn),
     printer=Printer(
         columns=(
             NAME,
@@ -294,7 +294,7 @@ KIND: Final = Kind(
             Column(name="Access Modes"),
             Column(name="StorageClass"),
             Column(name="VolumeAttributesClass"),
-            AGE,
+            AGE_COLUMN,
             Column(name="VolumeMode", priority=1),
         ),
         cells=_cells,

@@ -11,7 +11,7 @@ from mockube.apiserver.kinds.common.checks import (
     Check,
     all_of,
     field,
-    no_longer_than,
+    max_bytes,
     one_of,
     optional,
     pointer,
@@ -75,7 +75,7 @@ _STORAGE_OS: Final = all_of(require("volumeName", _LABEL), optional("volumeNames
 
 def check_driver_name(name: str, path: Path) -> Iterator[FieldError]:
     """Check the name of a CSI driver. Its case is ignored."""
-    yield from no_longer_than(63)(name, path)
+    yield from max_bytes(63)(name, path)
     for problem in names.check_dns1123_subdomain(name.lower()):
         yield errors.invalid(path, name, problem)
 

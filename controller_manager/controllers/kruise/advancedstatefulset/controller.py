@@ -15,7 +15,7 @@ from mockube.controller_manager.controllers.kruise.advancedstatefulset.hooks imp
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.rolling import roll
 from mockube.controller_manager.controllers.kruise.advancedstatefulset.strategy import (
     Strategy,
-    at_least_one,
+    max_unavailable_pods,
     ordinals,
 )
 from mockube.controller_manager.workloads.inplace.lifecycle import Lifecycle
@@ -36,7 +36,7 @@ def view(tree: ReadOnlyTree) -> SetView:
         ordinals=ordinals(common.start, common.replicas, spec.get("reserveOrdinals") or ()),
         min_ready_seconds=strategy.min_ready_seconds,
         controls_claims=False,
-        scale_limit=None if limit is None else at_least_one(limit, common.replicas),
+        scale_limit=None if limit is None else max_unavailable_pods(limit, common.replicas),
         titles_events=False,
         waits_for_ended=True,
     )
@@ -63,7 +63,7 @@ def _current_ordinals(owner: SetView, slots: Sequence[Slot], newest: str) -> Col
 _KIND: Final = Kind(
     resource=ADVANCED_STATEFUL_SETS,
     view=view,
-    customs=_hooks,
+    pod_handling=_hooks,
     current_ordinals=_current_ordinals,
     roll=roll,
     status=status.of,

@@ -28,7 +28,7 @@ class Hooks(Struct, frozen=True, kw_only=True):
 
     def new_pod_body(self, pod: ReadOnlyTree) -> ReadOnlyTree:
         before = self.lifecycle.pre_normal
-        is_normal = before is None or before.holds_wholly(PodView.of(pod))
+        is_normal = before is None or before.has_all_hooks(PodView.of(pod))
         state = State.NORMAL if is_normal else State.PREPARING_NORMAL
         labelled = meta.with_labels(pod, lifecycle.labels_of(state))
         dated = meta.with_annotations(labelled, lifecycle.annotations_of(self.now))

@@ -94,17 +94,17 @@ def _update_pods(
         if pod in named or record.is_waiting(pod):
             continue  # what is about to change is changed again when it has
         pod_update = _update_step(state, strategy, pod)
-        if pod_update.way is Way.REFUSED:
+        if pod_update.way is ReplacementMethod.REFUSED:
             break
         patches += pod_update.patches
-        (in_place if pod_update.way is Way.IN_PLACE else anew).append(pod)
+        (in_place if pod_update.way is ReplacementMethod.IN_PLACE else anew).append(pod)
     removed = _delete_pods(state, anew)
     return RolloutResult((*patches, *removed.actions), (*in_place, *removed.replaced))
 
 
 def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutResult:
     """Delete the pods, and mark those that a hook holds for its owner."""
-    hold_patches = {pod: state.customs.hold_patches(pod) for pod in pods}
+    hold_patches = {pod: state.pod_handling.hold_patches(pod) for pod in pods}
     going = tuple(pod for pod, patches in hold_patches.items() if patches is None)
     patches = [
         patch for pod_patches in hold_patches.values() if pod_patches is not None for patch in pod_patches
@@ -115,7 +115,7 @@ def _delete_pods(state: StatefulSetState, pods: Sequence[PodView]) -> RolloutRes
 # --- the update of one pod
 
 
-class Way(Enum):
+class ReplacementMethod(Enum):
     IN_PLACE = auto()
     ANEW = auto()
     REFUSED = auto()
@@ -123,25 +123,29 @@ class Way(Enum):
 
 
 class UpdateStep(NamedTuple):
-    way: Way
+    way: ReplacementMethod
     patches: tuple[Patch, ...] = ()
 
 
 def _update_step(state: StatefulSetState, strategy: Strategy, pod: PodView) -> UpdateStep:
     if strategy.policy is Policy.RECREATE:
-        return UpdateStep(Way.ANEW)
+        return UpdateStep(ReplacementMethod.ANEW)
     change = _change(state, pod)
     if change is None:
-        return UpdateStep(Way.REFUSED if strategy.policy is Policy.IN_PLACE_ONLY else Way.ANEW)
+        return UpdateStep(
+            ReplacementMethod.REFUSED if strategy.policy is Policy.IN_PLACE_ONLY else ReplacementMethod.ANEW
+        )
     if lifecycle.state_of(pod) == State.PREPARING_DELETE:
-        return UpdateStep(Way.REFUSED)
+        return UpdateStep(ReplacementMethod.REFUSED)
     order = update.Order(
         change=change,
         labels={LABEL_CONTROLLER_REVISION_HASH: state.update_name},
         grace_seconds=strategy.grace_seconds,
     )
     hooks = Lifecycle.of(state.owner.object["spec"])
-    return UpdateStep(Way.IN_PLACE, update.change_pod(pod, hooks, order, state.now, _event_template(state)))
+    return UpdateStep(
+        ReplacementMethod.IN_PLACE, update.change_pod(pod, hooks, order, state.now, _event_template(state))
+    )
 
 
 def _change(state: StatefulSetState, pod: PodView) -> Change | None:

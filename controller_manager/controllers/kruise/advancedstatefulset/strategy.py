@@ -45,7 +45,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
             policy=_policy(rolling.get("podUpdatePolicy")),
             grace_seconds=(rolling.get("inPlaceUpdateStrategy") or {}).get("gracePeriodSeconds") or 0,
             partition=min(max(rolling.get("partition") or 0, 0), replicas),
-            max_unavailable=at_least_one(rolling.get("maxUnavailable"), replicas),
+            max_unavailable=max_unavailable_pods(rolling.get("maxUnavailable"), replicas),
             min_ready_seconds=rolling.get("minReadySeconds") or 0,
             unordered=unordered is not None,
             priority=(unordered or {}).get("priorityStrategy"),
@@ -57,7 +57,7 @@ def _policy(name: str | None) -> Policy:
     return next((policy for policy in Policy if policy.value == name), Policy.RECREATE)
 
 
-def at_least_one(limit: IntOrString | None, replicas: int) -> int:
+def max_unavailable_pods(limit: IntOrString | None, replicas: int) -> int:
     """A share is rounded down."""
     return max(intstr.scaled_value(1 if limit is None else limit, replicas, round_up=False), 1)
 

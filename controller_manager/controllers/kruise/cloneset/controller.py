@@ -90,7 +90,7 @@ def _sync_revision(caches: Caches, owner: SetView, history: Sequence[ReadOnlyTre
         annotations=annotations,
     )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, owner.key.namespace)
-    return revisions.settle(desired, history, owner.status.get("collisionCount") or 0, named)
+    return revisions.sync_revision(desired, history, owner.status.get("collisionCount") or 0, named)
 
 
 def _state_of(
@@ -188,7 +188,7 @@ def _selector(owner: ReadOnlyTree) -> Selector:
     return labels.from_label_selector(owner["spec"].get("selector"))
 
 
-_PATIENCE: Final = timedelta(milliseconds=50)
+_DELAY: Final = timedelta(milliseconds=50)
 """Pods become ready in swarms, and each look counts all of them."""
 
 CLONE_SET: Final = Controller(
@@ -199,8 +199,8 @@ CLONE_SET: Final = Controller(
     metrics_name="cloneset-controller",
     needs=(CLONE_SETS,),
     watches=(
-        *primary.watches_of(CLONE_SETS, patience=_PATIENCE),
-        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), patience=_PATIENCE),
+        *primary.watches_of(CLONE_SETS, delay=_DELAY),
+        Watch(resource=PODS, keys=keys_of_owners(PODS, CLONE_SETS, _selector), delay=_DELAY),
         Watch(
             resource=PERSISTENT_VOLUME_CLAIMS,
             keys=keys_of_owners(PERSISTENT_VOLUME_CLAIMS, CLONE_SETS, _selector),

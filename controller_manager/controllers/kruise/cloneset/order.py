@@ -33,7 +33,7 @@ def earliest(*delays: timedelta | None) -> timedelta | None:
     return min((delay for delay in delays if delay is not None), default=None)
 
 
-def side_by_side(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
+def concurrent_patches(patches: Iterable[Patch]) -> tuple[SlowStart, ...]:
     """The patches of many pods, concurrently; each pod's status patches precede its other ones."""
     ordered = sorted(patches, key=lambda patch: patch.subresource != "status")
     return tuple(

@@ -21,7 +21,11 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.controllers.kruise.cloneset import identity, order, storage
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
-from mockube.controller_manager.controllers.kruise.cloneset.order import NOTHING_TO_DO, Decision, side_by_side
+from mockube.controller_manager.controllers.kruise.cloneset.order import (
+    NOTHING_TO_DO,
+    Decision,
+    concurrent_patches,
+)
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
@@ -55,7 +59,7 @@ def _cancel_deletions(state: CloneSetState) -> tuple[Action, ...]:
     planned = sum(is_preparing_delete(pod) or state.is_specified(pod) for pod in state.pods)
     missing = max(owner.limits.replicas - len(state.pods) + planned, 0)
     wanted_again = [pod for pod in prepared if not state.is_specified(pod)][:missing]
-    return side_by_side(
+    return concurrent_patches(
         patch
         for pod in wanted_again
         for patch in readiness.move(pod, State.PREPARING_NORMAL, owner.lifecycle, state.now)
@@ -110,7 +114,7 @@ def _removal(state: CloneSetState, pods: Sequence[PodView]) -> tuple[Action, ...
     """Delete pods with their claims. Pods that a hook holds are only marked as preparing."""
     hooks = state.owner.lifecycle
     held_pods = [pod for pod in pods if hooks.pre_delete is not None and hooks.pre_delete.holds(pod)]
-    prepared = side_by_side(
+    prepared = concurrent_patches(
         patch for pod in held_pods for patch in readiness.move(pod, State.PREPARING_DELETE, hooks, state.now)
     )
     free = [pod for pod in pods if pod not in held_pods]

@@ -106,7 +106,7 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
     while_scaling = scale.get("maxUnavailable")
     return Limits(
         replicas=replicas,
-        partition=kept_by(update.get("partition"), replicas),
+        partition=partition_replicas(update.get("partition"), replicas),
         # A small workload without surge could not be updated if this were rounded down.
         max_unavailable=_scale(allowed, replicas, round_up=surge == 0),
         max_surge=surge,
@@ -118,7 +118,7 @@ def _limits(tree: ReadOnlyTree, spec: ReadOnlyTree, scale: ReadOnlyTree, update:
     )
 
 
-def kept_by(partition: IntOrString | None, replicas: int) -> int:
+def partition_replicas(partition: IntOrString | None, replicas: int) -> int:
     """The number of pods that a partition keeps. A percentage below 100% is rounded up, but leaves a pod to be updated."""
     if isinstance(partition, str):
         count = _percentage(partition, replicas)

@@ -10,7 +10,11 @@ from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.control.actions import EventTemplate, Patch
 from mockube.controller_manager.controllers.kruise.cloneset import identity, order, storage
 from mockube.controller_manager.controllers.kruise.cloneset.diffs import Diffs
-from mockube.controller_manager.controllers.kruise.cloneset.order import Decision, earliest, side_by_side
+from mockube.controller_manager.controllers.kruise.cloneset.order import (
+    Decision,
+    concurrent_patches,
+    earliest,
+)
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, record, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
@@ -35,7 +39,7 @@ def plan(state: CloneSetState) -> Decision:
     )
     patches = step_patches or started.patches
     return Decision(
-        actions=side_by_side(patches),
+        actions=concurrent_patches(patches),
         changes_pods=bool(patches),
         again_after=earliest(*(step.again_after for step in steps)),
         problem="" if step_patches else started.problem,

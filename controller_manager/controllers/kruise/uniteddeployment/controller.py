@@ -31,7 +31,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.adapters.row
 from mockube.controller_manager.controllers.kruise.uniteddeployment.allocator import AllocationError
 from mockube.controller_manager.controllers.kruise.uniteddeployment.desired_subsets import (
     desired_subsets,
-    settled_conditions,
+    resolved_conditions,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import (
     soonest,
@@ -39,7 +39,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import UnitedView, UnknownTemplate
 from mockube.controller_manager.controllers.kruise.uniteddeployment.state import (
-    Belongings,
+    OwnedResources,
     UnitedDeploymentState,
 )
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
@@ -120,9 +120,9 @@ def _warning(view: UnitedView, reason: str, message: str) -> RecordEvent:
 
 
 def _state_of(
-    caches: Caches, view: UnitedView, belongings: Belongings, now: datetime
+    caches: Caches, view: UnitedView, belongings: OwnedResources, now: datetime
 ) -> UnitedDeploymentState:
-    history = revision.settle(caches, view, belongings.revisions.owned)
+    history = revision.sync_revisions(caches, view, belongings.revisions.owned)
     subsets = [state.subset_of(caches, view.adapter, workload) for workload in belongings.of(view.adapter)]
     # The first of a name stays; the others are on their way out already.
     by_name = {subset.name: subset for subset in reversed(subsets)}
@@ -169,11 +169,11 @@ def _final_actions(
     """The status, unless an action failed: then the retry writes it."""
     if error is not None:
         return ()
-    after = settled_conditions(snapshot, goals)
+    after = resolved_conditions(snapshot, goals)
     return status.status_update(snapshot, goals, after, provisioned=managed.provisioned)
 
 
-_PATIENCE: Final = timedelta(milliseconds=200)
+_DELAY: Final = timedelta(milliseconds=200)
 _MAX_DELAY: Final = timedelta(seconds=1)
 """Many pods become ready at once, and each reconciliation counts all. A change of the spec is reconciled at once."""
 
@@ -189,19 +189,19 @@ UNITED_DEPLOYMENT: Final = Controller(
         if resource.group == UNITED_DEPLOYMENTS.group
     ),
     watches=(
-        *primary.watches_of(UNITED_DEPLOYMENTS, patience=_PATIENCE, max_delay=_MAX_DELAY),
+        *primary.watches_of(UNITED_DEPLOYMENTS, delay=_DELAY, max_delay=_MAX_DELAY),
         Watch(resource=CONTROLLER_REVISIONS, keys=keys.of_revision),
         *(
             Watch(
                 resource=adapter.resource,
                 keys=keys.of_owned(adapter.resource),
-                patience=_PATIENCE,
+                delay=_DELAY,
                 max_delay=_MAX_DELAY,
             )
             for adapter in ADAPTERS
         ),
-        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, patience=_PATIENCE, max_delay=_MAX_DELAY),
-        Watch(resource=PODS, keys=keys.of_pod, patience=_PATIENCE, max_delay=_MAX_DELAY),
+        Watch(resource=REPLICA_SETS, keys=keys.of_replica_set, delay=_DELAY, max_delay=_MAX_DELAY),
+        Watch(resource=PODS, keys=keys.of_pod, delay=_DELAY, max_delay=_MAX_DELAY),
     ),
     indexes={
         PODS: {BY_OWNER: owner_of_pod},

@@ -59,7 +59,7 @@ def _max_unavailable(state: UnitedDeploymentState, name: str) -> int | None:
     return missing if missing > 0 else None
 
 
-def settled_conditions(
+def resolved_conditions(
     state: UnitedDeploymentState, goals: Mapping[str, Goal]
 ) -> Mapping[str, SubsetCondition]:
     """With what the shares make of them."""

@@ -141,10 +141,12 @@ def _decide_for(
 ) -> ReschedulingDecision:
     if marked and LABEL_RESERVED_POD not in pod.labels:
         return ReschedulingDecision(reserved=True, check_after=schedule.unschedulable)
-    return judge(pod, schedule, rollout, now)
+    return reschedule_decision(pod, schedule, rollout, now)
 
 
-def judge(pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime) -> ReschedulingDecision:
+def reschedule_decision(
+    pod: PodView, schedule: Schedule, rollout: Rollout, now: datetime
+) -> ReschedulingDecision:
     """Whether a pod is reserved, and when that may have changed though nothing happens."""
     if pod.labels.get(LABEL_RESERVED_POD) == "true":
         return _of_reserved(pod, schedule, rollout, now)

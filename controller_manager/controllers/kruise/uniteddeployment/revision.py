@@ -27,13 +27,13 @@ class History(Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...]
 
 
-def settle(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -> History:
+def sync_revisions(caches: Caches, view: UnitedView, recorded: Sequence[ReadOnlyTree]) -> History:
     ordered = revisions.in_order(recorded)
     desired = DesiredRevision(
         owner=view.object, data=data_of(view), labels=meta.labels(view.template), annotations={}
     )
     named = partial(caches.of(CONTROLLER_REVISIONS).get, view.key.namespace)
-    synced = revisions.settle(desired, ordered, view.status.get("collisionCount") or 0, named)
+    synced = revisions.sync_revision(desired, ordered, view.status.get("collisionCount") or 0, named)
     expected = meta.name(synced.revision)
     current = view.status.get("currentRevision") or expected
     deletions = _delete_oldest(view, ordered, {expected, current})

@@ -41,7 +41,7 @@ class UnitedDeploymentState(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-class Belongings(Struct, frozen=True, kw_only=True):
+class OwnedResources(Struct, frozen=True, kw_only=True):
     workloads: Mapping[str, OwnedObjects[ReadOnlyTree]]
     """By the type of their adapter."""
     revisions: OwnedObjects[ReadOnlyTree]
@@ -52,9 +52,9 @@ class Belongings(Struct, frozen=True, kw_only=True):
         return sorted(owned, key=lambda workload: (meta.is_deleting(workload), meta.name(workload)))
 
 
-def owned_by(caches: Caches, view: UnitedView) -> Belongings:
+def owned_by(caches: Caches, view: UnitedView) -> OwnedResources:
     recorded = owned_objects(caches, CONTROLLER_REVISIONS, view.object, view.selector)
-    return Belongings(
+    return OwnedResources(
         workloads={
             adapter.type: owned_objects(caches, adapter.resource, view.object, view.selector)
             for adapter in ADAPTERS
@@ -64,7 +64,7 @@ def owned_by(caches: Caches, view: UnitedView) -> Belongings:
     )
 
 
-def ownership_actions(view: UnitedView, belongings: Belongings) -> tuple[Action, ...]:
+def ownership_actions(view: UnitedView, belongings: OwnedResources) -> tuple[Action, ...]:
     """Adopt and release workloads and revisions."""
     owner = view.object
     by_adapter = (

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery.patch import json_patch
-from mockube.apimachinery.patch.errors import Inapplicable, TooManyOperations, Undecodable
+from mockube.apimachinery.patch.errors import PatchNotApplicable, TooManyOperations, Undecodable
 
 
 def add(path, value):
@@ -191,7 +191,7 @@ def test_apply(document, operations, expected):
 )
 def test_json_patch_operation_that_fails_is_refused(operation, message):
     document = {"text": "x", "null": None, "list": [1, 2, 3]}
-    with pytest.raises(Inapplicable) as refused:
+    with pytest.raises(PatchNotApplicable) as refused:
         json_patch.apply(document, [operation])
     assert str(refused.value) == message
 
@@ -210,7 +210,7 @@ def test_malformed_json_patch_is_refused(patch, message):
 
 
 def test_null_operation_has_no_kind():
-    with pytest.raises(Inapplicable, match="Unexpected kind: unknown"):
+    with pytest.raises(PatchNotApplicable, match="Unexpected kind: unknown"):
         json_patch.apply({}, [None])
 
 
@@ -268,7 +268,7 @@ def test_growth_by_copy_operations_is_limited():
     document = {"a": "x" * 1_000_000}
     copies = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(4)]
     assert len(json_patch.apply(document, copies[:3])) == 4
-    with pytest.raises(Inapplicable) as refused:
+    with pytest.raises(PatchNotApplicable) as refused:
         json_patch.apply(document, copies)
     assert str(refused.value) == (
         "Unable to complete the copy, the accumulated size increase of copy is 4000008, exceeding the limit 3145728"
@@ -277,7 +277,7 @@ def test_growth_by_copy_operations_is_limited():
 
 def test_depth_of_patched_document_is_limited():
     deeper = [add("/a" * depth, {}) for depth in range(1, 301)]
-    with pytest.raises(Inapplicable, match="exceeded max depth"):
+    with pytest.raises(PatchNotApplicable, match="exceeded max depth"):
         json_patch.apply({}, deeper)
 
 
@@ -329,7 +329,7 @@ def test_original_document_is_not_modified(document, operations):
     try:
         once = json_patch.apply(document, operations)
         assert json_patch.apply(document, operations) == once
-    except Inapplicable:
+    except PatchNotApplicable:
         pass
     assert orjson.dumps(document) == before
 

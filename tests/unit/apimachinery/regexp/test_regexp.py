@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mockube.apimachinery.cancellation import Abandoned, while_wanted
+from mockube.apimachinery.cancellation import Cancelled, cancelled_by
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import FREE_TEXT, MAX_STEPS, check, contains_match
 from mockube.apimachinery.regexp.parser import parse
@@ -97,5 +97,5 @@ def test_overlong_search_is_refused():
 def test_cancelled_search_does_not_start():
     gone = threading.Event()
     gone.set()
-    with while_wanted(gone), pytest.raises(Abandoned):
+    with cancelled_by(gone), pytest.raises(Cancelled):
         contains_match("a", "a")

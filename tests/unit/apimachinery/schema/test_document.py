@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.schema import document
-from mockube.apimachinery.schema.document import Literal, Members, parse, settle
+from mockube.apimachinery.schema.document import Literal, Members, merge_repeated_fields, parse
 
 
 def test_parsed_document_keeps_duplicates_and_literals():
@@ -82,10 +82,10 @@ def test_number_with_many_digits_is_a_float():
     ],
 )
 def test_omitted_fields_are_settled(schemas, text, expected):
-    assert settle(schemas.kind("v1", "ConfigMap"), document.parse(text.encode())) == expected
+    assert merge_repeated_fields(schemas.kind("v1", "ConfigMap"), document.parse(text.encode())) == expected
 
 
 def test_duplicate_map_keys_are_not_merged(schemas):
     schema = schemas.definition("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
     read = document.parse(b'{"properties":{"a":{"type":"b"},"a":{"title":"c"}}}')
-    assert settle(schema, read) == {"properties": {"a": {"title": "c"}}}
+    assert merge_repeated_fields(schema, read) == {"properties": {"a": {"title": "c"}}}

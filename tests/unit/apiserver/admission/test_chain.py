@@ -28,7 +28,7 @@ class Asked(Plugin):
 
 class AboutPods(Asked):
     operations = WRITE
-    about = frozenset({POD})
+    targets = frozenset({POD})
 
 
 class AboutChanges(Asked):

@@ -66,7 +66,7 @@ class Backend:
         tree = {"kind": "LimitRange", "apiVersion": "v1", "metadata": {"name": "l", "uid": "u"}}
         self._stored = Stored(b"l", orjson.dumps(tree | {"spec": {"limits": limits}}), 1)
 
-    def all_seen(self, _resource, _namespace):
+    def list_cached(self, _resource, _namespace):
         return [self._stored]
 
 

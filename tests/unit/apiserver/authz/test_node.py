@@ -245,7 +245,7 @@ def test_rules_of_nodes_are_incomplete():
 
 async def test_node_graph_is_built_between_other_requests():
     world = World()
-    for number in range(graphs.AT_ONCE + 1):
+    for number in range(graphs.MAX_SYNCHRONOUS_CHANGES + 1):
         world.put("pods", f"p{number}", POD)
     with pytest.raises(PreparationNeeded):
         world.ask("get", "secrets", "key", namespace="ns")
@@ -255,7 +255,7 @@ async def test_node_graph_is_built_between_other_requests():
 
 
 def test_unread_node_graph_changes_are_bounded(monkeypatch):
-    monkeypatch.setattr(graphs, "MAX_NOTED", 10)
+    monkeypatch.setattr(graphs, "MAX_QUEUED_CHANGES", 10)
     world = World()
     world.may_get("secrets", "key")
     for number in range(100):

@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.bootstrap.cluster import Facts, cluster
+from mockube.apiserver.bootstrap.cluster import ServerProperties, cluster
 from mockube.apiserver.bootstrap.endpoint_reconciler import (
     ENDPOINT_SLICES,
     ENDPOINTS,
@@ -20,7 +20,9 @@ from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Delete
 from tests.support.turns import turn
 
-FACTS = Facts(port=6443, service_ranges=("10.0.0.0/16",), client_ca=b"ca", now="2030-01-01T00:00:00Z")
+FACTS = ServerProperties(
+    port=6443, service_ranges=("10.0.0.0/16",), client_ca=b"ca", now="2030-01-01T00:00:00Z"
+)
 FIRST, SECOND = "192.0.2.7", "192.0.2.8"
 
 

@@ -15,7 +15,7 @@ from mockube.apiserver.bootstrap.cluster import (
     CONFIG_MAPS,
     SERVICE_CIDRS,
     SERVICES,
-    Facts,
+    ServerProperties,
     cluster,
 )
 from mockube.apiserver.bootstrap.ensure import ensure
@@ -29,7 +29,7 @@ from tests.support.turns import PATIENCE, turn
 
 
 def facts(port=6443, service_ranges=("10.0.0.0/16",)):
-    return Facts(
+    return ServerProperties(
         port=port,
         service_ranges=service_ranges,
         client_ca=b"ca",
@@ -195,7 +195,7 @@ async def test_leases_of_absent_servers_are_removed(server):
         while await backend.find(row, namespace, "never-renewed") is not None:
             await turn()
         task.cancel()
-    left = {stored.tree()["metadata"]["name"] for stored in backend.all_seen(row.group_resource)}
+    left = {stored.tree()["metadata"]["name"] for stored in backend.list_cached(row.group_resource)}
     assert left == {"fresh", "of-another-component", "elsewhere", "own"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.bootstrap.cluster import Facts, authentication_config_map
+from mockube.apiserver.bootstrap.cluster import ServerProperties, authentication_config_map
 from mockube.apiserver.bootstrap.trust_controller import TrustController
 from mockube.apiserver.pki.issue import make_authority
 from tests.support.server import apiserver
@@ -29,7 +29,7 @@ class Site:
         self.controller = TrustController(server.registry, server.stored_row, self.required)
 
     def required(self):
-        facts = Facts(
+        facts = ServerProperties(
             port=6443,
             service_ranges=("10.0.0.0/16",),
             client_ca=self.client_ca,
@@ -53,7 +53,7 @@ async def site():
         await client.post("/api/v1/namespaces", {"metadata": {"name": "kube-system"}})
         site = Site(client)
         task = asyncio.create_task(site.controller.run())
-        site.controller.outdate()
+        site.controller.invalidate()
         await until(site.stored)
         yield site
         task.cancel()
@@ -61,7 +61,7 @@ async def site():
 
 async def test_new_authorities_are_added(site):
     first, site.client_ca = site.client_ca, authority("second")
-    site.controller.outdate()
+    site.controller.invalidate()
     await until(lambda: site.authorities() == (first + site.client_ca).decode())
 
 

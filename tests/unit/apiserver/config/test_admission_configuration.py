@@ -20,7 +20,7 @@ contexts: [{name: c, context: {cluster: c}}]
 clusters: [{name: c, cluster: {server: "https://images.example.com/policy"}}]
 """
 WRONG = {
-    "no object": ("[]", "holds no object"),
+    "no object": ("[]", "does not contain an object"),
     "another kind": ("kind: Pod\napiVersion: v1", "it is not an AdmissionConfiguration"),
     "an unknown field": (f"{HEAD}plugin: []", 'unknown field "plugin" in the file'),
     "no list": (f"{HEAD}plugins: 1", "plugins is not a list of objects"),

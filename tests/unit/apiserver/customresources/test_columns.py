@@ -58,4 +58,7 @@ def test_columns_from_first_unparsable_path_on_are_omitted(caplog, path):
     odd = definitions.version(additionalPrinterColumns=columns)
     (custom,) = compile_definition(definitions.definition(odd), dict)
     assert [one.name for one in custom.printer.columns] == ["Name", ".spec"]
-    assert f"widgets.example.com/v1 is shown without the column {path[:5]} and those behind it" in caplog.text
+    assert (
+        f"widgets.example.com/v1 is printed without the column {path[:5]} and the columns after it"
+        in caplog.text
+    )

@@ -34,7 +34,7 @@ def test_a_subresource_without_a_kind_has_no_group_either():
 
 
 def test_a_subresource_of_another_scope_makes_the_list_invalid():
-    with pytest.raises(ValueError, match="another scope"):
+    with pytest.raises(ValueError, match="a different scope"):
         listed({"name": "things", "namespaced": True}, {"name": "things/status"})
 
 

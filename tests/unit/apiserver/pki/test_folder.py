@@ -150,7 +150,7 @@ def test_world_writable_file_is_refused(tmp_path, name):
     make(tmp_path)
     (tmp_path / name).chmod(0o602)
     before = contents(tmp_path)
-    with pytest.raises(BadFolder, match=f"{name} is another user's, or every user may write to it"):
+    with pytest.raises(BadFolder, match=f"{name} is owned by another user or writable by everyone"):
         make(tmp_path)
     assert contents(tmp_path) == before
 
@@ -159,7 +159,7 @@ def test_world_writable_file_is_refused(tmp_path, name):
 def test_file_of_other_user_is_refused(tmp_path):
     make(tmp_path)
     os.chown(tmp_path / "ca.crt", 12345, -1)
-    with pytest.raises(BadFolder, match=r"ca\.crt is another user's"):
+    with pytest.raises(BadFolder, match=r"ca\.crt is owned by another user"):
         make(tmp_path)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.status import BadRequest
-from mockube.apiserver.request.limits import Budget, InFlight, allotted_seconds, is_long_running
+from mockube.apiserver.request.limits import Budget, InFlight, is_long_running, request_timeout
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 
@@ -44,14 +44,14 @@ def test_limit_0_is_unlimited():
     ],
 )
 def test_request_timeout_is_parsed(asked, seconds):
-    assert allotted_seconds(asked, 60.0) == seconds
+    assert request_timeout(asked, 60.0) == seconds
 
 
 def test_invalid_timeout_is_refused():
     with pytest.raises(
         BadRequest, match=r"^invalid timeout specified in the request URL - time: invalid duration"
     ):
-        allotted_seconds(("x",), 60.0)
+        request_timeout(("x",), 60.0)
 
 
 @pytest.mark.parametrize(

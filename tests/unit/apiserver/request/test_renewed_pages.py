@@ -15,5 +15,5 @@ def test_pages_are_created_on_first_use_and_cached():
     first = pages.get("/apis")
     assert (pages.get("/apis"), pages.get("/other"), [*pages], len(pages)) == (first, None, ["/apis"], 1)
     assert len(made) == 1
-    pages.outdate()
+    pages.invalidate()
     assert pages.get("/apis") is not first

@@ -326,7 +326,7 @@ async def losing_a_version(store, behind):
 
 async def test_objects_of_lost_version_are_read_again_in_slices(store):
     async with losing_a_version(store, store) as (watch_cache, resource_cache):
-        reading, sizes = asyncio.create_task(watch_cache.reconsider()), [MANY]
+        reading, sizes = asyncio.create_task(watch_cache.rebuild_if_outdated()), [MANY]
         while not reading.done():
             await turn()
             sizes.append(len(resource_cache))
@@ -349,6 +349,6 @@ async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
     async with losing_a_version(store, failing) as (watch_cache, resource_cache):
         failing.is_failing = True
         with pytest.raises(Interrupted):
-            await watch_cache.reconsider()
-        await watch_cache.reconsider()
+            await watch_cache.rebuild_if_outdated()
+        await watch_cache.rebuild_if_outdated()
         assert len(resource_cache) == 0

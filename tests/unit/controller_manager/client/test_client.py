@@ -193,12 +193,12 @@ async def test_error_keeps_message_and_details(client, transport):
 
 async def test_each_controller_has_own_user_agent_and_rate_limit(client, transport):
     transport.will(answer(), answer())
-    await client.acting_as("a").get(PODS, A)
-    await client.acting_as("b").get(PODS, A)
+    await client.for_service_account("a").get(PODS, A)
+    await client.for_service_account("b").get(PODS, A)
     assert [headers["User-Agent"] for _, headers in transport.sent] == ["manager/a", "manager/b"]
 
 
 async def test_deadline_of_request_can_be_set(client, transport):
     transport.will(answer())
-    await client.with_timeout(2.5).acting_as("a").get(PODS, A)
+    await client.with_timeout(2.5).for_service_account("a").get(PODS, A)
     assert [request.timeout for request, _ in transport.sent] == [2.5]

@@ -136,7 +136,7 @@ async def test_controller_authenticates_with_its_token_only(credential, transpor
         anonymous=sender_of(anonymous, clock), credential=lambda _: credential, rate=None
     )
     transport.will(issued("one"))
-    client = Client(sender_of(transport, clock, "admin"), identities).acting_as("robot")
+    client = Client(sender_of(transport, clock, "admin"), identities).for_service_account("robot")
     await client.raw("GET", "/version")
     assert transport.tokens == ["admin"]
     assert anonymous.tokens == ["one"]

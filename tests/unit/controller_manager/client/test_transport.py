@@ -10,7 +10,7 @@ from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.client.transport import UNDER_WAY, BoundedTransport, HttpTransport
+from mockube.controller_manager.client.transport import MAX_IN_FLIGHT, BoundedTransport, HttpTransport
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
 from tests.support.server.raw_server import answer, serving
 from tests.support.turns import until
@@ -125,13 +125,13 @@ async def test_number_of_connections_is_limited():
 
     async with serving(talk) as server, reaching(server.url) as transport:
         bounded = BoundedTransport(transport)
-        sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(UNDER_WAY + 8)]
-        await until(lambda: len(waiting) == UNDER_WAY)
+        sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(MAX_IN_FLIGHT + 8)]
+        await until(lambda: len(waiting) == MAX_IN_FLIGHT)
         for _ in sending:
             await until(lambda: waiting)
             waiting.pop().write(answer())
         await asyncio.gather(*sending)
-    assert len(server.connections) == UNDER_WAY
+    assert len(server.connections) == MAX_IN_FLIGHT
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])

@@ -6,9 +6,9 @@ from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.config.selection import (
     MISSING,
     OFF,
+    controllers_run_nowhere,
     is_wanted,
     missing_names,
-    switched_off,
     unknown_names,
 )
 
@@ -100,7 +100,7 @@ def test_requested_but_missing_controllers_are_named():
     wanted = ["*", "selinux-warning-controller", "-ttl-controller", "route", "-cloud-node-lifecycle", "job"]
     assert missing_names(wanted) == ["selinux-warning-controller"]
     assert missing_names(["-selinux-warning-controller"]) == []
-    assert switched_off(wanted) == ["node-route-controller"]
+    assert controllers_run_nowhere(wanted) == ["node-route-controller"]
 
 
 def test_every_upstream_controller_name_is_known():

@@ -50,7 +50,7 @@ def work():
 @pytest.fixture
 async def running(namespaces, work, clock):
     identity = ClusterIdentity(namespaces)
-    task = asyncio.create_task(identity.run_until_changed(work.run(), clock=clock, patience=PATIENCE))
+    task = asyncio.create_task(identity.run_until_changed(work.run(), clock=clock, shutdown_timeout=PATIENCE))
     namespaces.replace([SYSTEM], 1)
     await until(lambda: work.began)
     yield task
@@ -119,4 +119,4 @@ async def test_error_of_work_is_raised(namespaces, clock):
 
     identity = ClusterIdentity(namespaces)
     with pytest.raises(ValueError, match="why"):
-        await identity.run_until_changed(fail(), clock=clock, patience=PATIENCE)
+        await identity.run_until_changed(fail(), clock=clock, shutdown_timeout=PATIENCE)

@@ -56,7 +56,7 @@ class Runtime:
 
     async def do(self, *actions, last=None):
         plan = Plan(actions=actions) if last is None else Plan(actions=actions, last=last)
-        await Executor(self.client, self.sayer).carry_out(plan, self.writes)
+        await Executor(self.client, self.sayer).execute(plan, self.writes)
 
 
 @pytest.fixture

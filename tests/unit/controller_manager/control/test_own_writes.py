@@ -68,7 +68,7 @@ def pod(uid="u-a", **metadata):
 
 
 def waits_for(own, key_):
-    return [revision for _, revision in own.unseen(key_)]
+    return [revision for _, revision in own.pending_writes(key_)]
 
 
 def test_key_without_writes_waits_for_nothing(own):

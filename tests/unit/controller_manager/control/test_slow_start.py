@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery.status import Forbidden
 from mockube.controller_manager.client.wire import OutcomeUnknown
-from mockube.controller_manager.control.executor import at_once, slow_start
+from mockube.controller_manager.control.executor import run_concurrently, slow_start
 from tests.support.turns import turns
 
 
@@ -55,7 +55,7 @@ async def test_first_error_of_batch_is_raised():
         if thing in errors:
             raise errors[thing]
 
-    assert await at_once(range(4), do) is errors[1]
+    assert await run_concurrently(range(4), do) is errors[1]
 
 
 async def test_non_api_error_is_raised_after_batch_ends():
@@ -68,7 +68,7 @@ async def test_non_api_error_is_raised_after_batch_ends():
         ended.append(thing)
 
     with pytest.raises(OutcomeUnknown):
-        await at_once(range(3), do)
+        await run_concurrently(range(3), do)
     assert ended == [1, 2]
 
 
@@ -76,7 +76,7 @@ async def test_cancellation_ends_all_of_batch():
     async def do(_):
         await asyncio.get_running_loop().create_future()
 
-    running = asyncio.create_task(at_once(range(3), do))
+    running = asyncio.create_task(run_concurrently(range(3), do))
     await turns(3)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -10,10 +10,10 @@ from mockube.controller_manager.kubelet.addresses import (
     NoAddressLeft,
     NumberedNode,
     PodAddresses,
+    matching_addresses,
     node_address,
     pod_address,
     pod_networks,
-    same_place,
 )
 
 NODE = NumberedNode(1)
@@ -105,5 +105,5 @@ def test_single_address_range_has_no_pod_address():
 
 def test_addresses_of_both_families_correspond():
     networks = pod_networks(("10.244.1.0/24", "fd00:10:244:1::/64"))
-    assert same_place("10.244.1.7", networks) == ("10.244.1.7", "fd00:10:244:1::7")
-    assert same_place("192.0.2.1", networks) == ("192.0.2.1",)
+    assert matching_addresses("10.244.1.7", networks) == ("10.244.1.7", "fd00:10:244:1::7")
+    assert matching_addresses("192.0.2.1", networks) == ("192.0.2.1",)

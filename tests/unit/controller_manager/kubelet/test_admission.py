@@ -13,8 +13,8 @@ from mockube.controller_manager.kubelet.effects import EmitEvent, Step, Write
 from mockube.controller_manager.kubelet.pod_lifecycle.admission import (
     NodeUsage,
     Rejection,
+    admission_rejection,
     reject,
-    rejection_of,
 )
 from mockube.controller_manager.workloads.pod_requests import HostPort, amounts, host_ports, pod_requests
 from tests.support.controllers.pods import START, container, patched, pod, scheduled
@@ -64,7 +64,7 @@ def bound_with(operator, value):
 def rejection(subject, *, node=NODE, used=None, pods=0, taken=(), allocatable=ALLOCATABLE):
     usage = NodeUsage(amounts(allocatable), Counter(amounts(used)), pods, iter(taken))
     spec = subject["spec"]
-    return rejection_of(subject, node, pod_requests(spec), tuple(host_ports(spec)), usage)
+    return admission_rejection(subject, node, pod_requests(spec), tuple(host_ports(spec)), usage)
 
 
 def no_room(name, requested, used, capacity):

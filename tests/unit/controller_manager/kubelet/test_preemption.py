@@ -109,7 +109,7 @@ def test_critical_pod_waits_for_preempted_pods():
     node.set("a", "3", RUNNING)
     assert node.admit("critical", "2", priority=CRITICAL) == Step(again_at=START + timedelta(seconds=45))
     assert node.ended == ["a"]
-    assert node.admitted.preempted_since(node.views["a"]) == START
+    assert node.admitted.preemption_time(node.views["a"]) == START
     node.set("a", "3", {**RUNNING, "message": "its containers end"})
     assert node.admit("critical", "2", priority=CRITICAL, later=1)
     node.set("a", "3", FAILED)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mockube.controller_manager.leaderelection.elector import work_alone
+from mockube.controller_manager.leaderelection.elector import run_without_lease
 from tests.support.turns import turns, until
 
 
@@ -32,7 +32,7 @@ def hand():
 
 @pytest.fixture
 async def working(hand, clock):
-    task = asyncio.create_task(work_alone(hand.work, clock=clock, patience=10.0))
+    task = asyncio.create_task(run_without_lease(hand.work, clock=clock, shutdown_timeout=10.0))
     await until(lambda: hand.began)
     task.cancel()
     await turns(5)
@@ -63,7 +63,7 @@ async def test_error_of_work_is_raised(clock):
         raise ValueError("why")
 
     with pytest.raises(ValueError, match="why"):
-        await work_alone(fail, clock=clock, patience=10.0)
+        await run_without_lease(fail, clock=clock, shutdown_timeout=10.0)
 
 
 async def test_second_cancellation_cancels_current_keys(working, hand):

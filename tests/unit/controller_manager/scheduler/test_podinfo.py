@@ -30,11 +30,11 @@ def pod(**spec):
     ],
 )
 def test_pod_info_of_same_pod_is_equal(change):
-    again, new = PodInfo.of(pod()).seen_as(pod(**change)), PodInfo.of(pod(**change))
+    again, new = PodInfo.of(pod()).with_view(pod(**change)), PodInfo.of(pod(**change))
     for field in ("spec", "priority", "requested", "weighed", "host_ports", "terms"):
         assert getattr(again, field) == getattr(new, field)
 
 
 def test_unchanged_parts_of_pod_info_are_reused():
     first = PodInfo.of(pod())
-    assert first.seen_as(pod(nodeName="node-1")).requested is first.requested
+    assert first.with_view(pod(nodeName="node-1")).requested is first.requested

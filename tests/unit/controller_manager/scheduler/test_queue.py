@@ -22,7 +22,7 @@ class Tried:
         while True:
             key = await self.queue.take()
             self.keys.append(key)
-            self.queue.stick(key)
+            self.queue.add_unschedulable(key)
             self.queue.done()
 
     async def after(self, seconds):
@@ -94,7 +94,7 @@ async def test_event_during_scheduling_requeues_pod():
     assert await queue.take() == A
     assert not queue.is_idle
     queue.move_all()
-    queue.stick(A)
+    queue.add_unschedulable(A)
     queue.done()
     assert queue.is_idle
     clock.advance(1)
@@ -122,13 +122,13 @@ async def test_an_assigned_pod_matters_to_those_that_depend_on_others():
     for key in (A, B):
         queue.put(key, 0)
         assert await queue.take() == key
-        queue.stick(key, depends_on_pods=key == A)
+        queue.add_unschedulable(key, depends_on_pods=key == A)
         queue.done()
     clock.advance(10)
     queue.pod_assigned()
     assert await queue.take() == A
     queue.pod_assigned()  # The pod is being scheduled, and depends on other pods.
-    queue.stick(A, depends_on_pods=True)
+    queue.add_unschedulable(A, depends_on_pods=True)
     queue.done()
     assert queue.is_idle
     clock.advance(2)
@@ -142,7 +142,7 @@ async def test_a_blocked_pod_waits_until_it_is_resumed():
     queue = SchedulingQueue(clock, blocked.__contains__)
     queue.put(A, 0)
     assert await queue.take() == A
-    queue.stick(A)
+    queue.add_unschedulable(A)
     queue.done()
     clock.advance(10)
     queue.move_all()

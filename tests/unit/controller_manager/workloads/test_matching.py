@@ -133,4 +133,4 @@ def test_newest_default_class_is_used():
     ],
 )
 def test_claim_names_its_class(spec, says):
-    assert volumes.names_its_class(Storage().claim(**spec)) is says
+    assert volumes.has_storage_class_name(Storage().claim(**spec)) is says

@@ -9,7 +9,7 @@ from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import CLONE_SETS
 from mockube.controller_manager.workloads import indexes
 
-AT_ONCE, LATER = indexes.watches_of(CLONE_SETS, patience=timedelta(seconds=1), max_delay=timedelta(seconds=5))
+AT_ONCE, LATER = indexes.watches_of(CLONE_SETS, delay=timedelta(seconds=1), max_delay=timedelta(seconds=5))
 TREE = {"metadata": {"name": "web", "generation": 1, "resourceVersion": "1"}, "status": {"replicas": 1}}
 ASKED = meta.with_metadata(TREE, generation=2, resourceVersion="2")
 LABELLED = meta.with_metadata(TREE, labels={"a": "b"}, resourceVersion="2")
@@ -33,5 +33,5 @@ def test_spec_changes_are_immediate_and_status_changes_delayed(change, woken, la
 
 
 def test_only_status_changes_are_debounced():
-    assert (AT_ONCE.patience, AT_ONCE.max_delay) == (timedelta(), timedelta())
-    assert (LATER.patience, LATER.max_delay) == (timedelta(seconds=1), timedelta(seconds=5))
+    assert (AT_ONCE.delay, AT_ONCE.max_delay) == (timedelta(), timedelta())
+    assert (LATER.delay, LATER.max_delay) == (timedelta(seconds=1), timedelta(seconds=5))

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.podview import PodView
-from mockube.controller_manager.workloads.ranking import deletion_cost, first_to_go
+from mockube.controller_manager.workloads.ranking import deletion_cost, pods_to_delete_first
 
 NOW = datetime(2030, 1, 10, tzinfo=UTC)
 
@@ -71,30 +71,30 @@ def sidecar(restarts):
 )
 def test_deletion_rank_of_two_pods(goes, stays):
     for pods in ([goes, stays], [stays, goes]):
-        assert names(first_to_go(pods, 1, pods if goes.node == stays.node else (), NOW)) == ["a"]
+        assert names(pods_to_delete_first(pods, 1, pods if goes.node == stays.node else (), NOW)) == ["a"]
 
 
 def test_pod_sharing_its_node_is_deleted_first():
     pods = [pod("alone", node="n1", ready=60), pod("x", node="n2"), pod("y", node="n2")]
-    assert names(first_to_go(pods, 1, pods, NOW)) != ["alone"]
+    assert names(pods_to_delete_first(pods, 1, pods, NOW)) != ["alone"]
 
 
 def test_related_pods_count_for_sharing():
     pods = [pod("a", node="n1", uid="1"), pod("b", node="n2", uid="2")]
     kin = [*pods, pod("c", node="n2")]
-    assert names(first_to_go(pods, 1, kin, NOW)) == ["b"]
-    assert names(first_to_go(pods, 1, pods, NOW)) == ["a"]
+    assert names(pods_to_delete_first(pods, 1, kin, NOW)) == ["b"]
+    assert names(pods_to_delete_first(pods, 1, pods, NOW)) == ["a"]
 
 
 def test_finished_pods_do_not_count_for_sharing():
     pods = [pod("a", node="n1", uid="1"), pod("b", node="n2", uid="2")]
     kin = [*pods, pod("c", node="n2", phase="Failed", ready=None)]
-    assert names(first_to_go(pods, 1, kin, NOW)) == ["a"]
+    assert names(pods_to_delete_first(pods, 1, kin, NOW)) == ["a"]
 
 
 def test_pods_are_not_ranked_if_all_are_deleted():
     pods = [pod("b"), pod("a", node="")]
-    assert names(first_to_go(pods, 2, (), NOW)) == ["b", "a"]
+    assert names(pods_to_delete_first(pods, 2, (), NOW)) == ["b", "a"]
 
 
 @pytest.mark.parametrize(

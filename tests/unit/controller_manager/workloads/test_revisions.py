@@ -25,8 +25,8 @@ def revision(number, data, name=""):
     return {"metadata": metadata, "data": data, "revision": number}
 
 
-def settle(data, history=(), collisions=0, named=None):
-    return revisions.settle(wanted(data), history, collisions, (named or {}).get)
+def sync_revision(data, history=(), collisions=0, named=None):
+    return revisions.sync_revision(wanted(data), history, collisions, (named or {}).get)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_revision_hash_is_upstreams(collisions, expected):
 
 
 def test_revision_data_is_encoded_as_in_go():
-    (create,) = settle({"spec": {"template": {"spec": {"b": 1, "a": 2}, "$patch": "replace"}}}).actions
+    (create,) = sync_revision({"spec": {"template": {"spec": {"b": 1, "a": 2}, "$patch": "replace"}}}).actions
     (made,) = create.bodies
     text = b'{"spec":{"template":{"$patch":"replace","spec":{"a":2,"b":1}}}}'
     assert orjson.dumps(made["data"]) == text
@@ -71,7 +71,7 @@ def test_revision_hash_uses_gos_escaping():
 
 
 def test_first_revision_is_created():
-    settled = settle({"a": 1})
+    settled = sync_revision({"a": 1})
     (create,) = settled.actions
     (body,) = create.bodies
     hashed = revisions.hash_of({"a": 1}, 0)
@@ -88,31 +88,31 @@ def test_first_revision_is_created():
 
 def test_long_owner_name_is_truncated():
     owner = {**OWNER, "metadata": {**OWNER["metadata"], "name": "n" * 250}}
-    settled = revisions.settle(wanted({"a": 1}, owner), (), 0, {}.get)
+    settled = revisions.sync_revision(wanted({"a": 1}, owner), (), 0, {}.get)
     assert meta.name(settled.revision) == f"{'n' * 223}-{revisions.hash_of({'a': 1}, 0)}"
 
 
 def test_newest_equal_revision_is_kept():
     newest = revision(2, {"a": 2})
-    settled = settle({"a": 2}, [revision(1, {"a": 1}), newest])
+    settled = sync_revision({"a": 2}, [revision(1, {"a": 1}), newest])
     assert settled.revision is newest
     assert settled.actions == ()
 
 
 def test_former_equal_revision_becomes_newest():
-    settled = settle({"a": 1}, [revision(1, {"a": 1}), revision(2, {"a": 2})])
+    settled = sync_revision({"a": 1}, [revision(1, {"a": 1}), revision(2, {"a": 2})])
     assert settled.actions == (Update(resource=CONTROLLER_REVISIONS, body=settled.revision),)
     assert (meta.name(settled.revision), settled.revision["revision"]) == ("web-1", 3)
 
 
 def test_null_fields_are_ignored_in_comparison():
     old = revision(1, {"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}})
-    assert settle({"metadata": {"labels": {"a": "b"}}}, [old]).revision is old
+    assert sync_revision({"metadata": {"labels": {"a": "b"}}}, [old]).revision is old
 
 
 def test_revision_name_collision_is_counted():
     first = f"web-{revisions.hash_of({'a': 1}, 0)}"
-    settled = settle({"a": 1}, named={first: revision(1, {"other": True}, first)})
+    settled = sync_revision({"a": 1}, named={first: revision(1, {"other": True}, first)})
     assert settled.collision_count == 1
     assert meta.name(settled.revision) == f"web-{revisions.hash_of({'a': 1}, 1)}"
     assert isinstance(settled.actions[0], Create)
@@ -121,7 +121,7 @@ def test_revision_name_collision_is_counted():
 def test_existing_equal_revision_is_used():
     name = f"web-{revisions.hash_of({'a': 1}, 0)}"
     taken = revision(1, {"a": 1}, name)
-    settled = settle({"a": 1}, named={name: taken})
+    settled = sync_revision({"a": 1}, named={name: taken})
     assert (settled.revision, settled.actions, settled.collision_count) == (taken, (), 0)
 
 

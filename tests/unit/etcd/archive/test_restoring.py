@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.archive.lines import HalfRestored, mark_of
+from mockube.etcd.archive.lines import HalfRestored, restore_marker_key
 from mockube.etcd.archive.restore import BYTES, NotEmpty, RestoreTarget, restore
 from mockube.etcd.archive.write import archive
-from mockube.etcd.embedded.directory import begin_after, is_new
+from mockube.etcd.embedded.directory import create_after, is_new
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
@@ -115,13 +115,13 @@ async def test_interrupted_restore_leaves_marker():
         await saved(store)
     await restore(Breaking(store, last=10**6), opened(data), PLACE, replace=True)
     assert entries(await saved(store)) == entries(data)
-    assert (await store.range(Range(key=mark_of(ROOT)))).count == 0
+    assert (await store.range(Range(key=restore_marker_key(ROOT)))).count == 0
 
 
 async def test_restore_into_new_directory_starts_at_given_revision(tmp_path):
     path = tmp_path / "store"
     assert is_new(path)
-    begin_after(path, 5_000, Disk(fsync=False))
+    create_after(path, 5_000, Disk(fsync=False))
     assert not is_new(path)
     for _ in range(2):
         store = await DurableStore.open(path, clock=SteppedClock(), disk=Disk(fsync=False))

@@ -145,7 +145,7 @@ async def test_full_disk_fails_snapshot_and_keeps_files(opened, tmp_path, caplog
     await fill(store, 100)
     await store.compact((await store.status()).revision)
     disk.write_error = errno.ENOSPC
-    await until(lambda: "no snapshot was taken, so the log stays as long as it is" in caplog.text)
+    await until(lambda: "failed to take a snapshot, so the log is not truncated" in caplog.text)
     disk.write_error = None
     await until(lambda: not list(tmp_path.glob("*.tmp")))
     assert snapshot_revisions(tmp_path) == []

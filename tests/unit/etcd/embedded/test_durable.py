@@ -178,7 +178,7 @@ async def test_second_store_on_same_directory_is_refused(opened, tmp_path):
 async def test_disabled_fsync_is_logged_as_risk(opened, caplog):
     disk = Disk(fsync=False)
     store = await opened(disk=disk)
-    assert "fsync is off: a crash of the machine can lose or damage what was stored" in caplog.text
+    assert "fsync is disabled: data can be lost or corrupted if the machine crashes" in caplog.text
     await store.put(put(b"a"))
     await store.close()
     assert await state(await opened()) == (2, {b"a": b"1"})

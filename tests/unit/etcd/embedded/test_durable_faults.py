@@ -79,7 +79,9 @@ async def test_lease_whose_expiry_cannot_be_written_restarts(opened, clock, capl
     await store.put(put(b"a", lease=7))
     disk.write_error = errno.ENOSPC
     clock.advance(60)
-    await until(lambda: "the end of lease 7 could not be recorded, its TTL restarts" in caplog.text)
+    await until(
+        lambda: "the expiry of lease 7 could not be written to the log, so its TTL restarts" in caplog.text
+    )
     assert (await store.time_to_live(7)).remaining == 60
     disk.write_error = None
     async with await store.watch(WatchRequest(key=b"a")) as watch:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.etcd.embedded.hub import Interest
+from mockube.etcd.embedded.hub import IntervalMap
 from mockube.etcd.embedded.versions import holds
 from mockube.etcd.kv import FROM_KEY, prefix_end
 
@@ -17,7 +17,7 @@ INTERVALS = st.one_of(
 
 @given(st.lists(INTERVALS, max_size=12), st.lists(KEYS, max_size=8), st.data())
 def test_interest_finds_exactly_intervals_containing_key(intervals, keys, data):
-    interest: Interest[int] = Interest()
+    interest: IntervalMap[int] = IntervalMap()
     for number, (key, range_end) in enumerate(intervals):
         interest.add(key, range_end, number)
     gone = data.draw(st.sets(st.integers(0, len(intervals) - 1))) if intervals else set()

@@ -52,7 +52,7 @@ async def test_repair_of_intact_directory_changes_nothing(filled, tmp_path):
     await filled()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     report = repair(tmp_path)
-    assert str(report) == "nothing is damaged: the store is at revision 8"
+    assert str(report) == "no damage was found: the store is at revision 8"
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -65,17 +65,17 @@ async def test_repair_keeps_everything_before_damage(filled, opened, tmp_path, s
     assert isinstance(await outcome(opened()), Corrupt)
 
     report = repair(tmp_path)
-    assert (report.kept_revision, report.lost) == (5, 8)
+    assert (report.kept_revision, report.lost_revision) == (5, 8)
     store = await opened()
     revision, kvs = await state(store)
-    assert (revision, kvs) == (report.resumes, states[5])
+    assert (revision, kvs) == (report.new_revision, states[5])
     assert (await store.time_to_live(7, keys=True)).keys == sorted(states[5])
     with pytest.raises(Compacted):
         await store.range(Range(key=b"key 0", revision=8))
-    assert (await store.put(put(b"new"))).revision == report.resumes + 1 > 8
-    assert (report.aside / path.name).read_bytes()[: len(content)] != content
+    assert (await store.put(put(b"new"))).revision == report.new_revision + 1 > 8
+    assert (report.moved_to / path.name).read_bytes()[: len(content)] != content
     await store.close()
-    assert repair(tmp_path).aside is None
+    assert repair(tmp_path).moved_to is None
 
 
 async def test_repair_report_names_lost_revisions(filled, tmp_path):
@@ -84,10 +84,10 @@ async def test_repair_report_names_lost_revisions(filled, tmp_path):
     flip(path, offset)
     report = repair(tmp_path)
     assert str(report).splitlines() == [
-        f"{path}: corrupt at byte {offset}: a damaged record, and a whole one after it at byte {following}",
+        f"{path}: corrupt at byte {offset}: a damaged record, followed by a valid one at byte {following}",
         "everything up to revision 5 was kept",
         "everything after it is lost, at least the revisions 6 to 8",
-        f"the store goes on from revision {report.resumes}, without any history",
+        f"the store continues at revision {report.new_revision}, without any history",
         f"the old files are in {tmp_path / 'removed-1'}",
     ]
 
@@ -107,13 +107,13 @@ async def test_repaired_store_opens_with_valid_prefix_for_any_damage(filled, ope
         except Corrupt:
             assert damaged == min(files)
             continue
-        if report.aside is None:
+        if report.moved_to is None:
             assert damaged == max(files)
             continue
         store = await opened(path=directory)
         revision, kvs = await state(store)
         assert kvs == states[report.kept_revision]
-        assert revision == report.resumes > 8
+        assert revision == report.new_revision > 8
         await store.close()
 
 
@@ -121,8 +121,8 @@ async def test_missing_segment_loses_later_revisions(filled, opened, tmp_path):
     states = await filled(segment_bytes=1)
     segment_path(tmp_path, 5).unlink()
     report = repair(tmp_path)
-    assert report.lost == 8
-    assert await state(await opened()) == (report.resumes, states[report.kept_revision])
+    assert report.lost_revision == 8
+    assert await state(await opened()) == (report.new_revision, states[report.kept_revision])
 
 
 async def take_snapshots(store, count):
@@ -145,8 +145,8 @@ async def test_damaged_snapshot_loses_nothing(opened, tmp_path, count):
 
     report = repair(tmp_path)
     assert "nothing was lost" in str(report)
-    assert (report.kept_revision, report.resumes) == (expected[0], expected[0])
-    assert (report.aside / path.name).exists()
+    assert (report.kept_revision, report.new_revision) == (expected[0], expected[0])
+    assert (report.moved_to / path.name).exists()
     assert await state(await opened()) == expected
 
 
@@ -158,7 +158,7 @@ async def test_repair_without_any_base_changes_nothing(opened, tmp_path):
     for path in snapshot_paths(tmp_path):
         flip(path, 40)
     before = {path.name for path in tmp_path.iterdir()}
-    with pytest.raises(Corrupt, match="the segment is missing; nothing comes before it"):
+    with pytest.raises(Corrupt, match="the segment is missing; there is no valid data before it"):
         repair(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == before
 
@@ -167,7 +167,7 @@ async def test_damaged_start_of_log_cannot_be_repaired(filled, tmp_path):
     await filled()
     flip(segment_path(tmp_path, 1), 3)
     before = {path.name for path in tmp_path.iterdir()}
-    with pytest.raises(Corrupt, match="nothing comes before it that could be kept: restore a copy"):
+    with pytest.raises(Corrupt, match="there is no valid data before it: restore the directory"):
         repair(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == before
 

@@ -76,9 +76,9 @@ def test_undo_leaves_no_trace(kept, taken_back):
     carry_out(versions, taken_back, revision[0])
     for key, deleted in reversed(carried_out(kept, taken_back)):
         if deleted:
-            versions.undelete(key)
+            versions.undo_delete(key)
         else:
-            versions.unput(key)
+            versions.undo_put(key)
     assert picture(versions, revision[0]) == before
     assert versions.size == size
 

@@ -111,7 +111,7 @@ def test_preallocated_tail_is_truncated(tmp_path, tail, caplog):
     path.write_bytes(content + tail)
     reopen(tmp_path)
     assert path.read_bytes() == content
-    assert f"cut a torn tail of {len(tail)} bytes at byte {len(content)}" in caplog.text
+    assert f"truncated an incomplete record of {len(tail)} bytes at byte {len(content)}" in caplog.text
 
 
 def test_flipped_byte_is_located_or_truncates_last_record(tmp_path):

@@ -11,7 +11,7 @@ from mockube.etcd.kv import RangeResult, WatchRequest
 from mockube.etcd.remote.answers import MemberStatus
 from mockube.etcd.remote.requests import PROGRESS, RANGE
 from mockube.etcd.remote.stream import LineStream
-from mockube.etcd.remote.watch import ASK_AGAIN, BACKLOG, RESUME_AGAIN, RemoteWatch
+from mockube.etcd.remote.watch import BACKLOG, PROGRESS_RETRY_SECONDS, RESUME_RETRY_SECONDS, RemoteWatch
 from mockube.etcd.remote.watch_stream import WatchStream
 from tests.support.stores.etcd_fakes import OTHER, FakeGateway, FakeStream, K, watch_message
 from tests.support.turns import soon, turns, until
@@ -45,13 +45,13 @@ class FakeCluster:
         stream = await self._streams.get()
         if isinstance(stream, Exception):
             raise stream
-        return WatchStream(self._gateway, stream, clock=self._clock, patience=5)
+        return WatchStream(self._gateway, stream, clock=self._clock, timeout=5)
 
     async def call(self, method, body):
         self.reads.append((method, orjson.loads(body)))
         return RangeResult(revision=self.head, kvs=(), count=0)
 
-    def pass_over(self, gateway):
+    def deprioritize(self, gateway):
         self.passed_over.append(gateway)
 
     def starts(self):
@@ -118,7 +118,7 @@ class TestResuming:
         watch = await watching()
         for tried in (2, 3, 4):
             await until(lambda tried=tried: len(cluster.opened) == tried and clock.next_due())
-            clock.advance(RESUME_AGAIN)
+            clock.advance(RESUME_RETRY_SECONDS)
         assert revisions(await soon(watch)) == (2, [2])
 
     async def test_partial_revision_is_not_delivered(self, cluster, watching):
@@ -188,8 +188,8 @@ class TestProgressInOrder:
         await watch.request_progress()
         stream.say(watch_message(8, watch_id="-1"))
         for asked in (2, 3):
-            await until(lambda: clock.next_due() == ASK_AGAIN)
-            clock.advance(ASK_AGAIN)
+            await until(lambda: clock.next_due() == PROGRESS_RETRY_SECONDS)
+            clock.advance(PROGRESS_RETRY_SECONDS)
             await until(lambda asked=asked: len(stream.sent) == asked)
         stream.say(watch_message(9, watch_id="-1"))
         assert revisions(await soon(watch)) == (9, [])
@@ -202,7 +202,7 @@ class TestProgressInOrder:
         await watch.request_progress()
         while not following.sent:
             await turns(5)
-            clock.advance(ASK_AGAIN)
+            clock.advance(PROGRESS_RETRY_SECONDS)
         following.say(watch_message(9, watch_id="-1"))
         assert revisions(await soon(watch)) == (9, [])
 
@@ -272,7 +272,7 @@ class TestTheEnd:
         cluster.add_stream(watch_message(2, (2, K)))
         watch = await watching()
         await turns(20)
-        await watch.cut_off(Closed("the store is closed"))
+        await watch.abort(Closed("the store is closed"))
         assert revisions(await soon(watch)) == (2, [2])
         with pytest.raises(Closed, match="the store is closed"):
             await soon(watch)
@@ -298,7 +298,7 @@ class TestTheEnd:
         reading = asyncio.create_task(soon(watch))
         while not reading.done():
             await turns(5)
-            clock.advance(ASK_AGAIN)
+            clock.advance(PROGRESS_RETRY_SECONDS)
         with pytest.raises(RuntimeError, match="a fault in the program"):
             await reading
 

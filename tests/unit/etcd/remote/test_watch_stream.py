@@ -28,7 +28,7 @@ async def test_fragments_are_joined(clock):
         watch_message(9, (8, K), (9, K)),
         watch_message(10, (10, K)),
     )
-    stream = WatchStream(FakeGateway(), raw, clock=clock, patience=5)
+    stream = WatchStream(FakeGateway(), raw, clock=clock, timeout=5)
     joined, alone = await stream.receive(), await stream.receive()
     assert revisions(joined) == [7, 8, 8, 9]
     assert revisions(alone) == [10]
@@ -37,7 +37,7 @@ async def test_fragments_are_joined(clock):
 @pytest.mark.parametrize("outcome", ["alive", TokenRejected("too old")], ids=["answers", "rejects the token"])
 async def test_idle_stream_of_healthy_member_is_kept(outcome, clock):
     raw, member = FakeStream(), FakeGateway(outcome)
-    receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, patience=5).receive())
+    receiving = asyncio.create_task(WatchStream(member, raw, clock=clock, timeout=5).receive())
     for _ in range(2):
         await turns(5)
         clock.advance(5)
@@ -56,7 +56,7 @@ async def test_idle_stream_of_healthy_member_is_kept(outcome, clock):
 )
 async def test_idle_stream_of_isolated_member_is_closed(outcome, error, clock):
     member = FakeGateway(outcome)
-    receiving = asyncio.create_task(WatchStream(member, FakeStream(), clock=clock, patience=5).receive())
+    receiving = asyncio.create_task(WatchStream(member, FakeStream(), clock=clock, timeout=5).receive())
     for _ in range(2):
         await turns(5)
         clock.advance(5)
@@ -79,7 +79,7 @@ async def test_idle_stream_of_isolated_member_is_closed(outcome, error, clock):
 )
 async def test_releases_with_ordered_progress_are_known(version, in_order, clock):
     member = FakeGateway(MemberStatus(revision=1, version=version, size=0))
-    stream = WatchStream(member, FakeStream(), clock=clock, patience=5)
+    stream = WatchStream(member, FakeStream(), clock=clock, timeout=5)
     assert await stream.answers_progress_in_order() is in_order
     assert await stream.answers_progress_in_order() is in_order
     assert member.requests == [(STATUS.path, None)]

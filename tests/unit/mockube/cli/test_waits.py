@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 import pytest
 
 from mockube.cli.up import Wait, read_wait
-from mockube.clusters.supervisor import Until
+from mockube.clusters.supervisor import ReadyCondition
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from mockube.clusters.supervisor import Until
         ("30s", Wait(seconds=30.0)),
         ("1m30s", Wait(seconds=90.0)),
         ("nodes", Wait()),
-        ("server", Wait(until=Until.SERVER)),
-        ("server/500ms", Wait(until=Until.SERVER, seconds=0.5)),
+        ("server", Wait(until=ReadyCondition.SERVER)),
+        ("server/500ms", Wait(until=ReadyCondition.SERVER, seconds=0.5)),
         ("nodes/2m", Wait(seconds=120.0)),
     ],
 )

@@ -56,7 +56,7 @@ async def test_cluster_lock_is_exclusive_and_released(folder):
         while not second.done():
             await until(lambda: second.done() or clock.next_due() is not None)
             clock.advance(1)
-        with pytest.raises(ClusterLocked, match='"one" runs already'):
+        with pytest.raises(ClusterLocked, match='"one" is already running'):
             await second
     await _hold(folder, clock)
 

@@ -29,12 +29,12 @@ def test_unresponsive_server_and_stopped_process_are_problems(folder):
     )
     found = FoundCluster(folder=folder, state=State.RUNNING, record=ready(url, apiserver=1, manager=0))
     silent, unanswered = examine(found).problems
-    assert silent == "the manager does not run"
-    assert unanswered.startswith(f"{url} does not answer: ")
+    assert silent == "the manager is not running"
+    assert unanswered.startswith(f"{url} does not respond: ")
 
 
 def test_kubeconfig_without_server_is_a_problem(folder):
     folder.kubeconfig.write_text("{}")
     found = FoundCluster(folder=folder, state=State.RUNNING, record=ready("https://x"))
     (problem,) = examine(found).problems
-    assert problem.startswith("https://x does not answer: ")
+    assert problem.startswith("https://x does not respond: ")

@@ -97,12 +97,12 @@ def test_merge_refuses_other_file(folder, tmp_path, text):
 def test_copy_refuses_to_replace_other_kubeconfig(folder, tmp_path):
     path = tmp_path / "copy"
     for _ in range(2):
-        kubeconfigs.refuse_others(folder, path)
+        kubeconfigs.check_no_other_clusters(folder, path)
         kubeconfigs.copy(folder, path)
     assert path.read_text() == folder.kubeconfig.read_text()
     path.write_text(OTHERS)
     with pytest.raises(Failure, match="contains other clusters"):
-        kubeconfigs.refuse_others(folder, path)
+        kubeconfigs.check_no_other_clusters(folder, path)
 
 
 @pytest.mark.parametrize("text", ["", "clusters: []", "clusters: [{name: x}]"])

@@ -114,7 +114,7 @@ def test_down_does_not_wait_for_restarted_cluster(folder, environment):
         first.wait()
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as second:
             second.stdout.readline()
-            down._end_process(meant, down.AT_ONCE)
+            down._end_process(meant, down.FORCED_SIGNALS)
             assert look(folder).holder.pid == second.pid
             second.kill()
             assert second.wait() == -signal.SIGKILL

@@ -41,13 +41,13 @@ def test_port_variable_overrides_default(environment):
 
 
 def test_free_port_and_port_0_are_accepted(environment):
-    ports.refuse_taken(ports.LOOPBACK, _free(), environment)
-    ports.refuse_taken(ports.LOOPBACK, ports.ANY, environment)
+    ports.check_port_free(ports.LOOPBACK, _free(), environment)
+    ports.check_port_free(ports.LOOPBACK, ports.ANY, environment)
 
 
 def test_process_using_port_is_named(environment, taken):
     with pytest.raises(Failure, match=rf"port {taken} is in use by .*process.*--secure-port=0"):
-        ports.refuse_taken(ports.LOOPBACK, taken, environment)
+        ports.check_port_free(ports.LOOPBACK, taken, environment)
 
 
 async def test_cluster_using_port_is_named(environment, taken):
@@ -57,7 +57,7 @@ async def test_cluster_using_port_is_named(environment, taken):
         with pytest.raises(
             Failure, match='in use by the cluster "one" \\(`mockube down --name one` stops it\\)'
         ):
-            ports.refuse_taken(ports.LOOPBACK, taken, environment)
+            ports.check_port_free(ports.LOOPBACK, taken, environment)
 
 
 def _free():

@@ -29,7 +29,7 @@ async def test_pipe_delivers_written_chunks_until_end():
 async def test_pipe_may_close_before_begin():
     made = Pipe()
     made.close()
-    await made.wait_begun()
+    await made.wait_started()
     assert (made.has_begun, await all_of(made)) == (False, [])
 
 

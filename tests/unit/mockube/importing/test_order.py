@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockube.importing.order import waves
+from mockube.importing.order import concurrent_batches
 
 
 def thing(kind, name, *owners, api_version="v1"):
@@ -13,7 +13,7 @@ def thing(kind, name, *owners, api_version="v1"):
 
 
 def names(trees):
-    return [{trees[at]["metadata"]["name"] for at in wave} for wave in waves(trees)]
+    return [{trees[at]["metadata"]["name"] for at in wave} for wave in concurrent_batches(trees)]
 
 
 def test_owners_are_created_before_dependents():
@@ -43,5 +43,5 @@ def test_dependencies_are_created_first_and_webhooks_last():
 @given(st.lists(st.lists(st.integers(0, 9), max_size=3), max_size=10))
 def test_every_object_is_created_once_with_any_owners(owners):
     trees = [thing("Pod", str(at), *map(str, of)) for at, of in enumerate(owners)]
-    made = [at for wave in waves(trees) for at in wave]
+    made = [at for wave in concurrent_batches(trees) for at in wave]
     assert sorted(made) == list(range(len(trees)))

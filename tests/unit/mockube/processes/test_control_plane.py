@@ -23,7 +23,7 @@ async def run():
     server, manager = (Program(name=word[4], command=word) for word in map(ast.literal_eval, sys.argv[1:]))
     plane = ControlPlane(server=server, manager=manager, clock=RealClock(), report=print)
     async with plane.running():
-        await plane.wait_over()
+        await plane.wait_until_stopped()
 asyncio.run(run())
 """
 
@@ -96,11 +96,11 @@ class Run:
         )
 
     async def __call__(self):
-        self.plane.heed_signals()
+        self.plane.handle_signals()
         with contextlib.suppress(NotReady):
             async with self.plane.running():
                 self.became_ready = True
-                await self.plane.wait_over()
+                await self.plane.wait_until_stopped()
         return self.plane.code(stopped=0)
 
 
@@ -174,7 +174,7 @@ async def test_second_signal_kills_at_once(program_log):
     await program_log.until("manager begins")
     os.kill(os.getpid(), signal.SIGTERM)
     await program_log.until("manager ends")
-    assert run.said == ["stopping; a second signal kills"]
+    assert run.said == ["stopping; a second signal kills the processes"]
     assert not running.done()
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 128 + signal.SIGKILL
@@ -183,7 +183,7 @@ async def test_second_signal_kills_at_once(program_log):
 async def test_sighup_is_ignored_under_nohup(program_log):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        Run(program_log).plane.heed_signals()
+        Run(program_log).plane.handle_signals()
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     finally:

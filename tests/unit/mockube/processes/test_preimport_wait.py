@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mockube.processes.control_plane import preimport_command
-from mockube.processes.preimport import GO
+from mockube.processes.preimport import START
 from tests.architecture.source import ROOT
 
 PROGRAM = """
@@ -22,7 +22,7 @@ def main(arguments):
 @pytest.mark.parametrize(
     ("told", "code", "printed"),
     [
-        pytest.param(GO, 7, ["imported", "--v 4 {nice} MainThread"], id="go"),
+        pytest.param(START, 7, ["imported", "--v 4 {nice} MainThread"], id="go"),
         pytest.param(b"", 0, ["imported"], id="stdin closed"),
     ],
 )

@@ -18,7 +18,7 @@ def pods_of(caches: Caches, workload: ReadOnlyTree) -> Sequence[PodView]:
     return caches.of(PODS).by_index(BY_OWNER, meta.uid(workload))
 
 
-def none_stuck(_: Subset, __: str, ___: int) -> Iterable[PodView]:
+def no_pending_pods(_: Subset, __: str, ___: int) -> Iterable[PodView]:
     return ()
 
 
@@ -35,5 +35,5 @@ class Adapter(Struct, frozen=True, kw_only=True):
     unavailability: Callable[[ReadOnlyTree], tuple[str, ...]]
     """The path of maxUnavailable in a spec; empty where its update strategy has none."""
     pods: Callable[[Caches, ReadOnlyTree], Sequence[PodView]] = pods_of
-    stuck: Callable[[Subset, str, int], Iterable[PodView]] = none_stuck
+    stuck: Callable[[Subset, str, int], Iterable[PodView]] = no_pending_pods
     """Pods of another revision than this one that will never be replaced, given the partition."""

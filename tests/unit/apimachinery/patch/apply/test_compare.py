@@ -1,12 +1,12 @@
 import pytest
 
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type
 from mockube.apimachinery.patch.apply.compare import compare, equal
 from mockube.apimachinery.patch.apply.fieldset import EMPTY
 from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 
-ATOM = atom_of(BOX)
+ATOM = atom_of_type(BOX)
 
 
 @pytest.mark.parametrize(

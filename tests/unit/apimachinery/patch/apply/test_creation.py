@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockube.apimachinery.patch.apply import FieldManager, Versions
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_fields
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
@@ -70,7 +70,7 @@ def assert_same(manager, new):
 def test_creation_owns_same_fields_as_update_of_empty_object(version, kind, data):
     schema = SCHEMAS.kind(version, kind)
     bare = {"apiVersion": version, "kind": kind}
-    atoms = {version: atom_of(schema)}
+    atoms = {version: atom_of_type(schema)}
     versions = Versions(own=version, atoms=atoms, reset_fields={version: of_fields(*data.draw(RESETS))})
     part = data.draw(PARTS)
     manager = FieldManager(kind=kind, versions=versions, empty=bare | {"metadata": {}} | part)

@@ -7,13 +7,13 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import (
     EMPTY,
     difference,
+    format_path,
     has_path,
     intersection,
     of_fields,
     of_paths,
     paths,
     recursive_difference,
-    shown_path,
     union,
 )
 
@@ -80,7 +80,7 @@ def test_fields_v1_round_trip_keeps_set(one):
 
 def test_paths_are_sorted_with_parents_before_descendants():
     fields = of_paths([("f:b",), ("f:a", "f:x"), ('k:{"n":10}',), ('k:{"n":9}',), ("f:b", "f:y"), ("v:1",)])
-    assert [shown_path(path) for path in paths(fields)] == [".b", "[n=9]", "[n=10]", "[=1]", ".a.x", ".b.y"]
+    assert [format_path(path) for path in paths(fields)] == [".b", "[n=9]", "[n=10]", "[=1]", ".a.x", ".b.y"]
 
 
 def test_of_fields_makes_set_from_names():

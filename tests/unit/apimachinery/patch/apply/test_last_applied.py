@@ -4,13 +4,15 @@ import orjson
 import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Versions
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.typed import THING
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}, "status": {}}
-FIELDS = FieldManager(kind="Thing", versions=Versions(own="v1", atoms={"v1": atom_of(THING)}), empty=EMPTY)
+FIELDS = FieldManager(
+    kind="Thing", versions=Versions(own="v1", atoms={"v1": atom_of_type(THING)}), empty=EMPTY
+)
 
 
 def thing(spec, **metadata):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.apimachinery.patch.apply import Conflicts, fieldsv1
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.compare import compare
 from mockube.apimachinery.patch.apply.fieldset import difference, union
 from mockube.apimachinery.patch.apply.managers import NEVER_OWNED
@@ -38,7 +38,7 @@ SPECS = st.fixed_dictionaries(
     },
 )  # fmt: skip
 THINGS = st.fixed_dictionaries({}, optional={"spec": SPECS, "metadata": st.fixed_dictionaries({"finalizers": st.lists(WORDS, unique=True, min_size=1, max_size=3)})})  # fmt: skip
-ATOM = atom_of(THING)
+ATOM = atom_of_type(THING)
 
 
 @given(live=THINGS, applied=THINGS)

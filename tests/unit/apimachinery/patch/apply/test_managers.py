@@ -1,7 +1,7 @@
 import pytest
 
 from mockube.apimachinery.patch.apply import managers
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.conflicts import Conflict, Conflicts, reconcile_owned_fields
 from mockube.apimachinery.patch.apply.elements import MalformedFields
 from mockube.apimachinery.patch.apply.fieldset import of_fields
@@ -163,11 +163,11 @@ def test_several_conflicts_are_described():
 )
 def test_owned_fields_follow_changed_topology(tree, expected):
     (owned,) = managers.decode([entry(fields=tree)]).values()
-    assert field_paths(reconcile_owned_fields(atom_of(BOX), owned).fields) == expected
+    assert field_paths(reconcile_owned_fields(atom_of_type(BOX), owned).fields) == expected
 
 
 def test_reconciled_fields_without_change_are_same_object():
     (owned,) = managers.decode([entry(fields={"f:one": {"f:a": {}}})]).values()
     made = OwnedFields(of_fields("whole.a"), "v1")
-    assert reconcile_owned_fields(atom_of(BOX), owned) is owned
-    assert reconcile_owned_fields(atom_of(BOX), made) is made
+    assert reconcile_owned_fields(atom_of_type(BOX), owned) is owned
+    assert reconcile_owned_fields(atom_of_type(BOX), made) is made

@@ -1,12 +1,12 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.compare import ABSENT
 from mockube.apimachinery.patch.apply.merge import merge
 from tests.support.server.typed import BOX
 
-ATOM = atom_of(BOX)
+ATOM = atom_of_type(BOX)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from mockube.apimachinery.patch.apply.fieldset import of_paths
 from mockube.apimachinery.patch.apply.places import all_fields, applied_fields, remove, with_fields
 from tests.support.server.fields import field_paths, place
 from tests.support.server.typed import BOX, named
 
-ATOM = atom_of(BOX)
+ATOM = atom_of_type(BOX)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_applied_fields_of_object(value, places):
 
 def test_applied_fields_of_untyped_object_are_deduced():
     value = {"spec": {"a": 1, "list": [{"b": 1}], "empty": {}, "null": None}}
-    assert field_paths(applied_fields(atom_of(None), value)) == [
+    assert field_paths(applied_fields(atom_of_type(None), value)) == [
         ".spec",
         ".spec.a",
         ".spec.empty",

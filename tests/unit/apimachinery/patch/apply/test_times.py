@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.apimachinery.patch.apply.managers import keep_times
+from mockube.apimachinery.patch.apply.managers import with_old_times
 
 
 def obj(*moments, **more):
@@ -23,7 +23,7 @@ OLD = obj("1", "2")
     ],
 )
 def test_time_of_unchanged_entry_is_kept(new, is_kept):
-    assert keep_times(OLD, new) == (OLD if is_kept else new)
+    assert with_old_times(OLD, new) == (OLD if is_kept else new)
 
 
 def test_changed_managers_get_new_times():
@@ -33,9 +33,9 @@ def test_changed_managers_get_new_times():
             "managedFields": [{"manager": "x", "time": "3"}, {"manager": "m1", "time": "2"}],
         }
     }
-    assert keep_times(OLD, new) is new
+    assert with_old_times(OLD, new) is new
 
 
 def test_objects_without_managers_keep_no_times():
     old, new = {"metadata": {}}, {"metadata": {}, "spec": 1}
-    assert keep_times(old, new) is new
+    assert with_old_times(old, new) is new

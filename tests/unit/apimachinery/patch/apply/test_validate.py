@@ -1,11 +1,11 @@
 import orjson
 import pytest
 
-from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of
+from mockube.apimachinery.patch.apply.atoms import TypedError, atom_of_type
 from mockube.apimachinery.patch.apply.validate import validate
 from tests.support.server.typed import BOX
 
-ATOM = atom_of(BOX)
+ATOM = atom_of_type(BOX)
 
 
 @pytest.mark.parametrize(

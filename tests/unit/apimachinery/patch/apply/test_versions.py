@@ -1,13 +1,13 @@
 import pytest
 
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager, Untypable, Versions
-from mockube.apimachinery.patch.apply.atoms import atom_of
+from mockube.apimachinery.patch.apply.atoms import atom_of_type
 from tests.support.server.managed_things import EMPTY, applied, field_manager, managers, thing, updated
 from tests.support.server.typed import THING
 
 
 def test_managers_of_removed_version_are_dropped():
-    old = field_manager(own="v0", atoms={"v0": atom_of(THING)})
+    old = field_manager(own="v0", atoms={"v0": atom_of_type(THING)})
     made = updated(EMPTY | {"apiVersion": "v0"}, thing({"replicas": 1}) | {"apiVersion": "v0"}, by=old)
     assert managers(updated(made, thing({"replicas": 1, "paused": True}), "new")) == {
         "new": {"f:spec": {"f:paused": {}}}
@@ -20,7 +20,7 @@ def test_managers_own_fields_in_their_own_version():
         spec = {names[1] if name == names[0] else name: value for name, value in obj.get("spec", {}).items()}
         return obj | {"apiVersion": version, "spec": spec}
 
-    atoms = {"v1": atom_of(None), "v2": atom_of(None)}
+    atoms = {"v1": atom_of_type(None), "v2": atom_of_type(None)}
     first = field_manager(atoms=atoms, convert=convert)
     second = FieldManager(
         kind="Thing", versions=Versions(own="v2", atoms=atoms, convert=convert), empty=EMPTY
@@ -39,7 +39,7 @@ def test_managers_own_fields_in_their_own_version():
 
 
 def test_object_untypable_in_other_version_is_refused():
-    atoms = {"v1": atom_of(None), "v2": atom_of(THING)}
+    atoms = {"v1": atom_of_type(None), "v2": atom_of_type(THING)}
     second = FieldManager(
         kind="Thing", versions=Versions(own="v2", atoms=atoms), empty=EMPTY | {"apiVersion": "v2"}
     )

@@ -2,7 +2,7 @@ import orjson
 import pytest
 
 from mockube.apimachinery.patch import strategic
-from mockube.apimachinery.patch.errors import Inapplicable, Undecodable, Unmergeable
+from mockube.apimachinery.patch.errors import PatchNotApplicable, Undecodable, Unmergeable
 from mockube.apimachinery.schema.model import Shape, Type
 from tests.support.server.typed import (
     FREE,
@@ -306,7 +306,7 @@ def test_replace_directive_may_be_missing_in_element_order():
 
 
 def test_lists_of_lists_are_not_merged():
-    with pytest.raises(Inapplicable, match="lists of lists are not supported"):
+    with pytest.raises(PatchNotApplicable, match="lists of lists are not supported"):
         strategic.apply({"names": []}, {"names": [["a"]]}, BOX)
 
 

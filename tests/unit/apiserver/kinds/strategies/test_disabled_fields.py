@@ -6,7 +6,7 @@ import pytest
 from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds.registry import KINDS
-from mockube.apiserver.kinds.strategy import EACH, DisabledFields, Gate
+from mockube.apiserver.kinds.strategy import EACH_ITEM, DisabledFields, Gate
 
 TWO = DisabledFields((Gate(("a.*.l.b", "c"), drops_empty=True), Gate(("d.e",))))
 
@@ -42,5 +42,5 @@ def test_every_gated_field_exists(kind):
     for path in kind.strategy.disabled.paths:
         found = schemas.kind(kind.resource.api_version, kind.resource.kind)
         for step in path.split("."):
-            found = found.items if step == EACH else found.fields[step].type
+            found = found.items if step == EACH_ITEM else found.fields[step].type
         assert found.shape in Shape

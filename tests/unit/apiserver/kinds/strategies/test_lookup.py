@@ -8,16 +8,16 @@ from mockube.apiserver.kinds.strategy import MAIN
 
 RESOURCES = {row.group_resource: row for row in catalog().values()}
 
-EACH = [pytest.param(subject, strategy, id=str(subject)) for subject, strategy in STRATEGIES.items()]
+EACH_ITEM = [pytest.param(subject, strategy, id=str(subject)) for subject, strategy in STRATEGIES.items()]
 
 
-@pytest.mark.parametrize(("subject", "strategy"), EACH)
+@pytest.mark.parametrize(("subject", "strategy"), EACH_ITEM)
 def test_strategy_has_existing_resource_and_subresources(subject, strategy):
     has = {MAIN, "status", *(subresource.name for subresource in RESOURCES[subject].subresources)}
     assert {*strategy.resets, *strategy.only, *strategy.prepare_update} <= has
 
 
-@pytest.mark.parametrize(("subject", "strategy"), EACH)
+@pytest.mark.parametrize(("subject", "strategy"), EACH_ITEM)
 def test_main_update_resets_status_and_status_update_resets_spec(subject, strategy):
     assert ("status",) in strategy.resets[MAIN]
     assert ("spec",) in strategy.resets["status"] or subject.resource == "namespaces"

@@ -12,9 +12,9 @@ from mockube.controller_manager.client.wire import OutcomeUnknown, Unreachable
 from mockube.controller_manager.control.events.recorder import (
     BURST,
     BUSY_RATE,
+    MAX_ATTEMPTS,
     QUEUE_LENGTH,
     QUIET_SECONDS,
-    TRIES,
     EventWriter,
     Recorders,
 )
@@ -110,12 +110,12 @@ async def test_event_is_retried_while_server_is_unavailable(running, recorder, c
 async def test_event_retries_are_limited(running, recorder, client, clock):
     client.refusals["create", "*"] = Unreachable("away")
     recorder.record(WEB, "Normal", "Started", "a")
-    for tries in range(1, TRIES + 1):
+    for tries in range(1, MAX_ATTEMPTS + 1):
         await until(lambda tries=tries: len(client.calls) == tries)
         await turns(3)
         clock.advance(10)
     await until(lambda: running.is_idle)
-    assert (len(client.calls), dropped(running)) == (TRIES, 1)
+    assert (len(client.calls), dropped(running)) == (MAX_ATTEMPTS, 1)
 
 
 async def test_low_priority_events_are_rate_limited(running, writer, client, clock):

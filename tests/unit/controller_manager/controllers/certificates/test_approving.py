@@ -13,7 +13,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.controllers.certificates.approving import (
     approve,
-    is_of_no_use,
+    is_obsolete,
     permissions_to_try,
     review,
 )
@@ -107,10 +107,10 @@ def csr(kind, hours, *, created=0.0, issued=False, ended=False):
     ],
 )
 def test_unneeded_csr_is_deleted(found, goes):
-    assert is_of_no_use(found, NOW) is goes
+    assert is_obsolete(found, NOW) is goes
 
 
 def test_unparsable_certificate_is_not_expired():
     found = csr("Approved", 0.1)
     found["status"]["certificate"] = "bm8="
-    assert not is_of_no_use(found, NOW)
+    assert not is_obsolete(found, NOW)

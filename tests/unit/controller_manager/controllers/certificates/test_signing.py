@@ -15,7 +15,7 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import make_authority
 from mockube.controller_manager.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.runner import TryAgain
+from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.certificates.authority import (
     CannotSign,
     Files,
@@ -112,7 +112,7 @@ def test_certificate_does_not_outlive_ca():
 
 def test_expired_ca_signs_nothing():
     requests = world(RECORDED[0]["spec"], APPROVED, own=authority(days=3650, minutes=10))
-    with pytest.raises(TryAgain, match="the signer has expired"):
+    with pytest.raises(RequeueWithBackoff, match="the signer has expired"):
         requests.reconcile(KEY)
 
 
@@ -127,7 +127,7 @@ def test_expired_ca_signs_nothing():
 )
 def test_unparsable_csr_is_retried(request_, problem):
     requests = world({**RECORDED[0]["spec"], "request": request_}, APPROVED)
-    with pytest.raises(TryAgain, match=f'unable to parse csr "c": {problem}'):
+    with pytest.raises(RequeueWithBackoff, match=f'unable to parse csr "c": {problem}'):
         requests.reconcile(KEY)
 
 
@@ -185,7 +185,7 @@ def test_conflicting_csr_is_retried():
     requests = world(RECORDED[0]["spec"], APPROVED)
     plan = requests.plan(KEY)
     requests.change(CERTIFICATE_SIGNING_REQUESTS, "c", ("status", "conditions"), [APPROVED], "")
-    requests.carry_out_one(plan)
+    requests.execute_one(plan)
     assert "certificate" not in status_of(requests)
     requests.reconcile(KEY)
     assert "certificate" in status_of(requests)

@@ -170,8 +170,8 @@ def test_jobs_beyond_history_limit_are_deleted():
 def test_job_created_before_restart_is_added_to_active():
     crons = Crons()
     crons.pass_time(minutes=5)
-    plan = crons.carry_out_one(crons.plan(KEY), KEY)
-    crons.carry_out_one(plan, KEY)
+    plan = crons.execute_one(crons.plan(KEY), KEY)
+    crons.execute_one(plan, KEY)
     assert crons.status == {}
     assert crons.sync() == [("update", "cronjobs")]
     assert len(crons.status["active"]) == 1

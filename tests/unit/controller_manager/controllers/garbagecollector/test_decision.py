@@ -5,7 +5,7 @@ from mockube.controller_manager.controllers.garbagecollector.decision import (
     Keep,
     OwnerState,
     Remove,
-    judge,
+    decide,
     unblocked_owners,
 )
 
@@ -42,12 +42,12 @@ def thing(*owners, finalizers=()):
 )
 def test_decision_for_object(owner_states, has_dependents, is_in_circle, expected):
     obj = thing(*(f"uid-{at}" for at in range(len(owner_states))))
-    assert judge(obj, owner_states, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
+    assert decide(obj, owner_states, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
 
 
 @pytest.mark.parametrize("gone", [DANGLING, WAITING])
 def test_missing_owner_is_removed_beside_existing_one(gone):
-    verdict = judge(thing("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
+    verdict = decide(thing("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
     owners = [{"uid": "uid-2"}]
     assert verdict == Disown(
         {"metadata": {"resourceVersion": "7", "uid": "uid-b", "ownerReferences": owners}}
@@ -59,7 +59,7 @@ def test_missing_owner_is_removed_beside_existing_one(gone):
     [("orphan", "Orphan"), ("foregroundDeletion", "Foreground"), ("x/y", "Background")],
 )
 def test_deletion_keeps_propagation_of_finalizers(finalizer, propagation):
-    verdict = judge(
+    verdict = decide(
         thing("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_circle=False
     )
     assert verdict == Remove(propagation=propagation)

@@ -9,7 +9,7 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior imp
     Limits,
     TimedCount,
     limit,
-    with_first,
+    with_initial_recommendation,
     with_scaling,
 )
 from tests.support.controllers.autoscaling import NOW
@@ -65,8 +65,10 @@ def test_highest_recommendation_of_five_minutes_applies():
 
 
 def test_first_replicas_are_a_recommendation():
-    assert with_first(History(), 4, NOW).recommendations == (moment(4, 0),)
-    assert with_first(History(recommendations=(moment(1, 9),)), 4, NOW).recommendations == (moment(1, 9),)
+    assert with_initial_recommendation(History(), 4, NOW).recommendations == (moment(4, 0),)
+    assert with_initial_recommendation(History(recommendations=(moment(1, 9),)), 4, NOW).recommendations == (
+        moment(1, 9),
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.kinds import DEPLOYMENTS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.sender import FixedToken, Sender
-from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import TRIES, Targets
+from mockube.controller_manager.controllers.horizontalpodautoscaler.targets import MAX_ATTEMPTS, Targets
 from mockube.controller_manager.metrics.client import ClientMetrics
 from tests.support.stores.scripted_transport import ScriptedTransport, answer, problem
 from tests.support.turns import turns
@@ -77,7 +77,7 @@ async def test_scale_conflict_is_retried_with_newest_scale(transport, targets, c
 
 
 async def test_scale_conflict_retries_are_limited(transport, targets, clock):
-    transport.will(*[problem(409, "Conflict"), answer(body=NEWER)] * TRIES)
+    transport.will(*[problem(409, "Conflict"), answer(body=NEWER)] * MAX_ATTEMPTS)
     with pytest.raises(Conflict):
         await rescale(targets, clock)
-    assert [one.split()[0] for one in transport.targets].count("PUT") == TRIES
+    assert [one.split()[0] for one in transport.targets].count("PUT") == MAX_ATTEMPTS

@@ -249,7 +249,7 @@ def _begin(jobs, plans):
     for _ in range(plans):
         if plan is None:
             return
-        plan = jobs.carry_out_one(plan)
+        plan = jobs.execute_one(plan)
 
 
 def test_pods_of_deleted_job_lose_finalizer():

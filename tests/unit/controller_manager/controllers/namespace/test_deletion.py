@@ -4,7 +4,11 @@ import pytest
 
 from mockube.apimachinery import conditions
 from mockube.apimachinery.groups import GroupResource
-from mockube.controller_manager.controllers.namespace.deletion import Remains, estimate_of, with_conditions
+from mockube.controller_manager.controllers.namespace.deletion import (
+    RemainingContent,
+    estimate_of,
+    with_conditions,
+)
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PODS, JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
@@ -39,8 +43,8 @@ def said(remains):
 
 
 def test_empty_namespace_is_finalized():
-    remains = Remains()
-    assert remains.is_everything_gone
+    remains = RemainingContent()
+    assert remains.is_empty
     assert said(remains) == {
         "NamespaceDeletionDiscoveryFailure": (
             "False",
@@ -67,10 +71,10 @@ def test_empty_namespace_is_finalized():
 
 
 def test_remaining_content_is_reported():
-    remains = Remains()
+    remains = RemainingContent()
     remains.add(PODS, [thing(), thing("a/b")], timedelta(seconds=30))
     remains.add(JOBS, [thing("a/b")], timedelta(seconds=15))
-    assert not remains.is_everything_gone
+    assert not remains.is_empty
     assert remains.estimate == timedelta(seconds=30)
     now_said = said(remains)
     assert now_said["NamespaceContentRemaining"] == (
@@ -89,13 +93,13 @@ def test_remaining_content_is_reported():
     ("remains", "condition", "text"),
     [
         pytest.param(
-            Remains(discovery_failures=["metrics.k8s.io/v1"]),
+            RemainingContent(discovery_failures=["metrics.k8s.io/v1"]),
             "NamespaceDeletionDiscoveryFailure",
             "Discovery failed for some groups, 1 failing: metrics.k8s.io/v1",
             id="discovery",
         ),
         pytest.param(
-            Remains(deletion_failures=["no", "never"]),
+            RemainingContent(deletion_failures=["no", "never"]),
             "NamespaceDeletionContentFailure",
             "Failed to delete all resource types, 2 remaining: never, no",
             id="deletion",
@@ -103,11 +107,11 @@ def test_remaining_content_is_reported():
     ],
 )
 def test_deletion_failures_are_reported(remains, condition, text):
-    assert not remains.is_everything_gone
+    assert not remains.is_empty
     status, _, message = said(remains)[condition]
     assert (status, message) == ("True", text)
 
 
 def test_unchanged_conditions_are_not_written():
-    namespace = with_conditions({"metadata": {"name": "a"}}, Remains(), NOW)
-    assert with_conditions(namespace, Remains(), NOW + timedelta(hours=1)) is None
+    namespace = with_conditions({"metadata": {"name": "a"}}, RemainingContent(), NOW)
+    assert with_conditions(namespace, RemainingContent(), NOW + timedelta(hours=1)) is None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.controller_manager.config.networks import NodeRange
-from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, NoneLeft, OutOfRange
+from mockube.controller_manager.controllers.nodeipam.cidrset import CidrSet, OutOfRange, RangeFull
 
 
 def parts(text, mask):
@@ -36,7 +36,7 @@ def test_released_cidr_is_allocated_last():
     taken(one, 2)
     one.release(ip_network("10.0.0.0/24"))
     assert taken(one, 3) == ["10.0.2.0/24", "10.0.3.0/24", "10.0.0.0/24"]
-    with pytest.raises(NoneLeft, match="no remaining CIDRs left to allocate in the accepted range"):
+    with pytest.raises(RangeFull, match="no remaining CIDRs left to allocate in the accepted range"):
         one.allocate()
 
 
@@ -54,7 +54,7 @@ def test_occupied_cidr_is_not_allocated(occupied, left):
     one.occupy(ip_network(occupied))
     one.occupy(ip_network(occupied))
     assert taken(one, len(left)) == left
-    with pytest.raises(NoneLeft):
+    with pytest.raises(RangeFull):
         one.allocate()
 
 
@@ -74,7 +74,7 @@ def test_no_cidr_is_allocated_twice(steps):
             one.release(network)
             held.discard(network)
         elif len(held) == 8:
-            with pytest.raises(NoneLeft):
+            with pytest.raises(RangeFull):
                 one.allocate()
         else:
             network = one.allocate()

@@ -6,7 +6,10 @@ import pytest
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.controllers.nodelifecycle.health import is_silent, listen, unknown_conditions
-from mockube.controller_manager.controllers.nodelifecycle.taints import driving_out, keeping_away
+from mockube.controller_manager.controllers.nodelifecycle.taints import (
+    with_no_execute_taint,
+    with_no_schedule_taints,
+)
 from mockube.controller_manager.controllers.nodelifecycle.zones import (
     Limits,
     State,
@@ -117,7 +120,7 @@ NEW = {"timeAdded": format_time(NOW)}
     ],
 )
 def test_no_schedule_taints_follow_conditions(seen, taints):
-    assert keeping_away(seen, NOW) == taints
+    assert with_no_schedule_taints(seen, NOW) == taints
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_no_schedule_taints_follow_conditions(seen, taints):
     ],
 )
 def test_no_execute_taints_follow_conditions(ready, present, taints):
-    assert driving_out(node(ready, taints=present), ready, NOW) == taints
+    assert with_no_execute_taint(node(ready, taints=present), ready, NOW) == taints
 
 
 @pytest.mark.parametrize(

@@ -319,7 +319,7 @@ def test_volume_is_not_released_because_of_stale_cache():
     storage = bound()
     claim = storage.get_claim()
     storage.remove(PERSISTENT_VOLUME_CLAIMS, "data")
-    storage.unseen = {PERSISTENT_VOLUME_CLAIMS: {("default", "data"): claim}}
+    storage.pending_writes = {PERSISTENT_VOLUME_CLAIMS: {("default", "data"): claim}}
     _, error = storage.reconcile(VOL)
     assert error is not None
     assert storage.phase("vol") == "Bound"

@@ -59,13 +59,13 @@ def test_terminating_pods_of_out_of_service_nodes_are_deleted():
         pod("ready", node="ready", deleting=True),
         pod("in", node="in", deleting=True),
     ]
-    assert names(controller.on_given_up_nodes(pods, nodes)) == ["goes"]
+    assert names(controller.pods_on_out_of_service_nodes(pods, nodes)) == ["goes"]
 
 
 def test_terminating_unscheduled_pods_are_deleted():
     pods = [pod("waits", node=""), pod("goes", node="", deleting=True), pod("bound", deleting=True)]
-    assert names(controller.never_bound(pods)) == ["goes"]
+    assert names(controller.unscheduled_terminating_pods(pods)) == ["goes"]
 
 
 def test_pods_of_missing_nodes_are_deleted():
-    assert names(controller.on_absent_nodes([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]
+    assert names(controller.orphaned_pods([pod("a"), pod("b", node="gone")], frozenset({"gone"}))) == ["b"]

@@ -10,7 +10,7 @@ from mockube.controller_manager.client.kinds import PODS, RESOURCE_CLAIM_TEMPLAT
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Outcome, Patch, Update, Write
-from mockube.controller_manager.control.runner import TryAgain
+from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.resourceclaim.controller import (
     Claims,
     claim_key,
@@ -113,7 +113,7 @@ def test_deleted_claim_is_recreated():
 def test_missing_template_records_event_and_is_retried():
     pods = world(OF_TEMPLATE, template=False)
     problem = 'resource claim template "t": resourceclaimtemplate.resource.k8s.io "t" not found'
-    with pytest.raises(TryAgain, match=problem):
+    with pytest.raises(RequeueWithBackoff, match=problem):
         pods.reconcile(APP)
     assert pods.events == [("Warning", "FailedResourceClaimCreation", f"PodResourceClaim gpu: {problem}")]
 
@@ -216,9 +216,9 @@ def test_pod_missing_in_cache_keeps_reservation():
     pods = world(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("new", "n")))
     late = {"metadata": {"name": "new", "namespace": "default", "uid": "n"}}
-    pods.unseen[PODS] = {("default", "new"): late}
+    pods.pending_writes[PODS] = {("default", "new"): late}
     assert "reservedFor" in freed(pods)["status"]
-    pods.unseen.clear()
+    pods.pending_writes.clear()
     assert "reservedFor" not in freed(pods)["status"]
 
 
@@ -260,7 +260,7 @@ def test_restart_after_each_write_leads_to_same_end(writes):
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u"), owner="u"))
     plan, done = pods.plan(claim_key("default", "s")), 0
     while plan is not None and done < writes:
-        plan, done = pods.carry_out_one(plan), done + 1
+        plan, done = pods.execute_one(plan), done + 1
     for _ in range(3):
         pods.reconcile(claim_key("default", "s"))
     assert pods.get(RESOURCE_CLAIMS, "s") is None

@@ -17,38 +17,38 @@ def pool():
 
 
 def test_addresses_are_allocated_in_order_until_exhausted(pool):
-    assert [pool.give(uid, "") for uid in "abaefcd"] == [
+    assert [pool.allocate(uid, "") for uid in "abaefcd"] == [
         *("198.18.0.1", "198.18.0.2", "198.18.0.1", "198.18.0.3", "198.18.0.4", "198.18.0.5", "198.18.0.6")
     ]
     with pytest.raises(NoAddressLeft, match="no address of 198"):
-        pool.give("g", "")
+        pool.allocate("g", "")
     pool.release("b")
-    assert pool.give("g", "") == "198.18.0.2"
+    assert pool.allocate("g", "") == "198.18.0.2"
 
 
 def test_released_address_is_allocated_last(pool):
-    pool.give("a", "")
+    pool.allocate("a", "")
     pool.release("a")
-    assert pool.give("b", "") == "198.18.0.2"
+    assert pool.allocate("b", "") == "198.18.0.2"
 
 
 def test_existing_addresses_are_kept(pool):
     pool.note("a", "198.18.0.1")
     pool.note("b", "198.18.0.1")
-    assert [pool.give(uid, "") for uid in "abc"] == ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
+    assert [pool.allocate(uid, "") for uid in "abc"] == ["198.18.0.1", "198.18.0.2", "198.18.0.3"]
 
 
 def test_requested_address_is_allocated(pool):
-    pool.give("a", "")
-    assert pool.give("a", "192.0.2.7") == "192.0.2.7"
-    assert pool.give("a", "") == "192.0.2.7"
+    pool.allocate("a", "")
+    assert pool.allocate("a", "192.0.2.7") == "192.0.2.7"
+    assert pool.allocate("a", "") == "192.0.2.7"
     with pytest.raises(AddressInUse, match="is the address of another service"):
-        pool.give("b", "192.0.2.7")
+        pool.allocate("b", "192.0.2.7")
     with pytest.raises(AddressInUse, match="somewhere is not an IP address"):
-        pool.give("b", "somewhere")
+        pool.allocate("b", "somewhere")
     assert "b" not in pool
 
 
 def test_range_without_usable_address_is_refused():
     with pytest.raises(NoAddressLeft):
-        AddressPool(ip_network("198.18.0.1/32")).give("a", "")
+        AddressPool(ip_network("198.18.0.1/32")).allocate("a", "")

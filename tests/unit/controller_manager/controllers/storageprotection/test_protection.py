@@ -84,7 +84,7 @@ def test_claim_is_not_released_because_of_stale_cache():
     storage = Storage(BOTH)
     storage.claim()
     storage.pod(node="node-1")
-    storage.unseen = {PODS: {("default", "app"): storage.get(PODS, "app")}}
+    storage.pending_writes = {PODS: {("default", "app"): storage.get(PODS, "app")}}
     storage.remove(PODS, "app")
     storage.delete_claim()
     storage.controller = CLAIM_PROTECTION

@@ -41,7 +41,9 @@ def test_other_jobs_are_kept(ttl, kind):
 
 def test_job_with_changed_ttl_is_kept():
     jobs = world(0)
-    jobs.unseen = {JOBS: {("default", "j"): {**jobs.get(JOBS, "j"), "spec": {"ttlSecondsAfterFinished": 60}}}}
+    jobs.pending_writes = {
+        JOBS: {("default", "j"): {**jobs.get(JOBS, "j"), "spec": {"ttlSecondsAfterFinished": 60}}}
+    }
     _, error = jobs.reconcile(KEY)
     assert error is not None
     assert len(jobs.all(JOBS)) == 1

@@ -6,7 +6,7 @@ from mockube.apimachinery import meta
 from mockube.controller_manager.cache.store import Change
 from mockube.controller_manager.client.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.control.runner import TryAgain
+from mockube.controller_manager.control.runner import RequeueWithBackoff
 from mockube.controller_manager.controllers.volumeexpand.controller import (
     EXPAND,
     PRE_RESIZE_CAPACITY,
@@ -61,11 +61,11 @@ def test_volume_with_pre_resize_capacity_records_event():
 
 
 def test_volume_of_other_claim_is_an_error():
-    with pytest.raises(TryAgain, match="not bound to PVC being updated : default/data"):
+    with pytest.raises(RequeueWithBackoff, match="not bound to PVC being updated : default/data"):
         bound(uid="another").reconcile(KEY)
     storage = bound()
     storage.remove(PERSISTENT_VOLUMES, "vol", "")
-    with pytest.raises(TryAgain, match='failed to get PV "vol"'):
+    with pytest.raises(RequeueWithBackoff, match='failed to get PV "vol"'):
         storage.reconcile(KEY)
 
 

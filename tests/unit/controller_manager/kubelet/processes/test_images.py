@@ -36,16 +36,19 @@ def test_exact_image_precedes_pattern(name, found):
 @pytest.mark.parametrize(
     ("image", "problem"),
     [
-        ({"command": "run me"}, "app: command is a list of words, and no line for a shell"),
-        ({"env": ["A=b"]}, "app: env is a map of names to values"),
+        ({"command": "run me"}, "app: command must be a list of arguments, not a shell command"),
+        ({"env": ["A=b"]}, "app: env must be a map of names to values"),
         (
             {"ports": {"http": 0}},
-            "app: ports is a map of ports of the container to ports here, 0 for a free one",
+            "app: ports must map container ports to ports of this machine; 0 chooses a free one",
         ),
-        ({"ports": [8080]}, "app: ports is a map of ports of the container to ports here, 0 for a free one"),
-        ({"ready": {"path": "/"}}, "app: ready is a probe, with one of exec, grpc, httpGet, tcpSocket"),
-        ({"directory": 3}, "app: directory is the path of a folder"),
-        ([], "app: a map of command, args, env, ports, ready and directory"),
+        (
+            {"ports": [8080]},
+            "app: ports must map container ports to ports of this machine; 0 chooses a free one",
+        ),
+        ({"ready": {"path": "/"}}, "app: ready must be a probe with one of exec, grpc, httpGet, tcpSocket"),
+        ({"directory": 3}, "app: directory must be the path of a folder"),
+        ([], "app: must be a map of command, args, env, ports, ready and directory"),
     ],
 )
 def test_invalid_image_entry_is_refused(image, problem):
@@ -89,7 +92,7 @@ NONE = "no images: add at least one, with its command"
         ("images: [", ""),
         ("{images: {a: }, other: 1}", "other must be below `images:`; only `folder:` may be beside it"),
         ("{folder: src, app: {}}", "app must be below `images:`; only `folder:` may be beside it"),
-        ("app: run", "app: a map of command, args, env, ports, ready and directory"),
+        ("app: run", "app: must be a map of command, args, env, ports, ready and directory"),
     ],
 )
 def test_invalid_image_map_file_is_refused(tmp_path, text, problem):

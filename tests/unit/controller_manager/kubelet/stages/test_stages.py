@@ -10,7 +10,7 @@ from mockube.controller_manager.kubelet.effects import EmitEvent, Remove, Write
 from mockube.controller_manager.kubelet.stages.document import stage_of
 from mockube.controller_manager.kubelet.stages.files import load_stages, of_kind
 from mockube.controller_manager.kubelet.stages.matching import choose, delay_of, is_at
-from mockube.controller_manager.kubelet.stages.playing import play
+from mockube.controller_manager.kubelet.stages.playing import stage_effects
 from mockube.controller_manager.kubelet.stages.query import StageError
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ def stage(spec, name="s"):
 
 
 def played(spec):
-    return play(stage(spec), POD, {"Now": lambda: "2030-01-01T00:00:00Z"})
+    return stage_effects(stage(spec), POD, {"Now": lambda: "2030-01-01T00:00:00Z"})
 
 
 def requirement(key, operator, *values):

@@ -80,7 +80,7 @@ def test_next_lifecycle_state(subject, hooks, is_updated, is_finished, expected)
 )
 def test_lifecycle_hooks(subject, holds, wholly):
     hook = Hook(labels={"hold": "true"}, finalizers=("a/b",), marks_not_ready=False)
-    assert (hook.holds(subject), hook.holds_wholly(subject)) == (holds, wholly)
+    assert (hook.holds(subject), hook.has_all_hooks(subject)) == (holds, wholly)
 
 
 def test_absent_hook_is_none():

@@ -3,7 +3,7 @@ from datetime import timedelta
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.control.actions import Patch
-from mockube.controller_manager.controllers.kruise.cloneset.order import earliest, side_by_side
+from mockube.controller_manager.controllers.kruise.cloneset.order import concurrent_patches, earliest
 
 
 def patch(name, subresource=""):
@@ -11,13 +11,13 @@ def patch(name, subresource=""):
 
 
 def test_gates_are_patched_before_pods():
-    found = side_by_side([patch("a", "status"), patch("a"), patch("b"), patch("c", "status")])
+    found = concurrent_patches([patch("a", "status"), patch("a"), patch("b"), patch("c", "status")])
     assert [[it.key.name for it in group.effects] for group in found] == [["a", "c"], ["a", "b"]]
     assert [{it.subresource for it in group.effects} for group in found] == [{"status"}, {""}]
 
 
 def test_empty_decisions_combine_to_nothing():
-    assert side_by_side([]) == ()
+    assert concurrent_patches([]) == ()
 
 
 def test_earliest_requeue_time_is_used():

@@ -1,6 +1,6 @@
 import pytest
 
-from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
+from mockube.controller_manager.controllers.kruise.cloneset.spec import partition_replicas
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from mockube.controller_manager.controllers.kruise.cloneset.spec import kept_by
     ],
 )
 def test_partition_keeps_pods(replicas, partition, kept):
-    assert kept_by(partition, replicas) == kept
+    assert partition_replicas(partition, replicas) == kept

@@ -9,7 +9,10 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.controller_manager.client.kinds import PODS, UNITED_DEPLOYMENTS
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.controllers.kruise.uniteddeployment import rescheduling
-from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import Rollout, judge
+from mockube.controller_manager.controllers.kruise.uniteddeployment.rescheduling import (
+    Rollout,
+    reschedule_decision,
+)
 from mockube.controller_manager.controllers.kruise.uniteddeployment.spec import Schedule
 from mockube.controller_manager.controllers.kruise.uniteddeployment.subset import (
     LABEL_RESERVED_POD,
@@ -74,7 +77,7 @@ def pending(age, **fields):
     ],
 )
 def test_reserved_pod_is_recognised(subject, updating_for, expected):
-    verdict = judge(subject, SCHEDULE, Rollout(expected="v2", since=ago(updating_for)), NOW)
+    verdict = reschedule_decision(subject, SCHEDULE, Rollout(expected="v2", since=ago(updating_for)), NOW)
     after = None if verdict.check_after is None else verdict.check_after.total_seconds()
     assert (verdict.reserved, after, verdict.overdue) == expected
 

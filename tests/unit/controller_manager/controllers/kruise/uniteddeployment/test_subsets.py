@@ -237,7 +237,7 @@ def test_failed_duplicate_deletion_records_event():
     foo.add(ADAPTER["Deployment"].resource, {**first, "metadata": {**named, "name": "zz-copied"}})
     foo.events.clear()
     for action in foo.plan(FOO).last(Forbidden("no")):
-        foo._carry_out([action])
+        foo._execute([action])
     assert foo.messages == [
         ("FailedDeleteDuplicatedSubsets", "no"),
         (
