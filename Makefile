@@ -1,7 +1,7 @@
-# Everything a machine needs is set up from here; only Python 3.11+ and make must be there first.
+# Sets up all that a machine needs, apart from Python 3.11+ and make.
 # PYTHON=python3.12 names an interpreter, ARGS="-k lease -x" is handed to the tool, as in `make test ARGS="-k lease"`.
 
-# A checkout that belongs to somebody else is left as it is: what is made goes to the user's own cache.
+# In a checkout that is not writable, the environment is created in the user's cache folder.
 ifndef VENV
 VENV := $(shell test -w . && echo .venv || echo "$${XDG_CACHE_HOME:-$$HOME/.cache}/mockube/venv")
 endif
@@ -17,16 +17,16 @@ export RUFF_CACHE_DIR := $(CACHE)/ruff
 
 .DEFAULT_GOAL := help
 
-help: ## Say what there is
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: environment ## Make the virtual environment, with every tool
+setup: environment ## Create the virtual environment, with all tools
 	@echo "$(VENV) is set up with $$("$(BIN)/python" --version)"
 
-environment: # Quiet, and quick when nothing has to be done
+environment: # Prints nothing and returns quickly if it is up to date
 	@sh tools/setup.sh
 
-up: environment ## Start a cluster, and say what to type next
+up: environment ## Start a cluster, and print the next commands
 	@"$(BIN)/mockube" up $(ARGS)
 
 test: environment ## Run every test
@@ -35,10 +35,10 @@ test: environment ## Run every test
 test-all: definitions ## Run every test with all its cases, as before a release: every disturbance, 50,000 hostile requests
 	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 $(PYTEST) -n auto --dist worksteal $(ARGS)
 
-conformance: environment ## Replay what a real cluster answered; CONFORMANCE_DIR names another folder of recordings
+conformance: environment ## Replay the recorded responses of a real cluster; CONFORMANCE_DIR names another folder of recordings
 	@$(PYTEST) -n auto --dist worksteal -rP tests/conformance $(ARGS)
 
-cov: environment ## Run every test and show what was not run
+cov: environment ## Run every test and list the lines that were not covered
 	@"$(BIN)/coverage" erase
 	@"$(BIN)/coverage" run -m pytest -o cache_dir="$(CACHE)/pytest" $(ARGS)
 	@"$(BIN)/coverage" combine --quiet
@@ -47,13 +47,13 @@ cov: environment ## Run every test and show what was not run
 compose-test: environment ## Bring compose.yaml up on a Docker engine, if need be one of its own, and kill its containers
 	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test"
 
-fuzz: environment ## Look for faults with random cases; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
+fuzz: environment ## Look for bugs with random cases; MINUTES=60 SEED=7 ARGS="--targets yaml,patches --jobs 2"
 	@"$(BIN)/python" -m tests.fuzz --minutes "$(or $(MINUTES),5)" --seed "$(or $(SEED),1)" $(ARGS)
 
 differential: environment ## Send random requests to a real kube-apiserver and to ours; ARGS="--requests 20000 --seed 7"
 	@"$(BIN)/python" -m tests.differential $(ARGS)
 
-record: environment ## Record what a real control plane answers to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
+record: environment ## Record the responses of a real control plane to a scenario; ARGS="tests/recorder/scenarios/refusals.yaml"
 	@"$(BIN)/python" -m tests.recorder $(ARGS)
 
 e2e: environment ## Run Kubernetes' conformance suite against a cluster of ours (needs Go); ARGS="--focus sig-apps --jobs 2"
@@ -62,13 +62,13 @@ e2e: environment ## Run Kubernetes' conformance suite against a cluster of ours 
 definitions: environment ## Fetch the definitions that projects publish (needs Go); a test installs them
 	@"$(BIN)/python" -m tools.definitions
 
-bench: environment ## Measure
+bench: environment ## Measure the speed of the store
 	@"$(BIN)/python" benchmarks/store.py $(ARGS)
 
-hostile: environment ## Measure what expensive requests of one client do to others; needs a machine that is quiet
+hostile: environment ## Measure how expensive requests of one client delay others; needs an idle machine
 	@"$(BIN)/python" benchmarks/hostile.py $(ARGS)
 
-fmt: environment ## Format the code and mend what can be mended
+fmt: environment ## Format the code and apply automatic fixes
 	@"$(BIN)/ruff" format .
 	@"$(BIN)/ruff" check --fix .
 
@@ -79,20 +79,20 @@ lint: environment ## Check format and style
 types: environment ## Check types
 	@"$(BIN)/mypy"
 
-imports: environment ## Check that layers are kept
+imports: environment ## Check the layers of imports
 	@"$(BIN)/lint-imports" --cache-dir "$(CACHE)/import-linter"
 
-flags: environment ## Write docs/flags.md anew from the code
+flags: environment ## Generate docs/flags.md from the code
 	@"$(BIN)/python" tools/flags_page.py
 
-lock: ## Write requirements.lock anew from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
+lock: ## Generate requirements.lock from pyproject.toml (needs uv; ARGS=--upgrade for newer versions)
 	@uv --version >/dev/null || { echo "make lock needs uv: https://docs.astral.sh/uv" >&2; exit 1; }
 	@uv pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
 		--python-version 3.11 --group dev pyproject.toml -o requirements.lock $(ARGS)
 	@"$(MAKE)" --no-print-directory environment
 	@"$(BIN)/python" tools/deployed_requirements.py
 
-clean: ## Remove what was made
+clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
 .PHONY: help setup environment up test test-all conformance compose-test cov fuzz differential record e2e definitions bench hostile fmt lint types imports flags lock clean

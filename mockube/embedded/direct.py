@@ -44,7 +44,7 @@ class DirectTransport:
         if client.is_aborted:
             raise no_answer(request, "the connection was cut")
         if not running.done():
-            raise no_answer(request, f"no answer within {request.timeout:g} s")
+            raise no_answer(request, f"no response within {request.timeout:g} s")
         return _answer(running.result())
 
     @asynccontextmanager
