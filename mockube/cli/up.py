@@ -119,7 +119,9 @@ def add_flags(parser: Parser) -> None:
         f" nodes, 30s, server/10s (nodes, without a limit; {WAIT_SECONDS:g}s for a bare --wait)",
     )
     parser.add_argument(
-        "--exist-ok", action="store_true", help="succeed if the cluster is already running, without changing it"
+        "--exist-ok",
+        action="store_true",
+        help="succeed if the cluster is already running, without changing it",
     )
     parser.add_argument(
         "--write-kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file as well"

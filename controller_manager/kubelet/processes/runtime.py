@@ -214,7 +214,7 @@ class ProcessRuntime:
         try:
             await _end_runs(record, FORCED_GRACE)
         finally:
-            await all_ended([*record.tasks])
+            await cancel_and_wait([*record.tasks])
             shutil.rmtree(self._context.folder / uid, ignore_errors=True)
 
     async def _end_all(self) -> None:

@@ -65,7 +65,7 @@ class Life(RuleBasedStateMachine):
 
     def check_availability(self, before):
         """The controller's actions remove no ready pod that must stay."""
-        if self.wish.rolls:
+        if self.wish.is_rolling_update:
             assert self.promised_ready() >= min(before, self.wish.min_available)
 
     # --- the kubelet
@@ -117,7 +117,7 @@ class Well(Life):
 
     @invariant()
     def enough_pods_are_ready(self):
-        if self.wish.rolls:
+        if self.wish.is_rolling_update:
             assert len(self.cluster.ready_pods) >= self.wish.min_available
 
 
