@@ -64,7 +64,7 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
         pytest.param(packed(GOOD, count=2), "is damaged", id="another count"),
         pytest.param(packed(GOOD, GOOD), "its keys are not in order", id="a key twice"),
         pytest.param(
-            packed(line(b"/other/a", text())), "not of the store that it names", id="another prefix"
+            packed(line(b"/other/a", text())), "out of order or outside its prefix", id="another prefix"
         ),
         pytest.param(packed(GOOD, prefix=b""), "it has no key prefix", id="no prefix"),
         pytest.param(packed(GOOD, revision=-1), "revision -1 is invalid", id="a revision below 0"),
