@@ -90,12 +90,11 @@ def without_assigned(tree: ReadOnlyTree) -> dict[str, Any] | None:
     free = {**tree}
     for path in paths:
         free = _remove_path(free, path)
-    ports = [
-        {name: value for name, value in port.items() if name != "nodePort"}
-        for port in spec_of(free).get("ports") or ()
-        if isinstance(port, Mapping)
-    ]
-    return meta.with_value(free, ("spec", "ports"), ports)
+    ports = spec_of(free).get("ports")
+    if not isinstance(ports, list):
+        return free
+    free_ports = [_remove_path(port, ("nodePort",)) if isinstance(port, dict) else port for port in ports]
+    return meta.with_value(free, ("spec", "ports"), free_ports)
 
 
 def spec_of(tree: ReadOnlyTree) -> Mapping[str, Any]:

@@ -75,6 +75,11 @@ def test_allocated_service_fields_are_removed():
     assert without_assigned(thing("v1", "Pod", spec={})) is None
 
 
+@pytest.mark.parametrize("ports", [2, "x", {"a": 1}, [1, "x", None]])
+def test_ports_of_wrong_types_are_left_to_the_server(ports):
+    assert without_assigned(thing("v1", "Service", spec={"ports": ports}))["spec"] == {"ports": ports}
+
+
 @pytest.mark.parametrize(
     ("tree", "why"),
     [
