@@ -114,6 +114,15 @@ async def test_invalid_schemas_are_refused(client, schema, message):
     assert await refusal(client, version(schema=schema)) == message
 
 
+async def test_deeply_nested_pattern_is_refused(client):
+    pattern = "(" * 5000 + ")" * 5000
+    message = await refusal(client, version(schema=obj(a=TEXT | {"pattern": pattern})))
+    assert message == (
+        f'{SCHEMA}.properties[a].pattern: Invalid value: "{pattern}": must be a valid regular expression, '
+        f"but isn't: error parsing regexp: expression nests too deeply: `{pattern}`"
+    )
+
+
 ROOT_FIELDS = (
     "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength "
     "Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
