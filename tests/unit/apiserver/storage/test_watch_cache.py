@@ -9,7 +9,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.registry.selection import SELECT_ALL
-from mockube.apiserver.registry.watch_stream import BACKLOG, Stream
+from mockube.apiserver.registry.watch_stream import BACKLOG, BACKLOG_BYTES, UNCOUNTED, Stream
 from mockube.apiserver.storage.stored import MAX_TRUSTED_BYTES, TrustedValues, read_value
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
@@ -139,6 +139,20 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
         await watch_cache.wait_reached(revision)
         assert (stream.overflowed, not await stream.take()) == (True, True)
         assert (stream.error is not None) is has_some
+
+
+@pytest.mark.parametrize(("part", "is_cut_off"), [(0.9, False), (1.5, True)], ids=["below", "above"])
+async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off):
+    count = 4 * UNCOUNTED
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        resource_cache.follow(stream)
+        stream.resume(watch_cache.revision)
+        for number in range(count):
+            written = await store.put(put(number, int(part * BACKLOG_BYTES / count)))
+        await watch_cache.wait_reached(written.revision)
+        assert stream.overflowed is is_cut_off
 
 
 async def test_bookmark_is_not_older_than_delivered_event(store):
