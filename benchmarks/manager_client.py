@@ -29,7 +29,7 @@ from mockube.controller_manager.client.client import Client
 from mockube.controller_manager.client.connect import Connection, connect
 from mockube.controller_manager.client.kinds import PODS
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.workloads import indexes
+from mockube.controller_manager.workloads import indexes, ownership
 
 TIMES, ROUNDS = 2000, 5
 SINCE = "2030-01-01T00:00:00Z"
@@ -99,7 +99,7 @@ async def request_cost(client: Client, at_once: int) -> float:
 
 async def event_cost() -> float:
     informer = Informer(PODS, clock=RealClock())
-    informer.add_index(indexes.BY_OWNER, indexes.owner_of_pod)
+    informer.add_index(ownership.BY_OWNER, ownership.owner_of_pod)
     informer.add_index(indexes.BY_NODE, indexes.node_of_pod)
     informer.add_handler(lambda _: None)
     line = orjson.dumps({"type": "MODIFIED", "object": TREE})

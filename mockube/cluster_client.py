@@ -166,7 +166,7 @@ async def wait_usable(
             connection = Connection(access=read(kubeconfig), clock=clock, agent=NAME)
             async with connect(connection) as client:
                 desired = await wanted_by(client, nodes)
-                report("the API server")
+                report("API server ready")
                 await ServerClient(client).wait_usable(desired, seconds=seconds)
                 report(f"{desired} nodes ready")
                 return desired

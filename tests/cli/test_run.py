@@ -87,7 +87,7 @@ def test_run_returns_exit_code_of_command_and_cleans_up(run, tmp_path, ending, c
     assert process.returncode == code
     assert Path(shown.strip()).is_relative_to(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    assert re.search(r"the first answer after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", told)
+    assert re.search(r"API server ready after \d+\.\d\d s\n.*3 nodes ready after \d+\.\d\d s", told)
 
 
 def test_run_passes_arguments_after_dashes_to_command(run):

@@ -23,7 +23,7 @@ FIGURES = [
     ("A body has at most 3 MiB", endpoints.MAX_BODY, 3 * MIB),
     ("a snapshot has at most 1 GiB", snapshots.LARGEST, 1 << 30),
     ("and 300 s", snapshots.BODY_SECONDS, 300),
-    ("200 of 3 MiB at once", memory_limit.MOST_WAITING, 200),
+    ("200 of 3 MiB at once", memory_limit.MAX_WAITING_REQUESTS, 200),
     ("may have 350,000", matcher.MAX_COST, 350_000),
     ("more than 10^10 steps", matcher.MAX_STEPS, 10**10),
     ("above 4,000 lines", internal._MOST_COMPARED, 4_000),

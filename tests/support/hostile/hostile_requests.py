@@ -162,7 +162,7 @@ def _wrong_frame(sample, random):
     head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Type: application/json\r\n"
     head %= (sample.method.encode(), _target(sample.path))
     if random.random() < 0.3:
-        return Hostile(random.choice(hostile_frames.abort(head, body)), well_framed=False, hangs_up=True)
+        return Hostile(random.choice(hostile_frames.cut_off(head, body)), well_framed=False, hangs_up=True)
     return Hostile(random.choice(hostile_frames.broken(head, body)), well_framed=False)
 
 
