@@ -12,7 +12,6 @@ from tests.support.processes.failing_program import fail
 
 FAULT = "RuntimeError: a fault in the program"
 SCRIPT = "import os, time\nprint(os.getpid())\ntime.sleep(1000)"
-IGNORES_SIGTERM = f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{SCRIPT}"
 PROBE = {"readinessProbe": {"exec": {"command": ["sleep", "1000"]}, "timeoutSeconds": 1000}}
 
 
@@ -76,7 +75,7 @@ def test_failed_update_of_volumes_is_tried_again(cluster, pods, caplog):
 
 
 def test_failed_end_of_pod_is_logged_and_leaves_no_process(cluster, pods, caplog):
-    name, process = running(cluster, pods, args=[IGNORES_SIGTERM])
+    name, process = running(cluster, pods)
     fail_in(cluster, "the end of a pod")
     pods.delete_namespaced_pod(name, "default", grace_period_seconds=0)
     until(lambda: logged(caplog, "the end of a pod failed"), "the failure")

@@ -10,12 +10,12 @@ import sys
 
 
 def fail(loop, name):
-    """Raise once the task awaits something that is not done."""
+    """Raise once the task awaits something that is not done, which may be for a few milliseconds only."""
     waited_for = next((task for task in asyncio.all_tasks(loop) if task.get_name() == name), None)
     while isinstance(waited_for, asyncio.Task):
         waited_for = waited_for._fut_waiter
     if waited_for is None or waited_for.done():
-        loop.call_later(0.01, fail, loop, name)
+        loop.call_soon(fail, loop, name)
     else:
         waited_for.set_exception(RuntimeError("a fault in the program"))
 
