@@ -33,7 +33,7 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     tree, text = parsed.tree, parsed.text
     sent_type = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
     if call.is_unstructured:
-        _check_custom(call, parsed)
+        _check_has_kind(call, parsed)
         tree, text = with_whole_numbers(tree, text)
     else:
         _check_kind(registry, parsed, sent_type, (api_version, kind))
@@ -41,9 +41,11 @@ def read_object(registry: Registry, call: Call, options: WriteOptions) -> Tree:
     try:
         decoded = decode_as(registry, tree, (api_version, kind), text=text, strict=strict)
     except DecodeError as error:
-        raise status.BadRequest(_refusal(call, kind) + str(error)) from error
+        raise status.BadRequest(_refusal(sent_type, kind) + str(error)) from error
     if complaints := [*parsed.complaints, *decoded.strict]:
-        apply_field_validation(call, options, complaints, _refusal(call, kind))
+        apply_field_validation(call, options, complaints, _refusal(sent_type, kind))
+    if call.is_unstructured:
+        _check_custom_type(call, tree)
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
     registry.scheme.rules.default(api_version, kind, new_object)
@@ -67,9 +69,11 @@ def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
     return rewritten_tree, orjson.dumps(rewritten_tree)
 
 
-def _refusal(call: Call, kind: str) -> str:
-    """Return the start of an error about a body of the right kind."""
-    return f"{kind} in version {gotext.quote(call.resource.version)} cannot be handled as a {kind}: "
+def _refusal(sent_type: tuple[str, str], kind: str) -> str:
+    """Return the start of an error about a body with a kind."""
+    api_version, sent_kind = sent_type
+    version = gotext.quote(api_version.rpartition("/")[2])
+    return f"{sent_kind} in version {version} cannot be handled as a {kind}: "
 
 
 def expected_type(call: Call) -> tuple[str, str]:
@@ -258,13 +262,17 @@ def missing_kind(text: str) -> str:
     return f"Object 'Kind' is missing in '{text}'"
 
 
-def _check_custom(call: Call, parsed: ParsedObject) -> None:
-    """Check the kind of an object that has no struct upstream, after it was parsed as an object of any kind."""
-    tree, (expected_version, expected_kind) = parsed.tree, expected_type(call)
-    api_version, kind = tree.get("apiVersion") or "", tree.get("kind")
-    if not kind:
-        text = (parsed.text or orjson.dumps(tree)) if call.body.data else b""
-        raise _not_recognized(call.body, expected_kind, missing_kind(gotext.decode_utf8(text)))
+def _check_has_kind(call: Call, parsed: ParsedObject) -> None:
+    """Check that an object that has no struct upstream has a kind, before it is decoded."""
+    if not parsed.tree.get("kind"):
+        text = (parsed.text or orjson.dumps(parsed.tree)) if call.body.data else b""
+        raise _not_recognized(call.body, expected_type(call)[1], missing_kind(gotext.decode_utf8(text)))
+
+
+def _check_custom_type(call: Call, tree: Tree) -> None:
+    """Check the type of an object that has no struct upstream, after it was decoded as an object of any kind."""
+    expected_version, expected_kind = expected_type(call)
+    api_version, kind = tree.get("apiVersion") or "", tree["kind"]
     if api_version != expected_version:
         mismatch = f"does not match the expected API version ({expected_version})"
         raise status.BadRequest(f"the API version in the data ({api_version}) {mismatch}")
