@@ -6,9 +6,12 @@ requests; a test measures the event loop.
 Bodies have about `size` bytes: most are refused, or are too large for the store.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import base64
 from typing import Any
 
+import Callable
+import Iterator
+import Mapping
 import orjson
 
 from benchmarks.hostile_kinds import (
@@ -327,6 +330,13 @@ def _reads(size: int) -> Iterator[tuple[str, Request]]:
     for name, query in selectors.items():
         yield f"list by {name}", Request("GET", f"{MAPS}?{query}")
         yield f"watch by {name}", Request("GET", f"{MAPS}?{initial}&{query}", watch=1 << 16)
+    values = b"1," * (min(size, 700_000) // 2)
+    for name, text in {
+        "a long continue token": b"[%b1]",
+        "a continue token that is not closed": b"[%b1",
+    }.items():
+        token = base64.urlsafe_b64encode(text % values).decode().rstrip("=")
+        yield f"list by {name}", Request("GET", f"{MAPS}?limit=1&continue={token}")
     yield (
         "list of all at a revision",
         Request("GET", f"{MAPS}?resourceVersion=1&resourceVersionMatch=NotOlderThan"),

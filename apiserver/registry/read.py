@@ -141,7 +141,8 @@ def _token(registry: Registry, call: Call, last: bytes, revision: int) -> str:
 
 async def _next_page(registry: Registry, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
     try:
-        position = continuation.decode(options.continue_token)
+        token = options.continue_token
+        position = await registry.worker.run(len(token), continuation.decode, token)
     except BadToken as error:
         raise status.BadRequest(f"invalid continue token: {error}") from error
     if options.resource_version not in ("", "0"):

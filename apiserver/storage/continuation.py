@@ -8,7 +8,9 @@ from collections.abc import Mapping
 import orjson
 from msgspec import Struct
 
-from mockube.apiserver.wire import go_json
+from mockube.apiserver.wire.go_json import type_name
+from mockube.apiserver.wire.negotiation import Format
+from mockube.apiserver.wire.parse import Unreadable, parse
 
 VERSION = "meta.k8s.io/v1"
 LATEST = -1
@@ -53,9 +55,10 @@ def decode(text: str) -> Continuation:
 
 def _read(text: str) -> dict[str, object]:
     data = _decode(text.encode())
-    if fault := go_json.syntax_error(data):
-        raise BadToken(f"continue key is not valid: {fault}")
-    token = go_json.decode(go_json.replace_invalid_characters(data))
+    try:
+        token = parse(data, Format.JSON).tree
+    except Unreadable as error:
+        raise BadToken(f"continue key is not valid: {error}") from error
     if token is None:
         return {}
     if not isinstance(token, dict):
@@ -72,9 +75,7 @@ _GO_NAMES = {str: "string", int: "int64"}
 
 
 def _wrong_type(value: object, go_type: str) -> BadToken:
-    return BadToken(
-        f"continue key is not valid: json: cannot unmarshal {go_json.type_name(value)} into Go {go_type}"
-    )
+    return BadToken(f"continue key is not valid: json: cannot unmarshal {type_name(value)} into Go {go_type}")
 
 
 _ALPHABET = frozenset(string.ascii_letters.encode() + string.digits.encode() + b"-_")

@@ -92,11 +92,18 @@ class _Scanner:
         self._text = text
         self._at = 0
         self._open: list[bytes] = []
+        self._is_first = False
+        """Whether the innermost object or list has just begun."""
 
     def scan(self) -> None:
         self._value()
         while self._open:
-            self._member() if self._open[-1] == b"{" else self._element()
+            if self._is_first:
+                self._first()
+            elif self._open[-1] == b"{":
+                self._member()
+            else:
+                self._element()
         self._space()
         if self._at < len(self._text):
             self._refuse("after top-level value")
@@ -108,7 +115,7 @@ class _Scanner:
         if first in (b"{", b"["):
             self._at += 1
             self._open.append(first)
-            self._first_of(first)
+            self._is_first = True
         elif first == b'"':
             self._string()
         elif first in _LITERALS:
@@ -118,9 +125,10 @@ class _Scanner:
         else:
             self._refuse("looking for beginning of value")
 
-    def _first_of(self, opened: bytes) -> None:
+    def _first(self) -> None:
+        self._is_first = False
         self._space()
-        if opened == b"[":
+        if self._open[-1] == b"[":
             if self._peek() == b"]":
                 self._close()
             else:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-import orjson
-
 from mockube.apimachinery import errors, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.fields import selectable
@@ -26,7 +24,8 @@ from mockube.apiserver.kinds.common.validation import (
     in_order,
 )
 from mockube.apiserver.kinds.kind import Kind
-from mockube.apiserver.wire import go_json
+from mockube.apiserver.wire.negotiation import Format
+from mockube.apiserver.wire.parse import Unreadable, parse
 from mockube.apiserver.wire.table import AGE_COLUMN, NAME, Column, Printer
 
 _MAX_BYTES: Final = 1024 * 1024
@@ -118,10 +117,10 @@ def _check_ssh_key(secret: ReadOnlyTree) -> Iterable[FieldError]:
 
 def _json_problem(content: bytes) -> str:
     """Return Go's message for a text that is not a JSON object, or an empty string."""
-    problem = go_json.syntax_error(content)
-    if problem:
-        return problem
-    tree = orjson.loads(content)
+    try:
+        tree = parse(content, Format.JSON).tree
+    except Unreadable as error:
+        return str(error)
     if tree is None or isinstance(tree, dict):
         return ""
     kinds = ((bool, "bool"), (str, "string"), (list, "array"))

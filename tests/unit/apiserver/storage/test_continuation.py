@@ -35,6 +35,9 @@ def token(**fields):
         pytest.param("!!!", id="no base64"),
         pytest.param("bad", id="no JSON"),
         pytest.param("W10", id="a list"),
+        pytest.param("W1tb" * 100_000, id="open lists"),
+        pytest.param("W1tb" * 1000 + "XV1d" * 1000, id="nested lists"),
+        pytest.param("eyJydiI6MWU0MDB9", id="a number that is too large"),
     ],
 )
 def test_forged_continue_tokens_are_refused(forged):

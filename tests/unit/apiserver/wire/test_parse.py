@@ -80,6 +80,11 @@ def test_invalid_characters_are_replaced(text, value):
     assert parse(b'{"a":"' + text + b'"}', JSON).tree == {"a": value}
 
 
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_syntax_error_is_found_at_any_depth(opening):
+    assert go_json.syntax_error(opening * 100_000) == go_json.END
+
+
 def test_duplicate_keys_are_found_beside_invalid_characters():
     parsed = parse(b'{"a":"\xff","b":1,"b":2}', JSON)
     assert duplicate_keys(parsed) == ('yaml: unmarshal errors:\n  line 1: key "b" already set in map',)

@@ -48,6 +48,11 @@ CREATIONS = [
     pytest.param("", "Secret", {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "W10="}},
                  [('data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": json: cannot unmarshal array '
                   "into Go value of type map[string]interface {}")], id="docker config of a Secret is not an object"),
+    pytest.param("", "Secret", {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "eyJhIjoi/yJ9"}},
+                 [], id="docker config with an invalid byte"),
+    pytest.param("", "Secret", {"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "eyJhIjoxZTQwMH0="}},
+                 [('data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": json: cannot unmarshal number 1e400 '
+                  "into Go value of type float64")], id="docker config with a number that is too large"),
     pytest.param("", "Node", {"spec": {"podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"]}},
                  [('spec.podCIDRs: Invalid value: ["10.0.0.0/24","10.0.1.0/24"]: may specify no more than one CIDR for '
                   "each IP family")], id="two pod CIDRs of one IP family"),
