@@ -6,12 +6,10 @@ requests; a test measures the event loop.
 Bodies have about `size` bytes: most are refused, or are too large for the store.
 """
 
-from collections.abc import base64
+import base64
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import Callable
-import Iterator
-import Mapping
 import orjson
 
 from benchmarks.hostile_kinds import (

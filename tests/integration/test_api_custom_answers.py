@@ -100,3 +100,20 @@ async def test_an_object_is_shown_with_its_fields_in_the_order_of_the_alphabet(c
 EMBEDDED = {"z": 1, "metadata": {"name": "e"}, "kind": "Pod", "apiVersion": "v1"}
 FINALIZER = "example.com/f"
 IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ("x", "string into Go value of type v1.ObjectMeta"),
+        (5, "number into Go value of type v1.ObjectMeta"),
+        (["a"], "array into Go value of type v1.ObjectMeta"),
+        ({"name": 5}, "number into Go struct field ObjectMeta.name of type string"),
+    ],
+)
+async def test_metadata_is_decoded_before_kind_is_compared(client, metadata, problem):
+    answer = await client.post(
+        WIDGETS, {"apiVersion": "example.com/v1", "kind": "Other", "metadata": metadata}
+    )
+    start = 'Other in version "v1" cannot be handled as a Widget: json: cannot unmarshal '
+    assert (answer.status, answer.body["message"]) == (400, start + problem)

@@ -384,20 +384,3 @@ async def test_missing_resource_of_custom_group_is_404_page(client):
         answer = await client.get(path)
         message = "the server could not find the requested resource"
         assert (answer.status, answer.body["message"]) == (404, message)
-
-
-@pytest.mark.parametrize(
-    ("metadata", "problem"),
-    [
-        ("x", "string into Go value of type v1.ObjectMeta"),
-        (5, "number into Go value of type v1.ObjectMeta"),
-        (["a"], "array into Go value of type v1.ObjectMeta"),
-        ({"name": 5}, "number into Go struct field ObjectMeta.name of type string"),
-    ],
-)
-async def test_metadata_is_decoded_before_kind_is_compared(client, metadata, problem):
-    answer = await client.post(
-        WIDGETS, {"apiVersion": "example.com/v1", "kind": "Other", "metadata": metadata}
-    )
-    start = 'Other in version "v1" cannot be handled as a Widget: json: cannot unmarshal '
-    assert (answer.status, answer.body["message"]) == (400, start + problem)
