@@ -74,7 +74,11 @@ def send(port: int, request: Request) -> int:
     """Send a request and read its response; a watch is read until no data arrives for QUIET seconds."""
     connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     with contextlib.closing(connection):
-        headers = HEADERS | {"Content-Type": request.content_type, "Accept": request.accept}
+        headers = HEADERS | {
+            "Content-Type": request.content_type,
+            "Accept": request.accept,
+            **request.headers,
+        }
         connection.request(request.method, request.path, request.body or None, headers)
         assert connection.sock is not None
         if request.watch:

@@ -1,6 +1,7 @@
 """Custom kinds with expensive schemas, and requests on their objects and definitions."""
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -26,6 +27,7 @@ class Request(NamedTuple):
     accept: str = JSON
     watch: int = 0
     """How many bytes of a stream are read before the connection is closed."""
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 def wide(size: int) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from benchmarks.hostile_heads import with_large_headers, with_large_targets
 from benchmarks.hostile_kinds import (
     APPLY,
     DEFINITIONS,
@@ -350,7 +351,17 @@ def table(size: int) -> Mapping[str, Request]:
     """Return all requests by name."""
     found = {
         name: one
-        for part in (_bodies, _other_bodies, _protobuf_bodies, _texts, _patches, of_kinds, _reads)
+        for part in (
+            _bodies,
+            _other_bodies,
+            _protobuf_bodies,
+            _texts,
+            _patches,
+            with_large_targets,
+            with_large_headers,
+            of_kinds,
+            _reads,
+        )
         for name, one in part(size)
     }
     last = {

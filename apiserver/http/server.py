@@ -20,7 +20,7 @@ from msgspec import Struct
 from mockube.apimachinery.clock import Clock, RealClock, Timer
 from mockube.apiserver.http.adapter import SocketClient, expectation_failed, is_continue
 from mockube.apiserver.http.authorities import Authorities
-from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, Connection
+from mockube.apiserver.http.connection import HEAD_BYTES, PARSED_HEADERS, Connection
 from mockube.apiserver.http.response import refusal_of_request
 from mockube.apiserver.pki.serving import ServingCertificates
 from mockube.apiserver.request.filter import Handle
@@ -79,7 +79,7 @@ class Server(web.Server):
             logger=LOG,
             max_line_size=HEAD_BYTES,
             max_field_size=HEAD_BYTES,
-            max_headers=HEADERS,
+            max_headers=PARSED_HEADERS,
             read_bufsize=READ_BUFFER,
             keepalive_timeout=IDLE_SECONDS,
             access_log=None,

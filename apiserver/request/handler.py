@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
+from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.request.access import with_authentication, with_authorization, with_impersonation
 from mockube.apiserver.request.audit import with_audit, with_audit_id
@@ -46,14 +47,22 @@ def with_middleware(handle: Handle, config: Config) -> Handle:
 
 
 def with_request_info(handle: Handle, config: Config) -> Handle:
-    """Parse the URL for all later filters."""
-    resources = config.resources
+    """Parse the URL for all later filters, a long query in a thread."""
+    resources, worker = config.resources, Worker()
 
     def filter_(request: Request) -> Awaitable[Response]:
-        watch = False
         if request.query_string:
-            request.query = query = parse_query(request.query_string)
-            watch = query.get("watch", _NO)[0].lower() not in _NO
+            if len(request.query_string) >= LARGE:
+                return with_long_query(request)
+            request.query = parse_query(request.query_string)
+        return with_info(request)
+
+    async def with_long_query(request: Request) -> Response:
+        request.query = await worker.run(len(request.query_string), parse_query, request.query_string)
+        return await with_info(request)
+
+    def with_info(request: Request) -> Awaitable[Response]:
+        watch = request.query.get("watch", _NO)[0].lower() not in _NO
         request.info = info = parse(request.method, request.path, watch=watch)
         if info.is_resource:
             request.resource = resources(info.group, info.version, info.resource)

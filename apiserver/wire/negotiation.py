@@ -69,6 +69,8 @@ class Endpoint(Enum):
 
 JSON = OutputFormat(format=Format.JSON)
 FORMATS = tuple(Format)
+MAX_ACCEPT: Final = 16 * 1024
+"""Characters of an Accept header that are parsed, so that a long one does not block the event loop."""
 STREAMED_FORMATS: Final = frozenset({Format.JSON, Format.PROTOBUF})
 DISCOVERY_VERSIONS: Final[Mapping[Endpoint, tuple[str, ...]]] = {
     Endpoint.DISCOVERY: ("v2",),
@@ -98,7 +100,7 @@ def matches_route(accept: str, produced: tuple[str, ...] = FORMATS) -> bool:
 def _matches(accept: str, produced: tuple[str, ...]) -> bool:
     if not accept:
         return True
-    names = (clause.partition(";")[0].strip(" ") for clause in accept.split(","))
+    names = (clause.partition(";")[0].strip(" ") for clause in _truncate(accept).split(","))
     return any(name == "*/*" or name in produced for name in names)
 
 
@@ -144,7 +146,7 @@ def _choose(format_: Format, clause: Clause, endpoint: Endpoint) -> OutputFormat
 
 def parse_accept(header: str) -> list[Clause]:
     """Return the valid clauses in order of preference."""
-    clauses = [clause for part in header.split(",") if (clause := _clause(part)) is not None]
+    clauses = [clause for part in _truncate(header).split(",") if (clause := _clause(part)) is not None]
     if len(clauses) > _SORTED_BY_INSERTION:
         return sorted(clauses, key=_by_preference)
     # Upstream's order is not transitive, so the result depends on the sort algorithm.
@@ -154,6 +156,11 @@ def parse_accept(header: str) -> list[Clause]:
             clauses[at], clauses[at - 1] = clauses[at - 1], clauses[at]
             at -= 1
     return clauses
+
+
+def _truncate(header: str) -> str:
+    """Return the clauses that end within the first MAX_ACCEPT characters."""
+    return header if len(header) <= MAX_ACCEPT else header[: MAX_ACCEPT + 1].rpartition(",")[0]
 
 
 def _precedes(clause: Clause, other: Clause) -> bool:

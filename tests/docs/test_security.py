@@ -13,6 +13,7 @@ from mockube.apiserver.http import connection, server, streams
 from mockube.apiserver.kinds.common import internal
 from mockube.apiserver.registry import watch_stream
 from mockube.apiserver.request import endpoints, health, snapshots
+from mockube.apiserver.wire import negotiation
 
 PAGE = Path("docs/security.md").read_text()
 MIB = 1 << 20
@@ -20,6 +21,8 @@ FIGURES = [
     ("have at most 1 MiB", connection.HEAD_BYTES, MIB + 4096),
     ("complete within 32 s", server.HEAD_SECONDS, 32),
     ("headers use at most 64 MiB", server.ALL_HEADS_BYTES, 64 * MIB),
+    ("at most 10,000 headers", connection.HEADERS, 10_000),
+    ("first 16 KiB of an Accept header", negotiation.MAX_ACCEPT, 16 * 1024),
     ("A body has at most 3 MiB", endpoints.MAX_BODY, 3 * MIB),
     ("a snapshot has at most 1 GiB", snapshots.LARGEST, 1 << 30),
     ("and 300 s", snapshots.BODY_SECONDS, 300),

@@ -49,6 +49,7 @@ def send(address, request):
         "Authorization": "Bearer admin",
         "Content-Type": request.content_type,
         "Accept": request.accept,
+        **request.headers,
     }
     with contextlib.closing(connection):
         connection.request(request.method, request.path, request.body or None, headers)

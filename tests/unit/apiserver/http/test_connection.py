@@ -8,7 +8,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.http import connection
-from mockube.apiserver.http.connection import HEAD_BYTES, NO_DATA
+from mockube.apiserver.http.connection import HEAD_BYTES, HEADERS, NO_DATA
 from mockube.apiserver.http.server import ALL_HEADS_BYTES, HEAD_SECONDS, SWEEP_SECONDS, Server
 from mockube.apiserver.request.response import text_response
 from tests.support.server.fake_transport import FakeTransport
@@ -128,6 +128,26 @@ async def test_head_of_one_mebibyte_is_accepted(site, headers):
     await turns(20)
     assert len(site.requests) == 1
     assert wire.sent.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("piece", [65_536, 1_000_000])
+async def test_lines_of_body_are_not_counted_as_headers(site, piece):
+    wire = site.wire()
+    head = START + b"Content-Length: %d\r\n\r\n" % (4 * HEADERS)
+    wire.receive(head[:9], *in_pieces(head[9:] + b"\n" * 4 * HEADERS, piece))
+    await turns(20)
+    assert len(site.requests) == 1
+
+
+@pytest.mark.parametrize("piece", [65_536, 1_000_000])
+async def test_too_many_headers_are_refused(site, piece):
+    wire = site.wire()
+    lines = b"".join(b"X%d: a\r\n" % number for number in range(HEADERS))
+    wire.receive(*in_pieces(START + lines + b"\r\n", piece))
+    await turns(20)
+    assert not site.requests
+    assert wire.sent.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert b"Connection: close\r\n" in wire.sent
 
 
 @pytest.mark.parametrize(

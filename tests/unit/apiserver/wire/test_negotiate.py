@@ -2,7 +2,15 @@
 
 import pytest
 
-from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, View, matches_route, negotiate
+from mockube.apiserver.wire.negotiation import (
+    MAX_ACCEPT,
+    Endpoint,
+    Format,
+    OutputFormat,
+    View,
+    matches_route,
+    negotiate,
+)
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -120,3 +128,18 @@ def test_accept_clauses_are_sorted_by_quality_and_order():
 )
 def test_route_matching_ignores_ranges(accept, expected):
     assert matches_route(accept) is expected
+
+
+def test_clauses_that_end_behind_the_limit_are_ignored():
+    unknown = "a/b," * (MAX_ACCEPT // 4 - 5)
+    last = "application/yaml"
+    fitting = f"{unknown:,<{MAX_ACCEPT - len(last)}}{last}"
+    assert negotiate(fitting) == OutputFormat(format=Format.YAML)
+    assert negotiate(f"{fitting},application/json") == OutputFormat(format=Format.YAML)
+    assert negotiate(f",{fitting}") is None
+    assert matches_route(fitting)
+    assert not matches_route(f",{fitting}")
+
+
+def test_single_clause_above_the_limit_is_ignored():
+    assert negotiate(f"application/json;a={'a' * MAX_ACCEPT}") is None
