@@ -10,6 +10,7 @@ from tests.architecture.rules import (
     module_names,
     public_names,
     size,
+    stale_names,
     suppressions,
     tasks,
     testing,
@@ -327,3 +328,41 @@ def test_testing(code, expected):
 )
 def test_names_of_tests(code, expected):
     assert lines(testing.check_names, "tests/test_planted.py", code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        pytest.param("from mockube.etcd.kv import Nothing", [1], id="imported name"),
+        pytest.param("from mockube.etcd import nothing", [1], id="module of a package"),
+        pytest.param("import mockube.etcd.nothing.kv", [1], id="dotted module"),
+        pytest.param("from mockube.etcd import kv\nx = kv.Nothing", [2], id="attribute"),
+        pytest.param("import mockube.etcd.kv as e\ne.nothing()\ne.KV", [2], id="alias"),
+        pytest.param("import mockube.etcd.kv\nx = mockube.etcd.kv.Nothing", [2], id="chain of modules"),
+        pytest.param(
+            "from mockube.etcd import kv\nclass A:\n    def f(self):\n        return kv.Nothing",
+            [4],
+            id="method",
+        ),
+        pytest.param(
+            "def f():\n    from mockube.etcd import kv\n    kv.Nothing", [3], id="import in a function"
+        ),
+        pytest.param(
+            "from mockube.etcd import kv\ndef f(kv):\n    kv.nothing", [], id="parameter of that name"
+        ),
+        pytest.param("from mockube.etcd import kv\nfor kv in x:\n    kv.KV", [], id="names that exist"),
+        pytest.param("from mockube import Cluster\nCluster.nothing()\nCluster.start", [2], id="class"),
+        pytest.param(
+            "from mockube import Cluster\nCluster(nodes=1, nothing=2)", [2], id="keyword of a class"
+        ),
+        pytest.param(
+            "from mockube.etcd.kv import prefix_end as f\nf(nothing=2)", [2], id="keyword of a function"
+        ),
+        pytest.param(
+            "from mockube.etcd.kv import Range\nRange(key=b'', nothing=2)", [2], id="keyword of a structure"
+        ),
+        pytest.param("from os import nothing\nimport json\njson.nothing", [], id="other libraries"),
+    ],
+)
+def test_stale_names(code, expected):
+    assert sorted(lines(stale_names.check, "benchmarks/planted.py", code)) == expected

@@ -13,6 +13,7 @@ from tests.architecture.rules import (
     module_names,
     public_names,
     size,
+    stale_names,
     suppressions,
     tasks,
     testing,
@@ -48,6 +49,7 @@ RULES = (
     Rule(name="functions say what they do", check=public_names.check_functions, folders=(*PACKAGES, *TOOLS)),
     Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
     Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
+    Rule(name="imported names exist", check=stale_names.check, folders=(*TESTS, *TOOLS, "examples")),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
     Rule(name="tests are named by behaviour", check=testing.check_names, folders=TESTS),
 )
