@@ -55,9 +55,9 @@ def parse_duration(text: str) -> Nanoseconds:
         return 0
     if not rest:
         raise DurationError("invalid duration", text)
-    span, at = 0, len(text) - len(rest)
-    while at < len(text):
-        part, at = _parse_part(text, at)
+    span, position = 0, len(text) - len(rest)
+    while position < len(text):
+        part, position = _parse_part(text, position)
         span += part
         if span > _LIMIT:
             raise DurationError("invalid duration", text)
@@ -68,9 +68,9 @@ def parse_duration(text: str) -> Nanoseconds:
     return span
 
 
-def _parse_part(text: str, at: int) -> tuple[Nanoseconds, int]:
+def _parse_part(text: str, position: int) -> tuple[Nanoseconds, int]:
     """The number and unit at a place, and where what is left begins."""
-    match = _PART.match(text, at)
+    match = _PART.match(text, position)
     assert match is not None  # the pattern matches anything
     integer, fraction, unit = match.groups("")
     significant = integer.lstrip("0")

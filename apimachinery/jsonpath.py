@@ -62,37 +62,37 @@ def _evaluate(steps: Sequence[Step], values: list[Any]) -> list[Any]:
 def _parse(text: str) -> Sequence[Step]:
     """Return the steps up to the end, or up to a brace that closes the path: what is behind it is text."""
     steps: list[Step] = []
-    at = 0
-    while at < len(text) and text[at] != "}":
-        step, at = _parse_step(text, at, after_recursion=bool(steps) and steps[-1] is _recursive)
+    position = 0
+    while position < len(text) and text[position] != "}":
+        step, position = _parse_step(text, position, after_recursion=bool(steps) and steps[-1] is _recursive)
         if step is not None:
             steps.append(step)
     return steps
 
 
-def _parse_step(text: str, at: int, *, after_recursion: bool) -> tuple[Step | None, int]:
-    head = text[at]
-    if text.startswith("[?(", at):
-        return _parse_filter(text, at)
-    if text.startswith("..", at):
+def _parse_step(text: str, position: int, *, after_recursion: bool) -> tuple[Step | None, int]:
+    head = text[position]
+    if text.startswith("[?(", position):
+        return _parse_filter(text, position)
+    if text.startswith("..", position):
         if after_recursion:
             raise JSONPathError("invalid multiple recursive descent")
-        return _recursive, at + (1 if _is_word(text[at + 2 : at + 3]) else 2)
+        return _recursive, position + (1 if _is_word(text[position + 2 : position + 3]) else 2)
     if head in " @$":
-        return None, at + 1
+        return None, position + 1
     if head == "[":
-        return _parse_brackets(text, at)
+        return _parse_brackets(text, position)
     if head in "\"'":
-        return _parse_quoted(text, at)
+        return _parse_quoted(text, position)
     if head == ".":
-        match = _FIELD.match(text, at + 1)
+        match = _FIELD.match(text, position + 1)
         assert match is not None, "it matches nothing at all, too"
         name = match[0]
         return (_all_children if name == "*" else partial(_field, name.replace("\\", ""))), match.end()
     if head in "+-" or head.isdecimal():
-        return _parse_number(text, at)
+        return _parse_number(text, position)
     if _is_word(head):
-        match = _WORD.match(text, at)
+        match = _WORD.match(text, position)
         assert match is not None, "it begins with such a character"
         word = match[0]
         return (partial(_constant, word == "true") if word in ("true", "false") else _no_result), match.end()
@@ -114,8 +114,8 @@ def _format_character(character: str) -> str:
     return f"{code} '{character}'" if character.isprintable() else code
 
 
-def _parse_number(text: str, at: int) -> tuple[Step, int]:
-    match = _NUMBER.match(text, at)
+def _parse_number(text: str, position: int) -> tuple[Step, int]:
+    match = _NUMBER.match(text, position)
     assert match is not None, "it begins with a sign or a digit"
     try:
         number = float(match[0]) if "." in match[0] else int(match[0])
@@ -124,21 +124,21 @@ def _parse_number(text: str, at: int) -> tuple[Step, int]:
     return partial(_constant, number), match.end()
 
 
-def _parse_quoted(text: str, at: int) -> tuple[Step, int]:
-    end = at + 1
-    while (end := text.find(text[at], end)) > 0 and text[end - 1] == "\\":
+def _parse_quoted(text: str, position: int) -> tuple[Step, int]:
+    end = position + 1
+    while (end := text.find(text[position], end)) > 0 and text[end - 1] == "\\":
         end += 1
-    if end < 0 or "\n" in text[at:end]:
+    if end < 0 or "\n" in text[position:end]:
         raise JSONPathError("unterminated quoted string")
-    literal = _ESCAPED.sub(r"\1", text[at + 1 : end])
+    literal = _ESCAPED.sub(r"\1", text[position + 1 : end])
     return (lambda _values: [literal]), end + 1
 
 
-def _parse_brackets(text: str, at: int) -> tuple[Step, int]:
-    end = text.find("]", at)
-    if end < 0 or "\n" in text[at:end]:
+def _parse_brackets(text: str, position: int) -> tuple[Step, int]:
+    end = text.find("]", position)
+    if end < 0 or "\n" in text[position:end]:
         raise JSONPathError("unterminated array")
-    return _parse_bracketed(text[at + 1 : end]), end + 1
+    return _parse_bracketed(text[position + 1 : end]), end + 1
 
 
 def _parse_bracketed(inner: str) -> Step:
@@ -166,9 +166,9 @@ def _number(text: str) -> int | None:
         raise JSONPathError(f"array index {digits} is not a number") from error
 
 
-def _parse_filter(text: str, at: int) -> tuple[Step, int]:
-    end = _end_of_filter(text, at + len("[?("))
-    inner = text[at + len("[?(") : end]
+def _parse_filter(text: str, position: int) -> tuple[Step, int]:
+    end = _end_of_filter(text, position + len("[?("))
+    inner = text[position + len("[?(") : end]
     if not text.startswith(")]", end):
         raise JSONPathError("unclosed array expect ]")
     comparison = _COMPARISON.fullmatch(inner)
@@ -178,10 +178,10 @@ def _parse_filter(text: str, at: int) -> tuple[Step, int]:
     return partial(_filter, partial(_compare_results, _parse(left), comparator, _parse(right))), end + 2
 
 
-def _end_of_filter(text: str, at: int) -> int:
+def _end_of_filter(text: str, start: int) -> int:
     """Return where the closing bracket of a filter is, which may have one quoted text."""
     quote, is_closed = "", False
-    for position in range(at, len(text)):
+    for position in range(start, len(text)):
         character = text[position]
         if character == "\n":
             break

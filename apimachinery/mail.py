@@ -24,59 +24,59 @@ def is_mail_address(text: str) -> bool:
         return False
 
 
-def _address(text: str, at: int, *, may_be_group: bool) -> tuple[int, int]:
+def _address(text: str, position: int, *, may_be_group: bool) -> tuple[int, int]:
     """The end of an address or a group, and the number of addresses in it."""
-    at = _skip_spaces(text, at)
-    if at == len(text):
+    position = _skip_spaces(text, position)
+    if position == len(text):
         raise _NoAddress
     try:
-        return _with_comment(text, _specification(text, at)), 1
+        return _with_comment(text, _specification(text, position)), 1
     except _NoAddress:
-        at = _skip_display_name(text, at)
-    at = _skip_spaces(text, at)
-    if may_be_group and text.startswith(":", at):
-        return _group(text, at + 1)
-    at = _specification(text, _skip_character("<", text, at))
-    return _skip_character(">", text, at), 1
+        position = _skip_display_name(text, position)
+    position = _skip_spaces(text, position)
+    if may_be_group and text.startswith(":", position):
+        return _group(text, position + 1)
+    position = _specification(text, _skip_character("<", text, position))
+    return _skip_character(">", text, position), 1
 
 
-def _skip_display_name(text: str, at: int) -> int:
-    return at if text.startswith("<", at) else _skip_phrase(text, at)
+def _skip_display_name(text: str, position: int) -> int:
+    return position if text.startswith("<", position) else _skip_phrase(text, position)
 
 
-def _with_comment(text: str, at: int) -> int:
-    at = _skip_spaces(text, at)
-    return _comment(text, at + 1) if text.startswith("(", at) else at
+def _with_comment(text: str, position: int) -> int:
+    position = _skip_spaces(text, position)
+    return _comment(text, position + 1) if text.startswith("(", position) else position
 
 
-def _group(text: str, at: int) -> tuple[int, int]:
-    at, count = _skip_spaces(text, at), 0
-    if text.startswith(";", at):
-        return _skip_comments(text, at + 1), 0
+def _group(text: str, position: int) -> tuple[int, int]:
+    position, count = _skip_spaces(text, position), 0
+    if text.startswith(";", position):
+        return _skip_comments(text, position + 1), 0
     while True:
-        at, added = _address(text, _skip_spaces(text, at), may_be_group=False)
+        position, added = _address(text, _skip_spaces(text, position), may_be_group=False)
         count += added
-        at = _skip_comments(text, at)
-        if text.startswith(";", at):
-            return _skip_comments(text, at + 1), count
-        at = _skip_character(",", text, at)
+        position = _skip_comments(text, position)
+        if text.startswith(";", position):
+            return _skip_comments(text, position + 1), count
+        position = _skip_character(",", text, position)
 
 
-def _specification(text: str, at: int) -> int:
+def _specification(text: str, position: int) -> int:
     """The end of `local@domain`."""
-    at = _skip_spaces(text, at)
-    if text.startswith('"', at):
-        end = _match_end(_QUOTED, text, at)
-        if end == at + 2:
+    position = _skip_spaces(text, position)
+    if text.startswith('"', position):
+        end = _match_end(_QUOTED, text, position)
+        if end == position + 2:
             raise _NoAddress
     else:
-        end = _dot_atom(text, at)
-    at = _skip_spaces(text, _skip_character("@", text, end))
-    return _domain_literal(text, at) if text.startswith("[", at) else _dot_atom(text, at)
+        end = _dot_atom(text, position)
+    position = _skip_spaces(text, _skip_character("@", text, end))
+    return _domain_literal(text, position) if text.startswith("[", position) else _dot_atom(text, position)
 
 
-def _domain_literal(text: str, at: int) -> int:
-    match = _LITERAL.match(text, at)
+def _domain_literal(text: str, position: int) -> int:
+    match = _LITERAL.match(text, position)
     if match is None or "%" in match[1]:
         raise _NoAddress
     try:
@@ -86,60 +86,60 @@ def _domain_literal(text: str, at: int) -> int:
     return match.end()
 
 
-def _dot_atom(text: str, at: int) -> int:
-    end = _match_end(_ATOM, text, at)
-    atom = text[at:end]
+def _dot_atom(text: str, position: int) -> int:
+    end = _match_end(_ATOM, text, position)
+    atom = text[position:end]
     if atom.startswith(".") or atom.endswith(".") or ".." in atom:
         raise _NoAddress
     return end
 
 
-def _skip_phrase(text: str, at: int) -> int:
+def _skip_phrase(text: str, position: int) -> int:
     """The end of the words before an address; a name may begin with dots and have several in a row."""
-    at = _skip_word(text, _skip_spaces(text, at))
+    position = _skip_word(text, _skip_spaces(text, position))
     while True:
-        at = _skip_spaces(text, _skip_comments(text, at))
+        position = _skip_spaces(text, _skip_comments(text, position))
         try:
-            at = _skip_word(text, at)
+            position = _skip_word(text, position)
         except _NoAddress:
-            return at
+            return position
 
 
-def _skip_word(text: str, at: int) -> int:
-    return _match_end(_QUOTED if text.startswith('"', at) else _ATOM, text, at)
+def _skip_word(text: str, position: int) -> int:
+    return _match_end(_QUOTED if text.startswith('"', position) else _ATOM, text, position)
 
 
-def _comment(text: str, at: int) -> int:
+def _comment(text: str, position: int) -> int:
     """The end of a comment whose parenthesis is open."""
     depth = 1
     while depth:
-        match = _COMMENT_PART.match(text, at)
+        match = _COMMENT_PART.match(text, position)
         if match is None:
             raise _NoAddress
         depth += {"(": 1, ")": -1}.get(match[0], 0)
-        at = match.end()
-    return at
+        position = match.end()
+    return position
 
 
-def _skip_comments(text: str, at: int) -> int:
-    at = _skip_spaces(text, at)
-    while text.startswith("(", at):
-        at = _skip_spaces(text, _comment(text, at + 1))
-    return at
+def _skip_comments(text: str, position: int) -> int:
+    position = _skip_spaces(text, position)
+    while text.startswith("(", position):
+        position = _skip_spaces(text, _comment(text, position + 1))
+    return position
 
 
-def _skip_spaces(text: str, at: int) -> int:
-    return _match_end(_SPACES, text, at)
+def _skip_spaces(text: str, position: int) -> int:
+    return _match_end(_SPACES, text, position)
 
 
-def _skip_character(character: str, text: str, at: int) -> int:
-    if not text.startswith(character, at):
+def _skip_character(character: str, text: str, position: int) -> int:
+    if not text.startswith(character, position):
         raise _NoAddress
-    return at + 1
+    return position + 1
 
 
-def _match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
+def _match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
     if match is None:
         raise _NoAddress
     return match.end()

@@ -169,14 +169,14 @@ def _control(kind: int, body: bytes, flags: int = 0) -> bytes:
 
 def _unpack_headers(block: bytes) -> Mapping[str, str]:
     headers: dict[str, str] = {}
-    count, at = int.from_bytes(block[:4], "big"), 4
+    count, position = int.from_bytes(block[:4], "big"), 4
     for _ in range(min(count, MAX_HEADERS)):
         texts = []
         for _ in range(2):
-            size = int.from_bytes(block[at : at + 4], "big")
-            if len(block) < at + 4 + size:
+            size = int.from_bytes(block[position : position + 4], "big")
+            if len(block) < position + 4 + size:
                 raise SpdyError("the headers end too early")
-            texts.append(block[at + 4 : at + 4 + size].decode("utf-8", "replace"))
-            at += 4 + size
+            texts.append(block[position + 4 : position + 4 + size].decode("utf-8", "replace"))
+            position += 4 + size
         headers[texts[0].lower()] = texts[1]
     return headers

@@ -47,8 +47,8 @@ def _is_authority(scheme: str, authority: str) -> bool:
 
 def _is_host(scheme: str, host: str) -> bool:
     """Only http and https are strict about colons in it."""
-    at = host.find(":") if scheme in ("http", "https") else host.rfind(":")
-    return (at < 0 or _PORT.fullmatch(host, at) is not None) and _is_escaped_well(host)
+    colon = host.find(":") if scheme in ("http", "https") else host.rfind(":")
+    return (colon < 0 or _PORT.fullmatch(host, colon) is not None) and _is_escaped_well(host)
 
 
 def _is_escaped_well(host: str) -> bool:

@@ -51,22 +51,22 @@ def parse_type(text: str) -> Type:
     return type_
 
 
-def _parse(words: list[str], at: int) -> tuple[Type, int]:
-    name = words[at]
-    at += 1
+def _parse(words: list[str], index: int) -> tuple[Type, int]:
+    name = words[index]
+    index += 1
     parameters: list[Type] = []
-    if at < len(words) and words[at] == "(":
-        while words[at] != ")":
-            part, at = _parse(words, at + 1)
+    if index < len(words) and words[index] == "(":
+        while words[index] != ")":
+            part, index = _parse(words, index + 1)
             parameters.append(part)
-        at += 1
+        index += 1
     if name in ("list", "map", "type"):
-        return Type(name, name, tuple(parameters)), at
+        return Type(name, name, tuple(parameters)), index
     if parameters:
-        return types.opaque(name, *parameters), at
+        return types.opaque(name, *parameters), index
     if len(name) == 1:
-        return types.type_parameter(name), at
-    return _NAMES.get(name) or types.struct(name), at
+        return types.type_parameter(name), index
+    return _NAMES.get(name) or types.struct(name), index
 
 
 def declare(table: str) -> Functions:

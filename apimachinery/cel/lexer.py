@@ -58,17 +58,17 @@ def tokenize(text: str) -> tuple[list[Token], list[Issue]]:
     """Return the tokens, the last of which is EOF, and what is no token."""
     tokens: list[Token] = []
     issues: list[Issue] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    offset = 0
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
         if match is None:
-            at = _skip_error(text, at, issues)
+            offset = _skip_error(text, offset, issues)
             continue
         kind = match.lastgroup or ""
         if kind != _SKIP:
             value = match.group()
-            tokens.append(Token(_kind(kind, value), value, at))
-        at = match.end()
+            tokens.append(Token(_kind(kind, value), value, offset))
+        offset = match.end()
     tokens.append(Token(EOF, EOF, len(text)))
     return tokens, issues
 
@@ -77,9 +77,9 @@ def _kind(group: str, text: str) -> str:
     return text if group == "OPERATOR" or (group == IDENTIFIER and text in _KEYWORDS) else group
 
 
-def _skip_error(text: str, at: int, issues: list[Issue]) -> int:
-    partial = _PARTIAL.get(text[at])
-    read = partial.match(text, at) if partial else None
-    end = read.end() if read else at
-    issues.append(Issue(at, f"Syntax error: token recognition error at: '{text[at : end + 1]}'"))
+def _skip_error(text: str, offset: int, issues: list[Issue]) -> int:
+    partial = _PARTIAL.get(text[offset])
+    read = partial.match(text, offset) if partial else None
+    end = read.end() if read else offset
+    issues.append(Issue(offset, f"Syntax error: token recognition error at: '{text[offset : end + 1]}'"))
     return end + 1

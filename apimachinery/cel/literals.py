@@ -49,27 +49,31 @@ def _unescape(body: str) -> list[str]:
 
 def _escapes(body: str, *, is_bytes: bool) -> list[tuple[str, str]]:
     parts: list[tuple[str, str]] = []
-    at = 0
-    while at < len(body):
-        if body[at] != "\\":
-            end = body.find("\\", at)
+    offset = 0
+    while offset < len(body):
+        if body[offset] != "\\":
+            end = body.find("\\", offset)
             end = len(body) if end < 0 else end
-            parts.append(("text", body[at:end]))
-            at = end
+            parts.append(("text", body[offset:end]))
+            offset = end
             continue
-        code = body[at + 1]
+        code = body[offset + 1]
         if code in _SIMPLE:
             parts.append(("text", _SIMPLE[code]))
-            at += 2
+            offset += 2
             continue
         digits = _HEX_DIGITS.get(code)
         if is_bytes and digits in (4, 8):
             raise BadLiteral("unable to unescape string")
-        number = int(body[at + 2 : at + 2 + digits], 16) if digits else int(body[at + 1 : at + 4], 8)
+        number = (
+            int(body[offset + 2 : offset + 2 + digits], 16)
+            if digits
+            else int(body[offset + 1 : offset + 4], 8)
+        )
         if not is_bytes and (number > 0x10FFFF or 0xD800 <= number <= 0xDFFF):
             raise BadLiteral("invalid unicode code point")
         parts.append(("byte" if is_bytes else "text", chr(number)))
-        at += 2 + digits if digits else 4
+        offset += 2 + digits if digits else 4
     return parts
 
 

@@ -34,23 +34,23 @@ class MacroError(Exception):
         self.offset = node.offset
 
 
-def accumulator(at: int) -> Ident:
-    return Ident(at, ACCUMULATOR)
+def accumulator(offset: int) -> Ident:
+    return Ident(offset, ACCUMULATOR)
 
 
-def call(at: int, function: str, *args: Expr) -> Call:
-    return Call(at, function, None, list(args))
+def call(offset: int, function: str, *args: Expr) -> Call:
+    return Call(offset, function, None, list(args))
 
 
-def literal(at: int, value: bool | int) -> Literal:  # noqa: FBT001 -- it is the value
-    return Literal(at, value, type=types.BOOL if isinstance(value, bool) else types.INT)
+def literal(offset: int, value: bool | int) -> Literal:  # noqa: FBT001 -- it is the value
+    return Literal(offset, value, type=types.BOOL if isinstance(value, bool) else types.INT)
 
 
-def _has_macro(at: int, _target: Expr | None, args: list[Expr]) -> Expr:
+def _has_macro(offset: int, _target: Expr | None, args: list[Expr]) -> Expr:
     argument = args[0]
     if not isinstance(argument, Select):
         raise MacroError("invalid argument to has() macro", argument)
-    return Select(at, argument.operand, argument.field, test_only=True)
+    return Select(offset, argument.operand, argument.field, test_only=True)
 
 
 def _variable(node: Expr, otherwise: str) -> str:
@@ -76,116 +76,120 @@ Parts = tuple[Expr, Expr, Expr, Expr]
 """What a comprehension begins with, while what it goes on, its step, and its result."""
 
 
-def _all(at: int, args: list[Expr]) -> Parts:
-    condition = call(at, "@not_strictly_false", accumulator(at))
-    step = call(at, "_&&_", accumulator(at), args[0])
-    return literal(at, True), condition, step, accumulator(at)  # noqa: FBT003 -- it is the value
+def _all(offset: int, args: list[Expr]) -> Parts:
+    condition = call(offset, "@not_strictly_false", accumulator(offset))
+    step = call(offset, "_&&_", accumulator(offset), args[0])
+    return literal(offset, True), condition, step, accumulator(offset)  # noqa: FBT003 -- it is the value
 
 
-def _exists(at: int, args: list[Expr]) -> Parts:
-    condition = call(at, "@not_strictly_false", call(at, "!_", accumulator(at)))
-    step = call(at, "_||_", accumulator(at), args[0])
-    return literal(at, False), condition, step, accumulator(at)  # noqa: FBT003 -- it is the value
+def _exists(offset: int, args: list[Expr]) -> Parts:
+    condition = call(offset, "@not_strictly_false", call(offset, "!_", accumulator(offset)))
+    step = call(offset, "_||_", accumulator(offset), args[0])
+    return literal(offset, False), condition, step, accumulator(offset)  # noqa: FBT003 -- it is the value
 
 
-def _exists_one(at: int, args: list[Expr]) -> Parts:
-    one_more = call(at, "_+_", accumulator(at), literal(at, 1))
-    step = call(at, "_?_:_", args[0], one_more, accumulator(at))
-    result = call(at, "_==_", accumulator(at), literal(at, 1))
-    return literal(at, 0), literal(at, True), step, result  # noqa: FBT003 -- it is the value
+def _exists_one(offset: int, args: list[Expr]) -> Parts:
+    one_more = call(offset, "_+_", accumulator(offset), literal(offset, 1))
+    step = call(offset, "_?_:_", args[0], one_more, accumulator(offset))
+    result = call(offset, "_==_", accumulator(offset), literal(offset, 1))
+    return literal(offset, 0), literal(offset, True), step, result  # noqa: FBT003 -- it is the value
 
 
-def _collect(at: int, start: Expr, step: Expr, condition: Expr | None) -> Parts:
+def _collect(offset: int, start: Expr, step: Expr, condition: Expr | None) -> Parts:
     if condition is not None:
-        step = call(at, "_?_:_", condition, step, accumulator(at))
-    return start, literal(at, True), step, accumulator(at)  # noqa: FBT003 -- it is the value
+        step = call(offset, "_?_:_", condition, step, accumulator(offset))
+    return start, literal(offset, True), step, accumulator(offset)  # noqa: FBT003 -- it is the value
 
 
-def _to_list(at: int, args: list[Expr]) -> Parts:
+def _to_list(offset: int, args: list[Expr]) -> Parts:
     condition = args[0] if len(args) == 2 else None
-    step = call(at, "_+_", accumulator(at), CreateList(at, [args[-1]]))
-    return _collect(at, CreateList(at, []), step, condition)
+    step = call(offset, "_+_", accumulator(offset), CreateList(offset, [args[-1]]))
+    return _collect(offset, CreateList(offset, []), step, condition)
 
 
 def _one_variable(parts: Callable[[int, list[Expr]], Parts], otherwise: str) -> Macro:
-    def expand(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    def expand(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
         assert target is not None
         variable = _variable(args[0], otherwise)
-        return Comprehension(at, target, variable, "", ACCUMULATOR, *parts(at, args[1:]))
+        return Comprehension(offset, target, variable, "", ACCUMULATOR, *parts(offset, args[1:]))
 
     return expand
 
 
 def _two_variable(parts: Callable[[int, list[Expr]], Parts]) -> Macro:
-    def expand(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    def expand(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
         assert target is not None
         first, second = _two_variables(args[0], args[1])
-        return Comprehension(at, target, first, second, ACCUMULATOR, *parts(at, args[2:]))
+        return Comprehension(offset, target, first, second, ACCUMULATOR, *parts(offset, args[2:]))
 
     return expand
 
 
-def _filter(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+def _filter(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
     assert target is not None
     variable = _variable(args[0], "argument is not an identifier")
-    return Comprehension(at, target, variable, "", ACCUMULATOR, *_to_list(at, [args[1], args[0]]))
+    return Comprehension(offset, target, variable, "", ACCUMULATOR, *_to_list(offset, [args[1], args[0]]))
 
 
-def _transform_map(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+def _transform_map(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
     assert target is not None
     first, second = _two_variables(args[0], args[1])
-    step = call(at, "cel.@mapInsert", accumulator(at), Ident(at, first), args[-1])
+    step = call(offset, "cel.@mapInsert", accumulator(offset), Ident(offset, first), args[-1])
     condition = args[2] if len(args) == 4 else None
     return Comprehension(
-        at, target, first, second, ACCUMULATOR, *_collect(at, CreateMap(at, []), step, condition)
+        offset, target, first, second, ACCUMULATOR, *_collect(offset, CreateMap(offset, []), step, condition)
     )
 
 
-def _transform_map_entry(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+def _transform_map_entry(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
     assert target is not None
     first, second = _two_variables(args[0], args[1])
-    step = call(at, "cel.@mapInsert", accumulator(at), args[-1])
+    step = call(offset, "cel.@mapInsert", accumulator(offset), args[-1])
     condition = args[2] if len(args) == 4 else None
     return Comprehension(
-        at, target, first, second, ACCUMULATOR, *_collect(at, CreateMap(at, []), step, condition)
+        offset, target, first, second, ACCUMULATOR, *_collect(offset, CreateMap(offset, []), step, condition)
     )
 
 
-def _bind(at: int, name: str, value: Expr, result: Expr) -> Expr:
+def _bind(offset: int, name: str, value: Expr, result: Expr) -> Expr:
     return Comprehension(
-        at,
-        CreateList(at, []),
+        offset,
+        CreateList(offset, []),
         UNUSED,
         "",
         name,
         value,
-        literal(at, False),  # noqa: FBT003 -- it is the value
-        Ident(at, name),
+        literal(offset, False),  # noqa: FBT003 -- it is the value
+        Ident(offset, name),
         result,
     )
 
 
 def _optional_map(name: str) -> Macro:
-    def expand(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+    def expand(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
         assert target is not None
         if not isinstance(args[0], Ident):
             raise MacroError(f"{name}() variable name must be a simple identifier", args[0])
-        mapped = _bind(at, args[0].name, Call(at, "value", target, []), args[1])
+        mapped = _bind(offset, args[0].name, Call(offset, "value", target, []), args[1])
         if name == "optMap":
-            mapped = call(at, "optional.of", mapped)
-        return call(at, "_?_:_", Call(at, "hasValue", target, []), mapped, call(at, "optional.none"))
+            mapped = call(offset, "optional.of", mapped)
+        return call(
+            offset, "_?_:_", Call(offset, "hasValue", target, []), mapped, call(offset, "optional.none")
+        )
 
     return expand
 
 
-def _sort_by(at: int, target: Expr | None, args: list[Expr]) -> Expr:
+def _sort_by(offset: int, target: Expr | None, args: list[Expr]) -> Expr:
     if not isinstance(target, (CreateList, Select, Ident, Comprehension, Call)):
         assert target is not None
         kinds = "a list, identifier, comprehension, call or select expression"
         raise MacroError(f"sortBy can only be applied to {kinds}", target)
-    keys = _MAP(at, Ident(at, _SORT_INPUT), args)
+    keys = _MAP(offset, Ident(offset, _SORT_INPUT), args)
     assert keys is not None
-    return _bind(at, _SORT_INPUT, target, Call(at, "@sortByAssociatedKeys", Ident(at, _SORT_INPUT), [keys]))
+    return _bind(
+        offset, _SORT_INPUT, target, Call(offset, "@sortByAssociatedKeys", Ident(offset, _SORT_INPUT), [keys])
+    )
 
 
 _SIMPLE_NAME = "argument must be a simple name"
@@ -215,12 +219,12 @@ MACROS: Macros = {
 }
 
 
-def _bind_name(at: int, target: Expr | None, args: list[Expr]) -> Expr | None:
+def _bind_name(offset: int, target: Expr | None, args: list[Expr]) -> Expr | None:
     if not (isinstance(target, Ident) and target.name == "cel"):
         return None
     if not isinstance(args[0], Ident):
         raise MacroError("cel.bind() variable names must be simple identifiers", args[0])
-    return _bind(at, args[0].name, args[1], args[2])
+    return _bind(offset, args[0].name, args[1], args[2])
 
 
 BINDINGS: Macros = {**MACROS, ("bind", 3, True): _bind_name}

@@ -76,7 +76,7 @@ class Parser:
 
     def __init__(self, tokens: list[Token], macros: Macros = MACROS) -> None:
         self.tokens = tokens
-        self.at = 0
+        self.position = 0
         self.issues: list[Issue] = []
         self.macros = macros
         self.depth = 0
@@ -89,19 +89,19 @@ class Parser:
 
     @property
     def kind(self) -> str:
-        return self.tokens[self.at].kind
+        return self.tokens[self.position].kind
 
     def take(self, kind: str) -> Token:
-        token = self.tokens[self.at]
+        token = self.tokens[self.position]
         if token.kind != kind:
             raise UnexpectedToken
-        self.at += 1
+        self.position += 1
         return token
 
     def skip(self, kind: str) -> bool:
-        if self.tokens[self.at].kind != kind:
+        if self.tokens[self.position].kind != kind:
             return False
-        self.at += 1
+        self.position += 1
         return True
 
     def report(self, offset: int, message: str) -> Expr:
@@ -114,10 +114,10 @@ class Parser:
             raise TooDeep
         expr = self.logic("||")
         if self.kind == "?":
-            at = self.take("?").start
+            offset = self.take("?").start
             if_true = self.logic("||")
             self.take(":")
-            expr = Call(at, "_?_:_", None, [expr, if_true, self.expr()])
+            expr = Call(offset, "_?_:_", None, [expr, if_true, self.expr()])
         self.depth -= 1
         return expr
 
@@ -146,7 +146,7 @@ class Parser:
             left = Call(token.start, _FUNCTIONS[token.kind], None, [left, self.chain(operator_level + 1)])
 
     def unary(self) -> Expr:
-        token = self.tokens[self.at]
+        token = self.tokens[self.position]
         if token.kind == "!" or (token.kind == "-" and not self._is_negative_number()):
             count = 0
             while self.skip(token.kind):
@@ -158,7 +158,7 @@ class Parser:
         return self.member()
 
     def _is_negative_number(self) -> bool:
-        return self.tokens[self.at + 1].kind in ("NUM_INT", "NUM_FLOAT")
+        return self.tokens[self.position + 1].kind in ("NUM_INT", "NUM_FLOAT")
 
     def member(self) -> Expr:
         expr = self.primary()
@@ -173,9 +173,9 @@ class Parser:
     def selection(self, operand: Expr) -> Expr:
         dot = self.take(".").start
         optional = self.skip("?")
-        token = self.tokens[self.at]
+        token = self.tokens[self.position]
         if token.kind == ESCAPED:
-            self.at += 1
+            self.position += 1
             self.report(token.start, "unsupported syntax: '`'")
             return Select(dot, operand, "")
         self.take("IDENTIFIER")
@@ -187,14 +187,14 @@ class Parser:
         return Select(dot, operand, token.text)
 
     def index(self, operand: Expr) -> Expr:
-        at = self.take("[").start
+        offset = self.take("[").start
         function = "_[?_]" if self.skip("?") else "_[_]"
         index = self.expr()
         self.take("]")
-        return Call(at, function, None, [operand, index])
+        return Call(offset, function, None, [operand, index])
 
     def call(self, function: str, target: Expr | None) -> Expr:
-        at = self.take("(").start
+        offset = self.take("(").start
         args: list[Expr] = []
         if self.kind != ")":
             args.append(self.expr())
@@ -205,13 +205,13 @@ class Parser:
         expanded = None
         if macro is not None:
             try:
-                expanded = macro(at, target, args)
+                expanded = macro(offset, target, args)
             except MacroError as error:
                 return self.report(error.offset, str(error))
-        return expanded or Call(at, function, target, args)
+        return expanded or Call(offset, function, target, args)
 
     def primary(self) -> Expr:
-        token = self.tokens[self.at]
+        token = self.tokens[self.position]
         if token.kind in (IDENTIFIER, "."):
             return self.name(token)
         read = _PRIMARIES.get(token.kind)
@@ -223,12 +223,12 @@ class Parser:
         """Read an identifier, a call, or a message with its fields."""
         leading = "." if self.skip(".") else ""
         token = self.take("IDENTIFIER")
-        end = self.at
+        end = self.position
         while self.tokens[end].kind == "." and self.tokens[end + 1].kind == IDENTIFIER:
             end += 2
         if self.tokens[end].kind == "{":
-            name = leading + "".join(part.text for part in self.tokens[self.at - 1 : end])
-            self.at = end
+            name = leading + "".join(part.text for part in self.tokens[self.position - 1 : end])
+            self.position = end
             return self.struct(name)
         if token.text in RESERVED:
             return self._reserved_identifier(first, token)
@@ -247,19 +247,19 @@ class Parser:
         """Whether another element begins, behind its comma if it is not the first."""
         if not before:
             return self.kind not in (end, ",")
-        if self.kind != "," or self.tokens[self.at + 1].kind == end:
+        if self.kind != "," or self.tokens[self.position + 1].kind == end:
             return False
         self.take(",")
         return True
 
     def struct(self, name: str) -> Expr:
-        at = self.take("{").start
+        offset = self.take("{").start
         entries: list[Entry] = []
         while self.begins("}", entries):
             optional = self.skip("?")
-            field = self.tokens[self.at]
+            field = self.tokens[self.position]
             if field.kind == ESCAPED:
-                self.at += 1
+                self.position += 1
                 self.report(field.start, "unsupported syntax: '`'")
             else:
                 self.take("IDENTIFIER")
@@ -267,7 +267,7 @@ class Parser:
             entries.append(Entry(colon, field.text, self.expr(), optional))
         self.skip(",")
         self.take("}")
-        return CreateStruct(at, name, entries)
+        return CreateStruct(offset, name, entries)
 
     def parenthesis(self, _token: Token) -> Expr:
         self.take("(")
@@ -276,7 +276,7 @@ class Parser:
         return expr
 
     def list(self, _token: Token) -> Expr:
-        at = self.take("[").start
+        offset = self.take("[").start
         elements: list[Expr] = []
         optional: set[int] = set()
         while self.begins("]", elements):
@@ -285,10 +285,10 @@ class Parser:
             elements.append(self.expr())
         self.skip(",")
         self.take("]")
-        return CreateList(at, elements, frozenset(optional))
+        return CreateList(offset, elements, frozenset(optional))
 
     def map(self, _token: Token) -> Expr:
-        at = self.take("{").start
+        offset = self.take("{").start
         entries: list[Entry] = []
         while self.begins("}", entries):
             optional = self.skip("?")
@@ -297,16 +297,16 @@ class Parser:
             entries.append(Entry(colon, key, self.expr(), optional))
         self.skip(",")
         self.take("}")
-        return CreateMap(at, entries)
+        return CreateMap(offset, entries)
 
     def literal(self, token: Token) -> Expr:
-        self.at += 1
+        self.position += 1
         value = _LITERALS.get(token.kind)
         text = token.text
         if token.kind == "-":
             value = _LITERALS.get(self.kind) if self.kind in ("NUM_INT", "NUM_FLOAT") else None
-            text += self.tokens[self.at].text
-            self.at += 1
+            text += self.tokens[self.position].text
+            self.position += 1
         if value is None:
             raise UnexpectedToken
         read, type_ = value

@@ -26,9 +26,9 @@ class Config(NamedTuple):
 class NoViableAlternative(Exception):
     """No way goes on at a token."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, position: int) -> None:
         super().__init__()
-        self.at = at
+        self.position = position
 
 
 class _Step:
@@ -53,21 +53,21 @@ def _next_step(configs: frozenset[Config], kind: str) -> _Step | None:
     return _Step(reached) if reached else None
 
 
-def predict(state: State, tokens: Sequence[Token], at: int, precedence: int) -> int:
+def predict(state: State, tokens: Sequence[Token], position: int, precedence: int) -> int:
     """Return the number of the way, or raise NoWay with the token that none can take."""
     step = _first_step(state, precedence)
     while not step.way:
-        kind = tokens[at].kind
+        kind = tokens[position].kind
         following = _next_step(step.configs, kind)
         if following is None:
             finished = [config.way for config in step.configs if config.outside or _is_end(config)]
             if finished:
                 return min(finished)
-            raise NoViableAlternative(at)
+            raise NoViableAlternative(position)
         if kind == EOF:
             return min(config.way for config in following.configs)
         step = following
-        at += 1
+        position += 1
     return step.way
 
 

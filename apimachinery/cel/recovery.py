@@ -48,7 +48,7 @@ class Recovery(Parse):
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
         self.tokens = tokens
-        self.at = 0
+        self.position = 0
         self.issues: list[Issue] = []
         self.frames: list[_Frame] = []
         self.state: State | None = None
@@ -59,11 +59,11 @@ class Recovery(Parse):
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.at]
+        return self.tokens[self.position]
 
     def consume(self) -> None:
         if self.token.kind != EOF:
-            self.at += 1
+            self.position += 1
 
     def report(self, message: str, token: Token) -> None:
         if len(self.issues) >= MAX_REPORTS:
@@ -116,16 +116,16 @@ class Recovery(Parse):
 
     def predict(self, state: State) -> int:
         try:
-            return predict(state, self.tokens, self.at, self.frames[-1].precedence)
+            return predict(state, self.tokens, self.position, self.frames[-1].precedence)
         except NoViableAlternative as error:
-            input_text = EOF if self.token.kind == EOF else self.text_to(error.at)
+            input_text = EOF if self.token.kind == EOF else self.text_to(error.position)
             message = f"no viable alternative at input {_quote(input_text)}"
-            raise _Error(message, self.tokens[error.at]) from None
+            raise _Error(message, self.tokens[error.position]) from None
 
     def text_to(self, last: int) -> str:
         """Return the text from the next token to another one, without what is no token."""
         text = ""
-        for i in range(self.at, last + 1):
+        for i in range(self.position, last + 1):
             token = self.tokens[i]
             if token.kind == EOF:
                 break
@@ -162,7 +162,7 @@ class Recovery(Parse):
 
     def delete_token(self) -> bool:
         """Skip a token if the one after it fits."""
-        after = self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
         if after.kind not in self.expected_tokens():
             return False
         self.report_extraneous_token()
@@ -213,10 +213,10 @@ class Recovery(Parse):
         """Skip what no rule that is being read can take."""
         self.check_attempts()
         remaining_lookahead = MAX_LOOKAHEAD
-        if self.last_error_at == self.at and self.state in self.last_error_states:
+        if self.last_error_at == self.position and self.state in self.last_error_states:
             self.consume()
             remaining_lookahead -= 1
-        self.last_error_at = self.at
+        self.last_error_at = self.position
         self.last_error_states.add(self.state)
         self.consume_until(self.recovery_set(), remaining_lookahead)
 

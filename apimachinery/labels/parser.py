@@ -51,18 +51,18 @@ class _Token(NamedTuple):
 
 def _scan(text: str) -> list[_Token]:
     tokens = []
-    at = 0
-    while match := _TOKEN.match(text, at):
+    position = 0
+    while match := _TOKEN.match(text, position):
         symbol, word = match.groups()
         tokens.append(_Token(symbol or _IDENTIFIER, symbol or word))
-        at = match.end()
+        position = match.end()
     return [*tokens, _Token(_END, "")]
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self._tokens = _scan(text)
-        self._at = 0
+        self._position = 0
 
     def parse(self) -> list[Requirement]:
         if self._next.kind == _END:
@@ -77,11 +77,11 @@ class _Parser:
 
     @property
     def _next(self) -> _Token:
-        return self._tokens[self._at]
+        return self._tokens[self._position]
 
     def _take(self) -> _Token:
-        self._at += 1
-        return self._tokens[self._at - 1]
+        self._position += 1
+        return self._tokens[self._position - 1]
 
     def _unexpected_token(self, expectation: str) -> SelectorError:
         return SelectorError(f"found '{self._next.text}'{expectation}")

@@ -97,13 +97,13 @@ def _check_values(requirement: Requirement, path: Path) -> list[FieldError]:
     field_errors = [errors.invalid(path, values or None, problem)] if problem else []
     if requirement.operator in _BOUNDS:
         problem = "for 'Gt', 'Lt' operators, the value must be an integer"
-        wrong = [at for at, value in enumerate(values) if _integer(value) is None]
-        field_errors += [errors.invalid(path.index(at), values[at], problem) for at in wrong]
-    for at, value in enumerate(values):
+        wrong = [index for index, value in enumerate(values) if _integer(value) is None]
+        field_errors += [errors.invalid(path.index(index), values[index], problem) for index in wrong]
+    for index, value in enumerate(values):
         problems = names.check_label_value(value)
         if problems:
             field_errors.append(
-                errors.invalid(path.index(at).key(requirement.key), value, "; ".join(problems))
+                errors.invalid(path.index(index).key(requirement.key), value, "; ".join(problems))
             )
     return field_errors
 

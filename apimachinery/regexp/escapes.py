@@ -28,11 +28,11 @@ class Escapes:
 
     def rewritten(self) -> str:
         """The pattern with the names of classes that the matching engine has."""
-        parts, at = [], 0
+        parts, position = [], 0
         for start, end, replacement in self._replaced:
-            parts += [self._text[at:start], replacement]
-            at = end
-        return "".join([*parts, self._text[at:]])
+            parts += [self._text[position:start], replacement]
+            position = end
+        return "".join([*parts, self._text[position:]])
 
     def class_(self, start: int, *, in_brackets: bool = False) -> tuple[int, int]:
         r"""The end and the cost of a class by a name, such as `\d` or `\pL`; the start if there is none."""
@@ -85,67 +85,67 @@ class Escapes:
         raise RegexpError(Problem.ESCAPE, text[start:end])
 
     def _hexadecimal(self, start: int) -> tuple[int, int]:
-        text, at = self._text, start + 2
-        if text[at : at + 1] != "{":
-            digits = text[at : at + 2]
+        text, position = self._text, start + 2
+        if text[position : position + 1] != "{":
+            digits = text[position : position + 2]
             if len(digits) < 2 or not _HEXADECIMAL.issuperset(digits):
-                raise RegexpError(Problem.ESCAPE, text[start : at + 2])
-            return int(digits, 16), at + 2
-        point, at = 0, at + 1
-        while text[at : at + 1] in _HEXADECIMAL and point <= _LAST_RUNE:
-            point = point * 16 + int(text[at], 16)
-            at += 1
+                raise RegexpError(Problem.ESCAPE, text[start : position + 2])
+            return int(digits, 16), position + 2
+        point, position = 0, position + 1
+        while text[position : position + 1] in _HEXADECIMAL and point <= _LAST_RUNE:
+            point = point * 16 + int(text[position], 16)
+            position += 1
         if point > _LAST_RUNE:
-            raise RegexpError(Problem.ESCAPE, text[start:at])
-        if text[at : at + 1] != "}" or at == start + 3:
-            raise RegexpError(Problem.ESCAPE, text[start : at + 1])
-        return point, at + 1
+            raise RegexpError(Problem.ESCAPE, text[start:position])
+        if text[position : position + 1] != "}" or position == start + 3:
+            raise RegexpError(Problem.ESCAPE, text[start : position + 1])
+        return point, position + 1
 
     # --- classes in brackets
 
     def bracket(self, start: int) -> tuple[int, int]:
         """The end and the cost of a class such as `[a-z]`."""
-        text, at = self._text, start + 1
-        negated = text.startswith("^", at)
-        at += negated
-        first, cost = at, _RANGE_COST if negated else 1
-        while at == first or not text.startswith("]", at):
-            at, added = self._member(at, start)
+        text, position = self._text, start + 1
+        negated = text.startswith("^", position)
+        position += negated
+        first, cost = position, _RANGE_COST if negated else 1
+        while position == first or not text.startswith("]", position):
+            position, added = self._member(position, start)
             cost += added
-        return at + 1, cost
+        return position + 1, cost
 
-    def _member(self, at: int, start: int) -> tuple[int, int]:
-        end = self._posix(at)
-        if end > at:
+    def _member(self, position: int, start: int) -> tuple[int, int]:
+        end = self._posix(position)
+        if end > position:
             return end, 3
-        end, cost = self.class_(at, in_brackets=True)
-        return (end, cost) if end > at else self._range(at, start)
+        end, cost = self.class_(position, in_brackets=True)
+        return (end, cost) if end > position else self._range(position, start)
 
-    def _posix(self, at: int) -> int:
+    def _posix(self, position: int) -> int:
         """The end of a class such as `[:alpha:]`, or the start if there is none."""
         text = self._text
-        if not text.startswith("[:", at) or self._last_posix_end < at + 2:
-            return at
-        end = text.index(":]", at + 2) + 2
-        if text[at + 2 : end - 2].removeprefix("^") not in _POSIX:
-            raise RegexpError(Problem.CLASS_RANGE, text[at:end])
+        if not text.startswith("[:", position) or self._last_posix_end < position + 2:
+            return position
+        end = text.index(":]", position + 2) + 2
+        if text[position + 2 : end - 2].removeprefix("^") not in _POSIX:
+            raise RegexpError(Problem.CLASS_RANGE, text[position:end])
         return end
 
-    def _range(self, at: int, start: int) -> tuple[int, int]:
+    def _range(self, position: int, start: int) -> tuple[int, int]:
         text = self._text
-        low, end = self._class_character(at, start)
+        low, end = self._class_character(position, start)
         high = low
         if text.startswith("-", end) and end + 1 < len(text) and text[end + 1] != "]":
             high, end = self._class_character(end + 1, start)
             if high < low:
-                raise RegexpError(Problem.CLASS_RANGE, text[at:end])
+                raise RegexpError(Problem.CLASS_RANGE, text[position:end])
         return end, 2 if high < 0x80 else _RANGE_COST
 
-    def _class_character(self, at: int, start: int) -> tuple[int, int]:
+    def _class_character(self, position: int, start: int) -> tuple[int, int]:
         text = self._text
-        if at >= len(text):
+        if position >= len(text):
             raise RegexpError(Problem.MISSING_BRACKET, text[start:])
-        return self.character(at) if text[at] == "\\" else (ord(text[at]), at + 1)
+        return self.character(position) if text[position] == "\\" else (ord(text[position]), position + 1)
 
 
 def _engine_class(name: str, *, negated: bool, in_brackets: bool) -> str | None:

@@ -48,24 +48,24 @@ def find_all(pattern: str, text: str, most: int = -1) -> list[str]:
     program = _program(pattern, text)
     data = text.encode(errors="replace")
     matches: list[str] = []
-    at, end = 0, -1
-    while len(matches) != most and at <= len(data):
-        match = program.search(data, at)
+    position, end = 0, -1
+    while len(matches) != most and position <= len(data):
+        match = program.search(data, position)
         if match is None:
             break
         start, stop = match.span()
         if stop > start or start != end:
             matches.append(data[start:stop].decode(errors="replace"))
         end = stop
-        at = stop if stop > start else _after_character(data, stop)
+        position = stop if stop > start else _after_character(data, stop)
     return matches
 
 
-def _after_character(data: bytes, at: int) -> int:
-    at += 1
-    while at < len(data) and data[at] & 0xC0 == 0x80:
-        at += 1
-    return at
+def _after_character(data: bytes, position: int) -> int:
+    position += 1
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position
 
 
 def _program(pattern: str, text: str) -> Program:

@@ -42,7 +42,7 @@ def parse(pattern: str) -> ParsedPattern:
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
         self._flags = Flags()
         self._stack: list[Operand] = []
         self._escapes = Escapes(text)
@@ -65,12 +65,12 @@ class _Parser:
 
     def parse(self) -> ParsedPattern:
         text = self._text
-        while self._at < len(text):
-            start, repeated_from = self._at, self._repeated_from
+        while self._position < len(text):
+            start, repeated_from = self._position, self._repeated_from
             plain = _PLAIN.match(text, start)
             if plain is not None:
                 self._literals(plain[0])
-                self._at = plain.end()
+                self._position = plain.end()
             else:
                 self._symbols[text[start]]()
             if self._repeated_from == repeated_from:
@@ -115,7 +115,7 @@ class _Parser:
 
     def _take(self, operand: Operand, length: int) -> None:
         self._push(operand)
-        self._at += length
+        self._position += length
 
     def _any(self) -> None:
         self._take(Operand(op=Op.CLASS, cost=_DOT_COST), 1)
@@ -124,11 +124,11 @@ class _Parser:
         self._take(Operand(op=Op.ASSERTION), 1)
 
     def _class(self) -> None:
-        end, cost = self._escapes.bracket(self._at)
-        self._take(Operand(op=Op.CLASS, cost=cost), end - self._at)
+        end, cost = self._escapes.bracket(self._position)
+        self._take(Operand(op=Op.CLASS, cost=cost), end - self._position)
 
     def _escape(self) -> None:
-        text, start = self._text, self._at
+        text, start = self._text, self._position
         following = text[start + 1 : start + 2]
         if following and following in "AbBz":
             self._take(Operand(op=Op.ASSERTION), 2)
@@ -139,7 +139,7 @@ class _Parser:
             quoted = text[start + 2 :] if end < 0 else text[start + 2 : end]
             if quoted:
                 self._literals(quoted)
-            self._at = len(text) if end < 0 else end + 2
+            self._position = len(text) if end < 0 else end + 2
         else:
             end, cost = self._escapes.class_(start)
             if end > start:
@@ -151,11 +151,11 @@ class _Parser:
     # --- repetitions
 
     def _symbol_repeat(self) -> None:
-        start, symbol = self._at, self._text[self._at]
+        start, symbol = self._position, self._text[self._position]
         self._repeat(start, start + 1, lambda inner: operands.star(inner, symbol=symbol))
 
     def _counted_repeat(self) -> None:
-        start = self._at
+        start = self._position
         match = _COUNTS.match(self._text, start)
         if match is None:
             self._take(self._literal(1, 1), 1)
@@ -179,16 +179,16 @@ class _Parser:
         operand = repeat(self._stack[-1])
         self._check_limits(operand)
         self._stack[-1] = operand
-        self._at, self._repeated_from = end, start
+        self._position, self._repeated_from = end, start
         return end
 
     # --- groups and alternatives
 
     def _open(self) -> None:
-        text, start = self._text, self._at
+        text, start = self._text, self._position
         if not text.startswith("(?", start):
             self._open_group(captures=True)
-            self._at += 1
+            self._position += 1
         elif _is_named(text, start):
             self._open_named(start)
         else:
@@ -205,15 +205,15 @@ class _Parser:
         if not _NAME.fullmatch(text, begin, end):
             raise RegexpError(Problem.NAMED_CAPTURE, text[start : end + 1])
         self._open_group(captures=True)
-        self._at = end + 1
+        self._position = end + 1
 
     def _open_with_flags(self, start: int) -> None:
         """`(?i)` sets flags up to the end of the group around it, `(?i:` opens a group with them."""
-        text, at = self._text, start + 2
+        text, position = self._text, start + 2
         ignore_case, negated, has_flag = self._flags.ignore_case, False, False
-        while at < len(text):
-            symbol = text[at]
-            at += 1
+        while position < len(text):
+            symbol = text[position]
+            position += 1
             if symbol in "imsU":
                 has_flag = True
                 if symbol == "i":
@@ -223,16 +223,16 @@ class _Parser:
             elif symbol in ":)" and (has_flag or not negated):
                 if symbol == ":":
                     self._open_group(captures=False)
-                self._flags, self._at = Flags(ignore_case=ignore_case), at
+                self._flags, self._position = Flags(ignore_case=ignore_case), position
                 return
             else:
                 break
-        raise RegexpError(Problem.PERL_OPERATOR, text[start:at])
+        raise RegexpError(Problem.PERL_OPERATOR, text[start:position])
 
     def _alternative(self) -> None:
         self._close_concatenation()
         self._push(Operand(op=Op.VERTICAL_BAR))
-        self._at += 1
+        self._position += 1
 
     def _close(self) -> None:
         self._close_alternation()
@@ -242,7 +242,7 @@ class _Parser:
         assert isinstance(opened, LeftParenthesis)
         self._flags = opened.flags
         self._push(operands.capture(inner) if opened.captures else inner)
-        self._at += 1
+        self._position += 1
 
     def _close_concatenation(self) -> None:
         self._merge_literals()

@@ -81,9 +81,9 @@ def _set_defaults(pod: Tree, limits: list[Tree]) -> None:
     for field, kind in CONTAINERS:
         if spec.get(field):
             spec[field] = containers = [*spec[field]]
-            for at, container in enumerate(containers):
+            for index, container in enumerate(containers):
                 filled_before = len(filled)
-                containers[at] = _with_defaults(container, defaults, kind, filled)
+                containers[index] = _with_defaults(container, defaults, kind, filled)
                 space_left -= sum(map(len, filled[filled_before:]))
                 if space_left < 0:
                     raise status.request_entity_too_large(f"limit is {MAX_FILLED} of what limit ranges add")

@@ -153,10 +153,10 @@ def _secret_problems(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:
     for field, kind in (("initContainers", "init container"), ("containers", "container")):
         yield from _container_secret_problems(spec.get(field) or (), kind, account)
     pull = {secret.get("name") for secret in account.get("imagePullSecrets", ())}
-    for at, reference in enumerate(spec.get("imagePullSecrets", ())):
+    for index, reference in enumerate(spec.get("imagePullSecrets", ())):
         name = reference.get("name", "")
         if name not in pull:
-            yield f'imagePullSecrets[{at}].name="{name}" {_error_suffix(account, "imagePullSecret")}'
+            yield f'imagePullSecrets[{index}].name="{name}" {_error_suffix(account, "imagePullSecret")}'
 
 
 def _ephemeral_secret_problems(spec: Tree, account: ReadOnlyTree) -> Iterator[str]:

@@ -81,9 +81,9 @@ def merge_groups(
 def _add(merged_groups: list[MergedGroup], remote: Remote) -> None:
     name, (priority, of_version) = remote.served.group, remote.priority
     version = Version(remote.served.version, of_version, remote)
-    at = next((index for index, group in enumerate(merged_groups) if group.name == name), None)
-    if at is not None:
-        group = merged_groups.pop(at)
+    old_index = next((index for index, group in enumerate(merged_groups) if group.name == name), None)
+    if old_index is not None:
+        group = merged_groups.pop(old_index)
         versions = [other for other in group.versions if other.name != version.name] + [version]
         versions.sort(key=lambda entry: -entry.priority)
         group = group._replace(versions=versions, priority=max(group.priority, priority))
@@ -97,7 +97,7 @@ def _add(merged_groups: list[MergedGroup], remote: Remote) -> None:
         ),
         len(merged_groups),
     )
-    merged_groups.insert(position if at is None or priority == group.priority else at, group)
+    merged_groups.insert(position if old_index is None or priority == group.priority else old_index, group)
 
 
 class OtherGroups(Struct, frozen=True, kw_only=True):

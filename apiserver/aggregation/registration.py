@@ -91,8 +91,8 @@ class Registration:
             self._registry.resource_cache(self._definitions.group_resource).objects,
             dict[GroupVersion, None](),
         )
-        for at, key in enumerate(keys):
-            if at and at % SLICE == 0:
+        for index, key in enumerate(keys):
+            if index and index % SLICE == 0:
                 await yield_to_loop()
             stored = cache.get(key)
             before = self._served_by.pop(key, frozenset())

@@ -116,11 +116,11 @@ def _infer(spec: Tree, configured: Sequence[str]) -> Sequence[FieldError]:
     """Set the families that the request omits to those of its cluster IPs."""
     addresses, families, field_errors = spec.get("clusterIPs", []), [*spec.get("ipFamilies", [])], []
     if addresses and not is_headless(spec):
-        for at, address in enumerate(addresses[len(families) :], start=len(families)):
+        for index, address in enumerate(addresses[len(families) :], start=len(families)):
             family = family_of(address)
             families.append(family)
             if family not in configured:
-                path = ROOT.child("spec", "clusterIPs").index(at)
+                path = ROOT.child("spec", "clusterIPs").index(index)
                 field_errors.append(
                     errors.invalid(path, addresses, f"{family} is not configured on this cluster")
                 )
@@ -133,8 +133,8 @@ def _check_configured(spec: Tree, configured: Sequence[str]) -> Sequence[FieldEr
     if spec["ipFamilyPolicy"] == REQUIRE and len(configured) < 2:
         problem = "this cluster is not configured for dual-stack services"
         field_errors.append(errors.invalid(_POLICY, REQUIRE, problem))
-    for at, family in enumerate(spec.get("ipFamilies", ())):
+    for index, family in enumerate(spec.get("ipFamilies", ())):
         if family not in configured:
-            path = ROOT.child("spec", "ipFamilies").index(at)
+            path = ROOT.child("spec", "ipFamilies").index(index)
             field_errors.append(errors.invalid(path, family, "not configured on this cluster"))
     return field_errors

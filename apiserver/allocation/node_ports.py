@@ -180,7 +180,7 @@ def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
     """Return a node port for each port. Ports with one number and several protocols share it, unless the client chose."""
     shared: dict[int, int] = {}
     assigned_ports = []
-    for at, port in enumerate(spec["ports"]):
+    for index, port in enumerate(spec["ports"]):
         number, chosen = port.get("port", 0), port.get("nodePort", 0)
         if not chosen and not allocates_node_ports(spec):
             assigned_ports.append(0)
@@ -191,7 +191,7 @@ def _allocate_for_new(spec: Tree, record: NodePorts) -> list[int] | FieldError:
             assigned_ports.append(shared[number])
             continue
         if chosen and (problem := record.allocate(chosen)):
-            return errors.invalid(_PORTS.index(at).child("nodePort"), chosen, problem)
+            return errors.invalid(_PORTS.index(index).child("nodePort"), chosen, problem)
         assigned_ports.append(chosen or _allocate_next(record))
         shared.setdefault(number, assigned_ports[-1])
     return assigned_ports
@@ -207,7 +207,7 @@ def _allocate_for_changed(
 ) -> list[int] | FieldError:
     assigned_ports: list[int] = []
     seen: set[tuple[str, int]] = set()
-    for at, port in enumerate(spec["ports"]):
+    for index, port in enumerate(spec["ports"]):
         chosen = port.get("nodePort", 0)
         if not chosen and not allocates_node_ports(spec):
             assigned_ports.append(0)
@@ -215,7 +215,7 @@ def _allocate_for_changed(
         if chosen and chosen not in old_ports and chosen not in record.allocated:
             problem = record.allocate(chosen)
             if problem:
-                return errors.invalid(_PORTS.index(at).child("nodePort"), chosen, problem)
+                return errors.invalid(_PORTS.index(index).child("nodePort"), chosen, problem)
         assigned_ports.append(chosen or _allocate_next(record))
         node_port = port.get("protocol", ""), assigned_ports[-1]
         if node_port in seen:

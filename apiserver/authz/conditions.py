@@ -83,17 +83,17 @@ def compile_conditions(texts: Sequence[str], path: Path) -> tuple[Conditions | N
     expressions, problems = dict[str, CompiledExpression](), list[FieldError]()
     seen = set[str]()
     for index, text in enumerate(texts):
-        at = root.index(index).child("expression")
+        field_path = root.index(index).child("expression")
         if not text.strip():
-            problems.append(errors.required(at))
+            problems.append(errors.required(field_path))
         elif text in seen:
-            problems.append(errors.duplicate(at, text))
+            problems.append(errors.duplicate(field_path, text))
         else:
             seen.add(text)
             try:
                 expressions[text] = _compile(text)
             except BadExpression as error:
-                problems.append(error.field_error(at, text))
+                problems.append(error.field_error(field_path, text))
     return (Conditions([*expressions.items()]) if expressions else None), problems
 
 

@@ -177,43 +177,43 @@ def _webhook(webhook: WebhookConfiguration, path: Path) -> Iterator[FieldError]:
         if span < 0:
             yield errors.invalid(path.child(name), format_duration(span), "must be > 0s")
     yield from _versions(webhook, path)
-    at = path.child("failurePolicy")
+    field_path = path.child("failurePolicy")
     if not webhook.failure_policy:
-        yield errors.required(at)
+        yield errors.required(field_path)
     elif webhook.failure_policy not in (ABSTAIN, DENY):
-        yield errors.not_supported(at, webhook.failure_policy, (ABSTAIN, DENY))
+        yield errors.not_supported(field_path, webhook.failure_policy, (ABSTAIN, DENY))
     yield from _connection(webhook.connection_info, path.child("connectionInfo"))
     _, problems = compile_conditions([condition.expression for condition in webhook.match_conditions], path)
     yield from problems
 
 
 def _versions(webhook: WebhookConfiguration, path: Path) -> Iterator[FieldError]:
-    version, at = webhook.subject_access_review_version, path.child("subjectAccessReviewVersion")
+    version, field_path = webhook.subject_access_review_version, path.child("subjectAccessReviewVersion")
     if not version:
-        yield errors.required(at)
+        yield errors.required(field_path)
     elif version not in ("v1", "v1beta1"):
-        yield errors.not_supported(at, version, ("v1", "v1beta1"))
+        yield errors.not_supported(field_path, version, ("v1", "v1beta1"))
     version = webhook.match_condition_subject_access_review_version
-    at = path.child("matchConditionSubjectAccessReviewVersion")
+    field_path = path.child("matchConditionSubjectAccessReviewVersion")
     if not version and webhook.match_conditions:
-        yield errors.required(at, "required if match conditions are specified")
+        yield errors.required(field_path, "required if match conditions are specified")
     elif version not in ("", "v1"):
-        yield errors.not_supported(at, version, ("v1",))
+        yield errors.not_supported(field_path, version, ("v1",))
 
 
 def _connection(info: WebhookConnectionInfo, path: Path) -> Iterator[FieldError]:
-    file, at = info.kube_config_file, path.child("kubeConfigFile")
+    file, field_path = info.kube_config_file, path.child("kubeConfigFile")
     match info.type:
         case "":
             yield errors.required(path.child("type"))
         case "InClusterConfig":
             if file is not None:
-                yield errors.invalid(at, file, "can only be set when type=KubeConfigFile")
+                yield errors.invalid(field_path, file, "can only be set when type=KubeConfigFile")
             yield errors.invalid(
                 path.child("type"), info.type, "connections from within a cluster are not built"
             )
         case "KubeConfigFile":
-            yield from _file(file or "", at)
+            yield from _file(file or "", field_path)
         case _:
             supported = ("InClusterConfig", "KubeConfigFile")
             value = {"Type": info.type, "KubeConfigFile": file}

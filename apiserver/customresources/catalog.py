@@ -221,8 +221,10 @@ def equivalent_resources(catalog: Catalog, layout: Layout) -> Callable[[Resource
 
     def equivalents(row: Resource) -> Sequence[Resource]:
         if row not in equivalents_by_row:
-            at = layout.resource_cache
-            equivalents_by_row[row] = [other for other in catalog.rows.values() if at(other) == at(row)]
+            cache_of = layout.resource_cache
+            equivalents_by_row[row] = [
+                other for other in catalog.rows.values() if cache_of(other) == cache_of(row)
+            ]
         return equivalents_by_row[row]
 
     return equivalents

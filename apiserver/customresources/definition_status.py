@@ -210,13 +210,13 @@ def structure_problem(tree: ReadOnlyTree) -> str:
     """Return why the schemas of a definition that an old server accepted are not structural; "" if they are."""
     field_errors, spec = [], tree["spec"]
     if spec.get("preserveUnknownFields"):
-        at = ROOT.child("spec", "preserveUnknownFields")
-        field_errors.append(errors.invalid(at, value=True, detail="must be false"))
+        field_path = ROOT.child("spec", "preserveUnknownFields")
+        field_errors.append(errors.invalid(field_path, value=True, detail="must be false"))
     for index, version in enumerate(spec["versions"]):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is not None:
-            at = ROOT.child("spec", "versions").index(index).child("schema", "openAPIV3Schema")
-            field_errors += check_structural(schema, at)
+            field_path = ROOT.child("spec", "versions").index(index).child("schema", "openAPIV3Schema")
+            field_errors += check_structural(schema, field_path)
     return errors.aggregate(field_errors)
 
 

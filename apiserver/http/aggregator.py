@@ -68,8 +68,8 @@ class ConversionCaller:
     async def post(self, client: ReadOnlyTree, body: bytes) -> bytes:
         """Return the response of the webhook of a client configuration, or raise ConversionFailed."""
         try:
-            at = endpoint(self._registry(), client, self._services, seconds=CONVERSION_SECONDS)
-            return await self._client.post(at, body, seconds=CONVERSION_SECONDS)
+            webhook = endpoint(self._registry(), client, self._services, seconds=CONVERSION_SECONDS)
+            return await self._client.post(webhook, body, seconds=CONVERSION_SECONDS)
         except CallFailed as error:
             raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error
 

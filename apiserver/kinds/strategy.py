@@ -134,8 +134,8 @@ def _find(value: Any, fields: _Fields, uses: list[_FieldUse], parent: Any, key: 
         if gate is not None:
             uses.append(_FieldUse(gate, value, name, parent, key))
         elif is_collection:
-            for at, member in _each(child):
-                _find(member, inner, uses, child, at)
+            for member_key, member in _each(child):
+                _find(member, inner, uses, child, member_key)
         else:
             _find(child, inner, uses, value, name)
 
@@ -324,13 +324,16 @@ def _with_each(base: Any, source: Any, path: Path) -> Any:
     """Return the base with the source's value at a path. A list with other elements is replaced as a whole."""
     if EACH_ITEM not in path:
         return _with_value(base, path, _get(source, path))
-    at = path.index(EACH_ITEM)
-    base_elements, source_elements = _get(base, path[:at]) or [], _get(source, path[:at]) or []
+    list_depth = path.index(EACH_ITEM)
+    base_elements, source_elements = (
+        _get(base, path[:list_depth]) or [],
+        _get(source, path[:list_depth]) or [],
+    )
     if [element.get("name") for element in base_elements] != [other.get("name") for other in source_elements]:
-        return _with_value(base, path[:at], source_elements or None)
-    rest = path[at + 1 :]
+        return _with_value(base, path[:list_depth], source_elements or None)
+    rest = path[list_depth + 1 :]
     elements = [
         _with_each(element, other, rest)
         for element, other in zip(base_elements, source_elements, strict=True)
     ]
-    return _with_value(base, path[:at], elements or None)
+    return _with_value(base, path[:list_depth], elements or None)

@@ -47,8 +47,8 @@ class CustomMetrics:
         chosen = None if row is None else self._objects(row, namespace, name, _selector(selector))
         measure = Measure(self._backend, self._expressions)
         items = []
-        for at, stored in enumerate(chosen or ()):
-            if at % SLICE == SLICE - 1:
+        for index, stored in enumerate(chosen or ()):
+            if index % SLICE == SLICE - 1:
                 await yield_to_loop()
             value = None if row is None else self._value(row, stored, metric, measure)
             if row is not None and value is not None:

@@ -96,8 +96,8 @@ class ResourceMetrics:
         options, measure = list_options(call), Measure(backend, self._expressions)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
         items = []
-        for at, stored in enumerate(backend.list_cached(PODS, call.namespace)):
-            if at % SLICE == SLICE - 1:
+        for index, stored in enumerate(backend.list_cached(PODS, call.namespace)):
+            if index % SLICE == SLICE - 1:
                 await yield_to_loop()
             if matches is None or matches(stored):
                 metrics = _pod_metrics(backend, measure, stored)
@@ -129,8 +129,8 @@ class ResourceMetrics:
     ) -> Mapping[str, Amounts]:
         """What the pods of these nodes use together."""
         used: dict[str, Amounts] = {}
-        for at, stored in enumerate(backend.list_cached(PODS)):
-            if at % SLICE == SLICE - 1:
+        for index, stored in enumerate(backend.list_cached(PODS)):
+            if index % SLICE == SLICE - 1:
                 await yield_to_loop()
             pod = stored.tree()
             node = (pod.get("spec") or {}).get("nodeName") or ""

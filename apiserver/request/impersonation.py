@@ -312,13 +312,15 @@ def _extra_problem(extra: Mapping[str, Sequence[str]]) -> str:
 
 def _key_problem(key: str) -> str:
     """Return why a key is not a domain-prefixed path such as example.com/scope; "" if it is valid."""
-    at = Path().child("extra", "key")
+    field_path = Path().child("extra", "key")
     domain, slash, path = key.partition("/")
     if not (slash and domain and path):
-        return str(errors.invalid(at, key, 'must be a domain-prefixed path (such as "acme.io/foo")'))
-    key_errors = [errors.invalid(at, domain, problem) for problem in names.check_dns1123_subdomain(domain)]
+        return str(errors.invalid(field_path, key, 'must be a domain-prefixed path (such as "acme.io/foo")'))
+    key_errors = [
+        errors.invalid(field_path, domain, problem) for problem in names.check_dns1123_subdomain(domain)
+    ]
     if not set(path) <= _PATH_CHARACTERS:
-        key_errors.append(errors.invalid(at, path, _INVALID_PATH))
+        key_errors.append(errors.invalid(field_path, path, _INVALID_PATH))
     texts = list(map(str, key_errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 

@@ -83,9 +83,9 @@ _ALPHABET = frozenset(string.ascii_letters.encode() + string.digits.encode() + b
 
 def _decode(text: bytes) -> bytes:
     """Decode URL-safe base64 without padding; errors are Go's."""
-    at = next((i for i, character in enumerate(text) if character not in _ALPHABET), len(text))
-    if at == len(text) and len(text) % 4 == 1:
-        at -= 1
-    if at < len(text):
-        raise BadToken(f"continue key is not valid: illegal base64 data at input byte {at}")
+    position = next((i for i, character in enumerate(text) if character not in _ALPHABET), len(text))
+    if position == len(text) and len(text) % 4 == 1:
+        position -= 1
+    if position < len(text):
+        raise BadToken(f"continue key is not valid: illegal base64 data at input byte {position}")
     return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_")

@@ -155,11 +155,11 @@ class Shapes:
     def _define(self, of: Type, fields: Mapping[str, Field]) -> Any:
         """Return a msgspec struct in which the fields that Go always writes are required."""
         types = [
-            (f"f{at}", self._type(field.type, is_pointer=field.pointer))
+            (f"f{index}", self._type(field.type, is_pointer=field.pointer))
             if absent_value(field) is not OMITTED
-            else (f"f{at}", self._type(field.type, is_pointer=field.pointer), msgspec.UNSET)
-            for at, field in enumerate(fields.values())
+            else (f"f{index}", self._type(field.type, is_pointer=field.pointer), msgspec.UNSET)
+            for index, field in enumerate(fields.values())
         ]
-        names = {f"f{at}": name for at, name in enumerate(fields)}
+        names = {f"f{index}": name for index, name in enumerate(fields)}
         name = of.name.rpartition(".")[2]
         return msgspec.defstruct(name, types, rename=names, gc=False, kw_only=True)

@@ -165,8 +165,8 @@ def _head(value: bytes) -> re.Match[bytes]:
 
 def _as_item(value: bytes, revision: int) -> bytes:
     head = _head(value)
-    begin, at = head.start(1), head.end()
-    return b',{%b,"resourceVersion":"%d"%b' % (value[begin:at], revision, value[at:])
+    begin, end = head.start(1), head.end()
+    return b',{%b,"resourceVersion":"%d"%b' % (value[begin:end], revision, value[end:])
 
 
 # --- canonical text

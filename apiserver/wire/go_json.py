@@ -90,7 +90,7 @@ class _Scanner:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
         self._open: list[bytes] = []
         self._is_first = False
         """Whether the innermost object or list has just begun."""
@@ -105,7 +105,7 @@ class _Scanner:
             else:
                 self._element()
         self._space()
-        if self._at < len(self._text):
+        if self._position < len(self._text):
             self._refuse("after top-level value")
 
     def _value(self) -> None:
@@ -113,7 +113,7 @@ class _Scanner:
         self._space()
         first = self._peek()
         if first in (b"{", b"["):
-            self._at += 1
+            self._position += 1
             self._open.append(first)
             self._is_first = True
         elif first == b'"':
@@ -139,7 +139,7 @@ class _Scanner:
             self._key()
 
     def _close(self) -> None:
-        self._at += 1
+        self._position += 1
         self._open.pop()
 
     def _member(self) -> None:
@@ -147,7 +147,7 @@ class _Scanner:
         if self._peek() == b"}":
             self._close()
         elif self._peek() == b",":
-            self._at += 1
+            self._position += 1
             self._space()
             self._peek()
             self._key()
@@ -161,7 +161,7 @@ class _Scanner:
         self._space()
         if self._peek() != b":":
             self._refuse("after object key")
-        self._at += 1
+        self._position += 1
         self._value()
 
     def _element(self) -> None:
@@ -169,58 +169,58 @@ class _Scanner:
         if self._peek() == b"]":
             self._close()
         elif self._peek() == b",":
-            self._at += 1
+            self._position += 1
             self._value()
         else:
             self._refuse("after array element")
 
     def _string(self) -> None:
-        self._at += 1
+        self._position += 1
         while True:
             self._skip(_PLAIN)
             byte = self._peek()
             if byte == b'"':
-                self._at += 1
+                self._position += 1
                 return
             if byte != b"\\":
                 self._refuse("in string literal")
-            self._at += 1
+            self._position += 1
             self._escape()
 
     def _escape(self) -> None:
         kind = self._peek()
         if kind == b"u":
             for _ in range(4):
-                self._at += 1
+                self._position += 1
                 if not _HEX.match(self._peek()):
                     self._refuse("in \\u hexadecimal character escape")
         elif kind not in b'"\\/bfnrt':
             self._refuse("in string escape code")
-        self._at += 1
+        self._position += 1
 
     def _literal(self, word: bytes) -> None:
-        for at in range(1, len(word)):
-            self._at += 1
-            if self._peek() != word[at : at + 1]:
-                self._refuse(f"in literal {word.decode()} (expecting '{chr(word[at])}')")
-        self._at += 1
+        for length in range(1, len(word)):
+            self._position += 1
+            if self._peek() != word[length : length + 1]:
+                self._refuse(f"in literal {word.decode()} (expecting '{chr(word[length])}')")
+        self._position += 1
 
     def _number(self) -> None:
         if self._peek() == b"-":
-            self._at += 1
+            self._position += 1
             if not self._peek().isdigit():
                 self._refuse("in numeric literal")
         if self._peek() == b"0":
-            self._at += 1
+            self._position += 1
         else:
             self._skip(_DIGITS)
-        if self._text[self._at : self._at + 1] == b".":
-            self._at += 1
+        if self._text[self._position : self._position + 1] == b".":
+            self._position += 1
             self._digits("after decimal point in numeric literal")
-        if self._text[self._at : self._at + 1] in (b"e", b"E"):
-            self._at += 1
+        if self._text[self._position : self._position + 1] in (b"e", b"E"):
+            self._position += 1
             if self._peek() in (b"+", b"-"):
-                self._at += 1
+                self._position += 1
             self._digits("in exponent of numeric literal")
 
     def _digits(self, context: str) -> None:
@@ -232,16 +232,16 @@ class _Scanner:
         self._skip(_SPACE)
 
     def _skip(self, pattern: re.Pattern[bytes]) -> None:
-        match = pattern.match(self._text, self._at)
+        match = pattern.match(self._text, self._position)
         assert match is not None, "every pattern matches the empty string"
-        self._at = match.end()
+        self._position = match.end()
 
     def _peek(self) -> bytes:
-        if self._at >= len(self._text):
+        if self._position >= len(self._text):
             raise _SyntaxFault(END)
-        return self._text[self._at : self._at + 1]
+        return self._text[self._position : self._position + 1]
 
     def _refuse(self, context: str) -> None:
-        character = chr(self._text[self._at])
+        character = chr(self._text[self._position])
         literal = {"'": "'\\''", '"': "'\"'"}.get(character) or f"'{gotext.quote(character)[1:-1]}'"
         raise _SyntaxFault(f"invalid character {literal} {context}")

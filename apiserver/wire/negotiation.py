@@ -151,10 +151,10 @@ def parse_accept(header: str) -> list[Clause]:
         return sorted(clauses, key=_by_preference)
     # Upstream's order is not transitive, so the result depends on the sort algorithm.
     for end in range(1, len(clauses)):
-        at = end
-        while at and _precedes(clauses[at], clauses[at - 1]):
-            clauses[at], clauses[at - 1] = clauses[at - 1], clauses[at]
-            at -= 1
+        position = end
+        while position and _precedes(clauses[position], clauses[position - 1]):
+            clauses[position], clauses[position - 1] = clauses[position - 1], clauses[position]
+            position -= 1
     return clauses
 
 

@@ -304,24 +304,24 @@ class _Chunks:
 
     def feed(self, data: bytes) -> bool:
         """Take the next bytes; returns whether the body is complete."""
-        data, at = self._partial_line + data, 0
+        data, position = self._partial_line + data, 0
         self._partial_line = b""
-        while at < len(data):
+        while position < len(data):
             if self._missing:
-                part = data[at : at + self._missing]
+                part = data[position : position + self._missing]
                 self.parts.append(part)
                 self._missing -= len(part)
-                at += len(part)
+                position += len(part)
                 continue
-            end = data.find(b"\r\n", at)
-            if (len(data) if end < 0 else end) - at > MOST_LINE:
+            end = data.find(b"\r\n", position)
+            if (len(data) if end < 0 else end) - position > MOST_LINE:
                 raise MalformedResponse("a line between chunks of the response is too long")
             if end < 0:
-                self._partial_line = data[at:]
+                self._partial_line = data[position:]
                 return False
-            line, at = data[at:end], end + 2
+            line, position = data[position:end], end + 2
             if self._is_end(line):
-                self.surplus = len(data) - at
+                self.surplus = len(data) - position
                 return True
         return False
 

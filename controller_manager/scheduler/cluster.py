@@ -41,8 +41,8 @@ class Cluster:
 
     def see(self, view: PodView, node: str) -> None:
         """A pod on a node, as it looks now."""
-        at = self._node_of.get(view.uid)
-        pod_info = None if at is None else self._nodes[at].pods[view.uid]
+        node_name = self._node_of.get(view.uid)
+        pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
         self.place(pod_info.with_view(view) if pod_info else PodInfo.of(view), node)
 
     def place(self, pod: PodInfo, node: str) -> None:

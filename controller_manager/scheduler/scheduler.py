@@ -202,7 +202,7 @@ class Scheduler:
                 classes=self._informers[STORAGE_CLASSES].lister,
             ),
             devices=None if self._devices is None else self._devices.snapshot(),
-            nominees=lambda node: [pod for at, pod in self._nominees.values() if at == node],
+            nominees=lambda node: [pod for node_name, pod in self._nominees.values() if node_name == node],
         )
 
     async def _schedule(self, key: Key, bindings: set[asyncio.Task[None]]) -> None:

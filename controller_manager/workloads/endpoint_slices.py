@@ -93,7 +93,8 @@ def _arrange_group(
     if remaining and len(remaining) < shape.most:
         remaining = _fill_one(same, remaining, shape, changes)
     changes.create += [
-        shape.new_slice(ports, remaining[at : at + shape.most]) for at in range(0, len(remaining), shape.most)
+        shape.new_slice(ports, remaining[start : start + shape.most])
+        for start in range(0, len(remaining), shape.most)
     ]
     return changes
 

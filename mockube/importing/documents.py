@@ -142,13 +142,14 @@ def _load(text: bytes) -> Any:
 def _cut(text: bytes) -> tuple[bytes, Sequence[bytes]]:
     """A list as kubectl prints it: what stands around its items, and each of them; or all there is, and none."""
     lines = text.splitlines(keepends=True)
-    start = next((at for at, line in enumerate(lines) if _ITEMS.match(line)), None)
+    start = next((index for index, line in enumerate(lines) if _ITEMS.match(line)), None)
     if start is None or not lines[start + 1 : start + 2] or not lines[start + 1].startswith(b"- "):
         return text, ()
     end = next(
-        (at for at in range(start + 1, len(lines)) if not lines[at].startswith(_BELONGS_TO_ITEMS)), len(lines)
+        (index for index in range(start + 1, len(lines)) if not lines[index].startswith(_BELONGS_TO_ITEMS)),
+        len(lines),
     )
-    starts = [at for at in range(start + 1, end) if lines[at].startswith(b"- ")]
+    starts = [index for index in range(start + 1, end) if lines[index].startswith(b"- ")]
     items = [
         b" " + b"".join(lines[first:after])[1:]
         for first, after in zip(starts, [*starts[1:], end], strict=True)

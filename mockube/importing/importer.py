@@ -94,10 +94,10 @@ class Importer:
         self._nodes = {meta.name(node) for node in (await self.client.list(NODES)).items}
         self._nodes |= {meta.name(item.tree) for item in items if kind_of(item.tree) == NODE}
         for wave in concurrent_batches([item.tree for item in items]):
-            await self._run_all(self._make, [items[at] for at in wave])
-            if any(kind_of(items[at].tree) == DEFINITION for at in wave):
-                await self._await_definitions([items[at] for at in wave])
-            self._report(items[at] for at in wave if not meta.owner_references(items[at].tree))
+            await self._run_all(self._make, [items[index] for index in wave])
+            if any(kind_of(items[index].tree) == DEFINITION for index in wave):
+                await self._await_definitions([items[index] for index in wave])
+            self._report(items[index] for index in wave if not meta.owner_references(items[index].tree))
         owned = [item for item in items if meta.owner_references(item.tree)]
         if not self.options.dry_run:
             await self._write_owners([item for item in owned if item.outcome in WRITTEN])

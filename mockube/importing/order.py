@@ -48,9 +48,9 @@ def concurrent_batches(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]
     """Positions of objects that can be made at the same time, one wave after another."""
     heights = _owner_depths(trees)
 
-    def batch_of(at: int) -> tuple[int, int]:
-        rank = RANKS.get(kind_of(trees[at]), OTHERS)
-        return rank, heights[at] if rank == OTHERS else 0
+    def batch_of(index: int) -> tuple[int, int]:
+        rank = RANKS.get(kind_of(trees[index]), OTHERS)
+        return rank, heights[index] if rank == OTHERS else 0
 
     for _, positions in groupby(sorted(range(len(trees)), key=batch_of), key=batch_of):
         yield [*positions]
@@ -58,22 +58,22 @@ def concurrent_batches(trees: Sequence[ReadOnlyTree]) -> Iterator[Sequence[int]]
 
 def _owner_depths(trees: Sequence[ReadOnlyTree]) -> Sequence[int]:
     """How many generations of owned objects each has below it, of those that are here."""
-    at = {meta.uid(tree): position for position, tree in enumerate(trees) if meta.uid(tree)}
+    position_by_uid = {meta.uid(tree): position for position, tree in enumerate(trees) if meta.uid(tree)}
     heights = [0] * len(trees)
     for position in range(len(trees)):
-        _raise_owners(trees, at, heights, position)
+        _raise_owners(trees, position_by_uid, heights, position)
     return heights
 
 
 def _raise_owners(
-    trees: Sequence[ReadOnlyTree], at: Mapping[str, int], heights: list[int], position: int
+    trees: Sequence[ReadOnlyTree], position_by_uid: Mapping[str, int], heights: list[int], position: int
 ) -> None:
     """Owners in a circle are raised no higher than there are objects."""
     above = [position]
     while above:
         current = above.pop()
         for reference in meta.owner_references(trees[current]):
-            owner = at.get(reference.get("uid", ""))
+            owner = position_by_uid.get(reference.get("uid", ""))
             if owner is not None and heights[owner] <= heights[current] < len(trees):
                 heights[owner] = heights[current] + 1
                 above.append(owner)

@@ -85,8 +85,8 @@ class CIDR(Opaque):
         return address in ip_network((self.address, self.length), strict=False)
 
 
-def _problem(text: str, reason: str, at: str = "") -> CelError:
-    place = f" (at {gotext.quote(at)})" if at else ""
+def _problem(text: str, reason: str, remainder: str = "") -> CelError:
+    place = f" (at {gotext.quote(remainder)})" if remainder else ""
     return CelError(f"ParseAddr({gotext.quote(text)}): {reason}{place}")
 
 

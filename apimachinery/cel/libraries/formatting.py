@@ -45,12 +45,12 @@ class FormatError(CelError):
 def interpolate(text: str, count: int, clause: Clause) -> tuple[str, int]:
     """Return the text with its clauses replaced, and how many there are."""
     parts: list[str] = []
-    at = used = 0
-    while at < len(text):
-        start = text.find("%", at)
+    offset = used = 0
+    while offset < len(text):
+        start = text.find("%", offset)
         if start < 0:
             break
-        parts.append(text[at:start])
+        parts.append(text[offset:start])
         match = _CLAUSE.match(text, start)
         assert match is not None
         if match[1]:
@@ -60,8 +60,8 @@ def interpolate(text: str, count: int, clause: Clause) -> tuple[str, int]:
                 raise FormatError(f"index {used} out of range")
             parts.append(_clause(match, start + 1 == len(text), used, clause))
             used += 1
-        at = match.end()
-    return "".join(parts) + text[at:], used
+        offset = match.end()
+    return "".join(parts) + text[offset:], used
 
 
 def _clause(match: re.Match[str], at_end: bool, index: int, clause: Clause) -> str:  # noqa: FBT001 -- private

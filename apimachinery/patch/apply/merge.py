@@ -77,7 +77,7 @@ def _merge_items(
             shared.popleft()
             position += 1
         merged.append(merge(atom.items, before.get(element, ABSENT), item))
-    return merged + [old[at] for at in range(position, len(old)) if elements[at] not in applied]
+    return merged + [old[index] for index in range(position, len(old)) if elements[index] not in applied]
 
 
 def _single(elements: Iterable[Element], items: Iterable[Any]) -> Mapping[Element, Any]:

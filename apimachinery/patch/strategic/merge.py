@@ -191,11 +191,11 @@ def _merged_elements(current: Elements, patch: Elements, kind: Type) -> list[Any
     for item in patch:
         name = name_of(item, kind.merge_key)
         if name in position_by_name:
-            at = position_by_name[name]
-            if at in new and RETAIN_KEYS not in item and DIRECTIVE not in item:
-                _merge_into(new[at], item, kind.items)
+            index = position_by_name[name]
+            if index in new and RETAIN_KEYS not in item and DIRECTIVE not in item:
+                _merge_into(new[index], item, kind.items)
             else:
-                merged[at] = new[at] = _merge(merged[at], item, kind.items)
+                merged[index] = new[index] = _merge(merged[index], item, kind.items)
         else:
             position_by_name[name] = len(merged)
             merged.append(item)
@@ -243,17 +243,17 @@ def _check_order(changes: Elements, order: Elements, key: str) -> None:
     """The elements of the patch must have the same order in `$setElementOrder`, which may contain further ones."""
     if not changes or not order:
         return
-    at = 0
+    index = 0
     for item in changes:
         if key and is_deletion(item):
             continue
         if not (isinstance(item, dict) and DIRECTIVE in item):
-            while at < len(order) and name_of(item, key) != name_of(order[at], key):
-                at += 1
-            at += 1
-        elif at == len(order):
-            at += 1
-        if at > len(order):
+            while index < len(order) and name_of(item, key) != name_of(order[index], key):
+                index += 1
+            index += 1
+        elif index == len(order):
+            index += 1
+        if index > len(order):
             raise Unmergeable(
                 f"The order in patch list:\n{gofmt.format_verb_v(list(changes))}\n"
                 f" doesn't match {SET_ORDER} list:\n{gofmt.format_verb_v(list(order))}\n"

@@ -238,8 +238,8 @@ def _exempt_warning(name: str, policy: Policy, defaults: Policy, namespace: Tree
 async def _sort_by_owner(pods: Sequence[Stored], exempt: Sequence[str]) -> list[ReadOnlyTree]:
     """Return the pods, the first one of each owner before all others, because pods of one owner are probably alike."""
     first, others, owners = list[ReadOnlyTree](), list[ReadOnlyTree](), set[str]()
-    for at, stored in enumerate(pods, 1):
-        if at % SLICE == 0:
+    for number, stored in enumerate(pods, 1):
+        if number % SLICE == 0:
             await yield_to_loop()
         pod = stored.tree()
         if pod["spec"].get("runtimeClassName") in exempt:

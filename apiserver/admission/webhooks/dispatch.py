@@ -130,9 +130,11 @@ async def call(
     body = await registry.worker.run(
         attributes.call.size, review.request, invocation, attributes, uid, new, old
     )
-    at = endpoint(registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds)
+    webhook = endpoint(
+        registry, hook.spec.get("clientConfig") or {}, environment.services, seconds=hook.seconds
+    )
     async with attributes.call.release_memory():
-        data = await environment.caller.post(at, body, seconds=hook.seconds)
+        data = await environment.caller.post(webhook, body, seconds=hook.seconds)
     answer = await registry.worker.run(len(data), lambda: review.read(data, uid, version, mutating=mutating))
     for key, value in answer.annotations:
         attributes.call.annotations[f"{hook.name}/{key}"] = value

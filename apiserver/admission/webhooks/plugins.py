@@ -157,18 +157,19 @@ class ValidatingAdmissionWebhook(Plugin):
     ) -> None:
         """Call all concurrently; raise the first refusal in their order."""
         reviews = (
-            self._call_webhook(registry, invocation, attributes, at) for at, invocation in enumerate(relevant)
+            self._call_webhook(registry, invocation, attributes, index)
+            for index, invocation in enumerate(relevant)
         )
         for outcome in await asyncio.gather(*reviews, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
     async def _call_webhook(
-        self, registry: Registry, invocation: Invocation, attributes: Attributes, at: int
+        self, registry: Registry, invocation: Invocation, attributes: Attributes, index: int
     ) -> None:
         observed = ObservedCall(self._environment, registry, invocation.hook, attributes, VALIDATE)
         with observed:
             await call(self._environment, registry, invocation, attributes, mutating=False)
         if observed.failed_open:
-            name = f"failed-open.{_VALIDATION}round_0_index_{at}"
+            name = f"failed-open.{_VALIDATION}round_0_index_{index}"
             attributes.call.annotations[name] = invocation.hook.name

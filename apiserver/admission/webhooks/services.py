@@ -64,12 +64,12 @@ def endpoint(
     port = service.get("port") or _HTTPS
     url = f"https://{name}.{namespace}.svc:{port}{_clean_path(service.get('path') or '')}"
     try:
-        at = resolve(backend, overrides, namespace, name, port)
+        address = resolve(backend, overrides, namespace, name, port)
     except OnlyPods as error:
         return Endpoint(url=url, authority=authority, pod=error.location, hint=str(error))
     except NoAddress as error:
         raise CallFailed(f'failed to call webhook: Post "{url}?timeout={seconds}s": {error}') from error
-    return Endpoint(url=url, authority=authority, connect=at)
+    return Endpoint(url=url, authority=authority, connect=address)
 
 
 def _clean_path(path: str) -> str:
@@ -100,9 +100,9 @@ def resolve(
     backend: Backend, overrides: Mapping[str, tuple[str, int]], namespace: str, name: str, port: int
 ) -> tuple[str, int]:
     """Return the host and port of an endpoint of a Service's port, or raise `NoAddress`."""
-    at = overrides.get(f"{namespace}/{name}")
-    if at is not None:
-        return at
+    override = overrides.get(f"{namespace}/{name}")
+    if override is not None:
+        return override
     stored = backend.find_cached(SERVICES, namespace, name)
     if stored is None:
         raise NoAddress(f'service "{name}" not found')

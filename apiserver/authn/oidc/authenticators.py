@@ -243,8 +243,8 @@ class JWTAuthenticators:
         mappers, field_errors = validate(configuration, self._settings.disallowed)
         problems = [*field_errors]
         if configuration.anonymous != self._settings.configuration.anonymous:
-            at = FieldPath().child("anonymous")
-            problems.append(errors.forbidden(at, "changed from initial configuration file"))
+            field_path = FieldPath().child("anonymous")
+            problems.append(errors.forbidden(field_path, "changed from initial configuration file"))
         if problems:
             self._fail("failed to validate authentication config", errors.aggregate(problems))
             self._data = data

@@ -100,20 +100,20 @@ def _issuer_errors(issuer: Issuer, path: Path, disallowed: Collection[str]) -> I
     else:
         yield errors.required(path.child("url"))
     if issuer.discovery_url:
-        at = path.child("discoveryURL")
+        field_path = path.child("discoveryURL")
         if issuer.url and issuer.url.rstrip("/") == issuer.discovery_url.rstrip("/"):
-            yield errors.invalid(at, issuer.discovery_url, "discoveryURL must be different from URL")
-        yield from _url_errors(issuer.discovery_url, at, ())
+            yield errors.invalid(field_path, issuer.discovery_url, "discoveryURL must be different from URL")
+        yield from _url_errors(issuer.discovery_url, field_path, ())
     yield from _audience_errors(issuer, path)
     if issuer.certificate_authority and (problem := _authority_problem(issuer.certificate_authority)):
         yield errors.invalid(path.child("certificateAuthority"), "<omitted>", problem)
     if issuer.egress_selector_type:
-        at = path.child("egressSelectorType")
+        field_path = path.child("egressSelectorType")
         if issuer.egress_selector_type not in ("controlplane", "cluster"):
             detail = "egress selector must be either controlplane or cluster"
-            yield errors.invalid(at, issuer.egress_selector_type, detail)
+            yield errors.invalid(field_path, issuer.egress_selector_type, detail)
         else:
-            yield errors.invalid(at, issuer.egress_selector_type, "egress selectors are not built")
+            yield errors.invalid(field_path, issuer.egress_selector_type, "egress selectors are not built")
 
 
 def _url_errors(url: str, path: Path, disallowed: Collection[str]) -> Iterator[FieldError]:
@@ -135,21 +135,23 @@ def _url_errors(url: str, path: Path, disallowed: Collection[str]) -> Iterator[F
 
 
 def _audience_errors(issuer: Issuer, path: Path) -> Iterator[FieldError]:
-    at, policy = path.child("audiences"), issuer.audience_match_policy
+    field_path, policy = path.child("audiences"), issuer.audience_match_policy
     if not issuer.audiences:
-        yield errors.required(at, f"at least one {at} is required")
+        yield errors.required(field_path, f"at least one {field_path} is required")
         return
     for index, audience in enumerate(issuer.audiences):
         if not audience:
-            yield errors.required(at.index(index))
+            yield errors.required(field_path.index(index))
         if audience in issuer.audiences[:index]:
-            yield errors.duplicate(at.index(index), audience)
-    at = path.child("audienceMatchPolicy")
+            yield errors.duplicate(field_path.index(index), audience)
+    field_path = path.child("audienceMatchPolicy")
     if len(issuer.audiences) > 1 and policy != "MatchAny":
-        yield errors.invalid(at, policy, "audienceMatchPolicy must be MatchAny for multiple audiences")
+        yield errors.invalid(
+            field_path, policy, "audienceMatchPolicy must be MatchAny for multiple audiences"
+        )
     if len(issuer.audiences) == 1 and policy not in ("", "MatchAny"):
         detail = "audienceMatchPolicy must be empty or MatchAny for single audience"
-        yield errors.invalid(at, policy, detail)
+        yield errors.invalid(field_path, policy, detail)
 
 
 def _authority_problem(text: str) -> str:
@@ -167,28 +169,28 @@ def _compile_claim_rules(
 ) -> Sequence[Rule]:
     all_rules, claims, expressions = list[Rule](), set[str](), set[str]()
     for index, rule in enumerate(rules):
-        at = path.index(index)
+        rule_path = path.index(index)
         if rule.claim and rule.expression:
-            problems.append(errors.invalid(at, rule.claim, _BOTH))
+            problems.append(errors.invalid(rule_path, rule.claim, _BOTH))
         elif not rule.claim and not rule.expression:
-            problems.append(errors.required(at, _NEITHER))
+            problems.append(errors.required(rule_path, _NEITHER))
         elif rule.claim:
             if rule.message:
                 detail = "may not be specified when claim is set"
-                problems.append(errors.invalid(at.child("message"), rule.message, detail))
+                problems.append(errors.invalid(rule_path.child("message"), rule.message, detail))
             if rule.claim in claims:
-                problems.append(errors.duplicate(at.child("claim"), rule.claim))
+                problems.append(errors.duplicate(rule_path.child("claim"), rule.claim))
             claims.add(rule.claim)
         else:
             if rule.required_value:
                 detail = "may not be specified when expression is set"
-                problems.append(errors.invalid(at.child("requiredValue"), rule.required_value, detail))
+                problems.append(errors.invalid(rule_path.child("requiredValue"), rule.required_value, detail))
             if rule.expression in expressions:
-                problems.append(errors.duplicate(at.child("expression"), rule.expression))
+                problems.append(errors.duplicate(rule_path.child("expression"), rule.expression))
                 continue
             expressions.add(rule.expression)
             compiled_rules = _compile_rule(
-                rule.expression, CLAIMS, at.child("expression"), problems, message=rule.message
+                rule.expression, CLAIMS, rule_path.child("expression"), problems, message=rule.message
             )
             all_rules += compiled_rules
     return all_rules
@@ -220,8 +222,8 @@ def _compile_mappings(
     uid = _compile_uid(mappings.uid, path.child("uid"), problems)
     extra = _compile_extra(mappings.extra, path.child("extra"), problems)
     if selects(username, "email") and not selects((*username, *extra, *rules), "email_verified"):
-        at = path.child("username", "expression")
-        problems.append(errors.invalid(at, mappings.username.expression, _EMAIL))
+        field_path = path.child("username", "expression")
+        problems.append(errors.invalid(field_path, mappings.username.expression, _EMAIL))
     return Mapper(
         username=next(iter(username), None),
         groups=next(iter(groups), None),
@@ -262,17 +264,17 @@ def _compile_extra(
 ) -> Sequence[Rule]:
     extra_rules, keys = list[Rule](), set[str]()
     for index, mapping in enumerate(mappings):
-        at, key = path.index(index), mapping.key
-        problems += _key_problems(key, at.child("key"))
+        mapping_path, key = path.index(index), mapping.key
+        problems += _key_problems(key, mapping_path.child("key"))
         if key in keys:
-            problems.append(errors.duplicate(at.child("key"), key))
+            problems.append(errors.duplicate(mapping_path.child("key"), key))
             continue
         keys.add(key)
         if not mapping.value_expression:
-            problems.append(errors.required(at.child("valueExpression")))
+            problems.append(errors.required(mapping_path.child("valueExpression")))
             continue
         extra_rules += _compile_rule(
-            mapping.value_expression, CLAIMS, at.child("valueExpression"), problems, name=key
+            mapping.value_expression, CLAIMS, mapping_path.child("valueExpression"), problems, name=key
         )
     return extra_rules
 
@@ -299,12 +301,12 @@ def _compile_user_rules(
 ) -> Sequence[Rule]:
     user_rules, expressions = list[Rule](), set[str]()
     for index, rule in enumerate(rules):
-        at = path.index(index).child("expression")
+        field_path = path.index(index).child("expression")
         if not rule.expression:
-            problems.append(errors.required(at))
+            problems.append(errors.required(field_path))
         elif rule.expression in expressions:
-            problems.append(errors.duplicate(at, rule.expression))
+            problems.append(errors.duplicate(field_path, rule.expression))
         else:
             expressions.add(rule.expression)
-            user_rules += _compile_rule(rule.expression, USER, at, problems, message=rule.message)
+            user_rules += _compile_rule(rule.expression, USER, field_path, problems, message=rule.message)
     return user_rules

@@ -169,8 +169,8 @@ def check_mutating_operations(resources: ReadOnlyTree, path: Path) -> Iterator[F
     """Refuse operations that cannot be mutated. Upstream's errors have no index of the rule."""
     for rule in resources.get("resourceRules") or ():
         for operation in rule.get("operations") or ():
-            at = path.child("resourceRules", "operations")
-            yield from one_of(*_MUTATING_OPERATIONS)(operation, at)
+            field_path = path.child("resourceRules", "operations")
+            yield from one_of(*_MUTATING_OPERATIONS)(operation, field_path)
 
 
 # --- conditions
@@ -190,11 +190,11 @@ def check_compiled(
 def _check_condition(
     condition: ReadOnlyTree, path: Path, optional_variables: OptionalVariables, language: Language
 ) -> Iterator[FieldError]:
-    text, at = condition.get("expression", "").strip(), path.child("expression")
+    text, field_path = condition.get("expression", "").strip(), path.child("expression")
     if not text:
-        yield errors.required(at)
+        yield errors.required(field_path)
     else:
-        yield from check_compiled(Compiler(language=language), text, at, BOOL, optional_variables)
+        yield from check_compiled(Compiler(language=language), text, field_path, BOOL, optional_variables)
     yield from _CONDITION_NAME(condition, path)
 
 

@@ -68,10 +68,10 @@ def _check_patch(
 ) -> Iterable[FieldError]:
     if mutation is None:
         return (errors.required(path, f"must be specified when patchType is {patch.type}"),)
-    text, at = mutation.get("expression", "").strip(), path.child("expression")
+    text, field_path = mutation.get("expression", "").strip(), path.child("expression")
     if not text:
-        return (errors.required(at),)
-    return check_compiled(compiler, text, at, patch.returns, optional_variables)
+        return (errors.required(field_path),)
+    return check_compiled(compiler, text, field_path, patch.returns, optional_variables)
 
 
 def _check_other_patches(mutation: ReadOnlyTree, path: Path, patch: _Patch) -> Iterator[FieldError]:

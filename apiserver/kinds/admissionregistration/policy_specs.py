@@ -84,20 +84,20 @@ def _check_variable(
     variable: ReadOnlyTree, path: Path, compiler: Compiler, optional_variables: OptionalVariables
 ) -> Iterator[FieldError]:
     yield from _check_variable_name(variable, path)
-    text, at = variable.get("expression", ""), path.child("expression")
+    text, field_path = variable.get("expression", ""), path.child("expression")
     if not text.strip():
-        yield errors.required(at, NO_EXPRESSION)
+        yield errors.required(field_path, NO_EXPRESSION)
         return
     try:
         compiler.add_variable(variable.get("name", ""), text, optional_variables)
     except BadExpression as error:
-        yield error.field_error(at, text)
+        yield error.field_error(field_path, text)
 
 
 def _check_failure_policy(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     """Check the policy. Unlike for most fields, the errors of an empty and of a missing value differ."""
-    at, value = path.child("failurePolicy"), spec.get("failurePolicy")
-    return (errors.required(at),) if value is None else check_failure_policy(value, at)
+    field_path, value = path.child("failurePolicy"), spec.get("failurePolicy")
+    return (errors.required(field_path),) if value is None else check_failure_policy(value, field_path)
 
 
 _COMMON: Final = all_of(
@@ -119,11 +119,13 @@ def check_policy_spec(
     if check_constraints:
         yield from pointer("matchConstraints", check_constraints)(spec, path)
     has_params = spec.get("paramKind") is not None
-    conditions, at = spec.get("matchConditions"), path.child("matchConditions")
-    yield from check_match_conditions(conditions, at, has_params=has_params, language=compiler.language)
+    conditions, field_path = spec.get("matchConditions"), path.child("matchConditions")
+    yield from check_match_conditions(
+        conditions, field_path, has_params=has_params, language=compiler.language
+    )
     for index, variable in enumerate(spec.get("variables") or ()):
-        at = path.child("variables").index(index)
-        yield from _check_variable(variable, at, compiler, OptionalVariables(params=has_params))
+        field_path = path.child("variables").index(index)
+        yield from _check_variable(variable, field_path, compiler, OptionalVariables(params=has_params))
 
 
 def policy_validation(create: Create, subresources: Mapping[str, Update] | None = None) -> Validation:

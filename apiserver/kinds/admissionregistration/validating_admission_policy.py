@@ -114,14 +114,14 @@ def _check_annotations(
         yield errors.invalid(path, annotations, problem)
     seen = set()
     for index, annotation in enumerate(annotations):
-        key, at = annotation.get("key", ""), path.index(index)
+        key, annotation_path = annotation.get("key", ""), path.index(index)
         if policy:
-            yield from check_label_name(f"{policy}/{key}", at.child("key"))
+            yield from check_label_name(f"{policy}/{key}", annotation_path.child("key"))
         else:
-            yield errors.invalid(at.child("key"), key, "requires metadata.name be non-empty")
-        yield from _check_value(annotation, at, compiler, optional_variables)
+            yield errors.invalid(annotation_path.child("key"), key, "requires metadata.name be non-empty")
+        yield from _check_value(annotation, annotation_path, compiler, optional_variables)
         if key in seen:
-            yield errors.duplicate(at.child("key"), key)
+            yield errors.duplicate(annotation_path.child("key"), key)
         seen.add(key)
 
 
@@ -135,10 +135,10 @@ def _create(tree: ReadOnlyTree, language: Language) -> Iterator[FieldError]:
         yield errors.required(path.child("validations"), _EMPTY_POLICY)
         yield errors.required(path.child("auditAnnotations"), _EMPTY_POLICY)
     for index, validation in enumerate(validations):
-        at = path.child("validations").index(index)
-        yield from _check_validation(validation, at, compiler, has_params=has_params)
-    at, optional_variables = path.child("auditAnnotations"), OptionalVariables(params=has_params)
-    yield from _check_annotations(annotations, meta.name(tree), at, compiler, optional_variables)
+        field_path = path.child("validations").index(index)
+        yield from _check_validation(validation, field_path, compiler, has_params=has_params)
+    field_path, optional_variables = path.child("auditAnnotations"), OptionalVariables(params=has_params)
+    yield from _check_annotations(annotations, meta.name(tree), field_path, compiler, optional_variables)
 
 
 # --- status

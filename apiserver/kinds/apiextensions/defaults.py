@@ -48,8 +48,8 @@ def check_defaults(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     yield from _check_defaults_in(schema, path, None)
     for name, inner in (schema.get("properties") or {}).items():
         if name in HEAD:
-            for at in _defaults_in(inner, path.child("properties").key(name)):
-                yield errors.forbidden(at, f"must not be set in top-level {name}")
+            for default_path in _defaults_in(inner, path.child("properties").key(name)):
+                yield errors.forbidden(default_path, f"must not be set in top-level {name}")
 
 
 def _defaults_in(schema: ReadOnlyTree, path: Path) -> Iterator[Path]:
@@ -69,11 +69,11 @@ def _check_defaults_in(
     is_object = enclosing_object is None or bool(schema.get(EMBEDDED))
     enclosing_object = _enclosing_root(schema) if enclosing_object is None or is_object else enclosing_object
     if schema.get("default") is not None:
-        default, at = sorted_keys(schema["default"]), path.child("default")
+        default, default_path = sorted_keys(schema["default"]), path.child("default")
         if enclosing_object.in_metadata:
-            yield from _check_default_in_metadata(schema, default, at, enclosing_object)
+            yield from _check_default_in_metadata(schema, default, default_path, enclosing_object)
         else:
-            yield from _check_default(schema, default, at, is_root=is_root)
+            yield from _check_default(schema, default, default_path, is_root=is_root)
     for name, inner in (schema.get("properties") or {}).items():
         if "default" not in inner and is_leaf(inner):
             continue
@@ -85,40 +85,40 @@ def _check_defaults_in(
 
 
 def _check_default_in_metadata(
-    schema: ReadOnlyTree, default: Any, at: Path, enclosing_object: _EnclosingObject
+    schema: ReadOnlyTree, default: Any, path: Path, enclosing_object: _EnclosingObject
 ) -> Iterable[FieldError]:
     """Check a default of apiVersion, kind or metadata within the object, which may have unknown fields."""
     field_errors = [*_check_embedded(enclosing_object.schema, enclosing_object.wrap(default), ROOT)]
     if field_errors:
         return (
-            errors.invalid(at, default, f"must result in valid metadata: {errors.aggregate(field_errors)}"),
+            errors.invalid(path, default, f"must result in valid metadata: {errors.aggregate(field_errors)}"),
         )
-    return _check_fields(schema, default, at)
+    return _check_fields(schema, default, path)
 
 
-def _check_default(schema: ReadOnlyTree, default: Any, at: Path, *, is_root: bool) -> Iterator[FieldError]:
+def _check_default(schema: ReadOnlyTree, default: Any, path: Path, *, is_root: bool) -> Iterator[FieldError]:
     unknown: list[str] = []
     prune = root_pruner if is_root else pruner
     prune(schema, drop_null=False)(default, unknown)
     if unknown:
-        yield errors.invalid(at, default, "must not have unknown fields")
+        yield errors.invalid(path, default, "must not have unknown fields")
     checked_schema = {**schema, EMBEDDED: True} if is_root else schema
-    embedded_errors = [*_check_embedded(checked_schema, default, at)]
-    yield from embedded_errors or _check_fields(schema, default, at)
+    embedded_errors = [*_check_embedded(checked_schema, default, path)]
+    yield from embedded_errors or _check_fields(schema, default, path)
 
 
-def _check_fields(schema: ReadOnlyTree, default: Any, at: Path) -> Iterator[FieldError]:
+def _check_fields(schema: ReadOnlyTree, default: Any, path: Path) -> Iterator[FieldError]:
     for error in checker(schema)(default, ROOT):
-        field = at if error.field == str(ROOT) else f"{at}.{error.field}"
+        field = path if error.field == str(ROOT) else f"{path}.{error.field}"
         yield FieldError(type=error.type, field=str(field), value=error.value, detail=error.detail)
 
 
-def _check_embedded(schema: ReadOnlyTree, value: Any, at: Path) -> Iterable[FieldError]:
+def _check_embedded(schema: ReadOnlyTree, value: Any, path: Path) -> Iterable[FieldError]:
     coerce, check = coercer(schema), embedded_checker(schema)
     if coerce is None or check is None:
         return ()
     try:
-        return check(coerce(value, at, _read_metadata), at)
+        return check(coerce(value, path, _read_metadata), path)
     except EmbeddedError as error:
         return (error.error,)
 

@@ -44,8 +44,8 @@ class TotalCost(Struct):
         if self.total <= DEFINITION_LIMIT:
             return
         reason = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-        for _, at in sorted(self.expensive, key=lambda entry: -entry[0])[:4]:
-            yield errors.forbidden(at, reason)
+        for _, rule_path in sorted(self.expensive, key=lambda entry: -entry[0])[:4]:
+            yield errors.forbidden(rule_path, reason)
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         yield errors.forbidden(path, _too_expensive(name, self.total, DEFINITION_LIMIT))
 
@@ -102,75 +102,79 @@ def _max_elements(schema: ReadOnlyTree) -> int | None:
 def check_rule_fields(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Refuse rules with missing or invalid fields."""
     for index, rule in enumerate(schema.get(RULES) or ()):
-        at = path.child(RULES).index(index)
-        yield from _check_texts(rule, at)
+        rule_path = path.child(RULES).index(index)
+        yield from _check_texts(rule, rule_path)
         if rule.get("messageExpression") and not rule["messageExpression"].strip():
             detail = "messageExpression must be non-empty if specified"
-            yield errors.required(at.child("messageExpression"), detail)
+            yield errors.required(rule_path.child("messageExpression"), detail)
         if rule.get("reason") is not None and rule["reason"] not in _REASONS:
-            yield errors.not_supported(at.child("reason"), rule["reason"], _REASONS)
-        yield from _check_field_path(rule.get("fieldPath") or "", schema, at.child("fieldPath"))
+            yield errors.not_supported(rule_path.child("reason"), rule["reason"], _REASONS)
+        yield from _check_field_path(rule.get("fieldPath") or "", schema, rule_path.child("fieldPath"))
 
 
-def _check_texts(rule: Mapping[str, Any], at: Path) -> Iterator[FieldError]:
+def _check_texts(rule: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
     text, message = (rule.get("rule") or "").strip(), rule.get("message") or ""
     if not text:
-        yield errors.required(at.child("rule"), "rule is not specified")
+        yield errors.required(path.child("rule"), "rule is not specified")
     elif message and not message.strip():
-        yield errors.invalid(at.child("message"), message, "must be non-empty if specified")
+        yield errors.invalid(path.child("message"), message, "must be non-empty if specified")
     elif _NEWLINES.search(message.strip()):
-        yield errors.invalid(at.child("message"), message, "must not contain line breaks")
+        yield errors.invalid(path.child("message"), message, "must not contain line breaks")
     elif _NEWLINES.search(text) and not message.strip():
-        yield errors.required(at.child("message"), "message must be specified if rule contains line breaks")
+        yield errors.required(path.child("message"), "message must be specified if rule contains line breaks")
 
 
-def _check_field_path(text: str, schema: ReadOnlyTree, at: Path) -> Iterator[FieldError]:
+def _check_field_path(text: str, schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     if not text:
         return
     if not text.strip():
-        yield errors.invalid(at, text, "must be non-empty if specified")
+        yield errors.invalid(path, text, "must be non-empty if specified")
     if _NEWLINES.search(text):
-        yield errors.invalid(at, text, "must not contain line breaks")
+        yield errors.invalid(path, text, "must not contain line breaks")
     if field_path(text, schema) is None:
-        yield errors.invalid(at, text, "must be a valid path")
+        yield errors.invalid(path, text, "must be a valid path")
 
 
 def check_rules(context: RuleContext, path: Path) -> Iterator[FieldError]:
     """Refuse rules that do not compile or whose estimated cost is too high."""
     declared = context.type()
-    at = path.child(RULES)
+    rules_path = path.child(RULES)
     if declared is None:
         problem = "unable to convert structural schema to CEL declarations"
         reason = "failed to construct type information for x-kubernetes-validations rules"
-        yield errors.internal(at, f"internal error: {reason}: {problem}")
+        yield errors.internal(rules_path, f"internal error: {reason}: {problem}")
         return
     for index, rule in enumerate(compile_rules(context.schema, declared, context.language)):
-        yield from _check_rule(rule, context, declared, at.index(index))
+        yield from _check_rule(rule, context, declared, rules_path.index(index))
 
 
-def _check_rule(rule: Rule, context: RuleContext, declared: DeclaredType, at: Path) -> Iterator[FieldError]:
+def _check_rule(rule: Rule, context: RuleContext, declared: DeclaredType, path: Path) -> Iterator[FieldError]:
     times = context.cardinality if context.cardinality is not None else max_cardinality(declared)
-    yield from _check_cost("estimated rule cost", min(rule.cost * times, MOST), context, at.child("rule"))
+    yield from _check_cost("estimated rule cost", min(rule.cost * times, MOST), context, path.child("rule"))
     if rule.error:
-        yield errors.invalid(at.child("rule"), _validation_rule(rule.source), rule.error)
+        yield errors.invalid(path.child("rule"), _validation_rule(rule.source), rule.error)
     if rule.message_error:
-        yield errors.invalid(at.child("messageExpression"), _validation_rule(rule.source), rule.message_error)
+        yield errors.invalid(
+            path.child("messageExpression"), _validation_rule(rule.source), rule.message_error
+        )
     elif rule.message is not None:
         name = "estimated messageExpression cost"
-        yield from _check_cost(name, rule.message_cost, context, at.child("messageExpression"))
+        yield from _check_cost(name, rule.message_cost, context, path.child("messageExpression"))
     if rule.uses_old and context.uncorrelatable is not None:
         detail = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-        yield errors.invalid(at.child("rule"), rule.source.get("rule"), f"{detail} {context.uncorrelatable}")
+        yield errors.invalid(
+            path.child("rule"), rule.source.get("rule"), f"{detail} {context.uncorrelatable}"
+        )
     if not rule.uses_old and rule.source.get("optionalOldSelf") is not None:
         value = rule.source["optionalOldSelf"]
         detail = "may not be set if oldSelf is not used in rule"
-        yield errors.invalid(at.child("optionalOldSelf"), value, detail)
+        yield errors.invalid(path.child("optionalOldSelf"), value, detail)
 
 
-def _check_cost(name: str, cost: int, context: RuleContext, at: Path) -> Iterator[FieldError]:
-    context.total.add(at, cost)
+def _check_cost(name: str, cost: int, context: RuleContext, path: Path) -> Iterator[FieldError]:
+    context.total.add(path, cost)
     if cost > RULE_LIMIT:
-        yield errors.forbidden(at, _too_expensive(name, cost, RULE_LIMIT))
+        yield errors.forbidden(path, _too_expensive(name, cost, RULE_LIMIT))
 
 
 def _too_expensive(name: str, cost: int, limit: int) -> str:

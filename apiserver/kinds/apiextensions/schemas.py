@@ -132,8 +132,10 @@ def _check(
 ) -> tuple[list[FieldError], list[FieldError]]:
     """Check a schema and every schema inside it: its keywords, and its rules if there is a context for them."""
     field_errors, rule_errors = _check_keywords(schema, path), list[FieldError]()
-    for inner, at in _inner_schemas(schema, path):
-        inner_errors, inner_rule_errors = _check(inner, at, _inner_context(schema, inner, at, path, context))
+    for inner, inner_path in _inner_schemas(schema, path):
+        inner_errors, inner_rule_errors = _check(
+            inner, inner_path, _inner_context(schema, inner, inner_path, path, context)
+        )
         field_errors += inner_errors
         rule_errors += inner_rule_errors
     if not _EXTENSIONS.isdisjoint(schema):
@@ -146,7 +148,7 @@ def _check(
 
 
 def _inner_context(
-    schema: ReadOnlyTree, inner: ReadOnlyTree, at: Path, path: Path, context: RuleContext | None
+    schema: ReadOnlyTree, inner: ReadOnlyTree, inner_path: Path, path: Path, context: RuleContext | None
 ) -> RuleContext | None:
     """Return the context of a schema that declares a part of the value, or None if the schema only restricts values."""
     if context is None:
@@ -155,8 +157,8 @@ def _inner_context(
         context.type()
     if inner is schema.get("items") or inner is schema.get("additionalProperties"):
         return context.element(inner, path)
-    if at.parent is not None and at.parent == path.child("properties"):
-        return context.property(str(at.step)[1:-1], inner)
+    if inner_path.parent is not None and inner_path.parent == path.child("properties"):
+        return context.property(str(inner_path.step)[1:-1], inner)
     return None
 
 
@@ -312,9 +314,9 @@ def _check_keys(keys: list[str], items: ReadOnlyTree, path: Path) -> Iterator[Fi
             problem = "entries must all be names of item properties"
             yield errors.invalid(path.child(_MAP_KEYS), keys, problem)
         elif properties[key].get("type") in ("array", "object"):
-            at = path.child("items", "properties").key(key).child("type")
+            field_path = path.child("items", "properties").key(key).child("type")
             problem = f"must be a scalar type if parent array's {_LIST_TYPE} is map"
-            yield errors.invalid(at, items.get("type", ""), problem)
+            yield errors.invalid(field_path, items.get("type", ""), problem)
         if key in seen:
             yield errors.invalid(path.child(_MAP_KEYS), keys, "must not contain duplicate entries")
         seen.add(key)
@@ -333,12 +335,12 @@ def _check_items_have_keys(schema: ReadOnlyTree, path: Path) -> Iterator[FieldEr
         key_schema = (items.get("properties") or {}).get(key)
         if key_schema is None:
             continue
-        at, reason = path.child("properties").key(key), f"this property is in {_MAP_KEYS}"
+        field_path, reason = path.child("properties").key(key), f"this property is in {_MAP_KEYS}"
         if key not in required_keys and key_schema.get("default") is None:
             detail = f"{reason}, so it must have a default or be a required property"
-            yield errors.required(at.child("default"), detail)
+            yield errors.required(field_path.child("default"), detail)
         if key_schema.get("nullable"):
-            yield errors.forbidden(at.child("nullable"), f"{reason}, so it cannot be nullable")
+            yield errors.forbidden(field_path.child("nullable"), f"{reason}, so it cannot be nullable")
 
 
 _EXTENSIONS: Final = frozenset({PRESERVE, _LIST_TYPE, _MAP_TYPE, _MAP_KEYS})

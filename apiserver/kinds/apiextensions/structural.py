@@ -120,8 +120,8 @@ def _check_type_meta(schema: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         property_schema = _properties(schema).get(name)
         if property_schema is not None and property_schema.get("type", "") != kind:
-            at = path.child("properties").key(name).child("type")
-            yield errors.invalid(at, property_schema.get("type", ""), f"must be {kind}")
+            field_path = path.child("properties").key(name).child("type")
+            yield errors.invalid(field_path, property_schema.get("type", ""), f"must be {kind}")
 
 
 def _check_metadata(schema: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -202,9 +202,9 @@ def _check_declared(inner: ReadOnlyTree, schema: Any, path: Path, inner_path: Pa
         return
     yield from _check_complete(inner, schema, path, inner_path)
     if isinstance(inner.get("items"), dict):
-        at, inner_at = path.child("items"), inner_path.child("items")
-        yield from _check_declared(inner["items"], schema.get("items"), at, inner_at)
+        field_path, inner_at = path.child("items"), inner_path.child("items")
+        yield from _check_declared(inner["items"], schema.get("items"), field_path, inner_at)
     declared_properties = _properties(schema)
     for name, field_schema in _properties(inner).items():
-        at, inner_at = (parent.child("properties").key(name) for parent in (path, inner_path))
-        yield from _check_declared(field_schema, declared_properties.get(name), at, inner_at)
+        field_path, inner_at = (parent.child("properties").key(name) for parent in (path, inner_path))
+        yield from _check_declared(field_schema, declared_properties.get(name), field_path, inner_at)

@@ -28,13 +28,13 @@ def _warning_problems(warning: str) -> Iterator[str]:
         yield "must be <= 256 characters long"
     if not warning:
         yield "must not be an empty string"
-    at = 0
+    position = 0
     for character in warning:
         if not character.isprintable():
-            detail = f"non-printable character found at index {at}"
+            detail = f"non-printable character found at index {position}"
             yield f"must only contain printable UTF-8 characters; {detail}"
             return
-        at += len(character.encode())
+        position += len(character.encode())
 
 
 def _check_warning(version: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -103,21 +103,21 @@ def _check_selectable_fields(
 ) -> Iterator[FieldError]:
     seen: set[tuple[str, ...]] = set()
     for index, selectable in enumerate(fields):
-        text, at = selectable.get("jsonPath", ""), path.index(index).child("jsonPath")
+        text, field_path = selectable.get("jsonPath", ""), path.index(index).child("jsonPath")
         if not text:
-            yield errors.required(at, "")
+            yield errors.required(field_path, "")
             continue
         try:
             steps, field_schema = _field_at(text, schema)
         except _InvalidPath as error:
-            yield errors.invalid(at, text, f"is an invalid path: {error}")
+            yield errors.invalid(field_path, text, f"is an invalid path: {error}")
             continue
         if steps[0] == "metadata":
-            yield errors.invalid(at, text, "must not point to fields in metadata")
+            yield errors.invalid(field_path, text, "must not point to fields in metadata")
         if field_schema.get("type") not in _SELECTABLE_TYPES:
-            yield errors.invalid(at, text, _OTHER_TYPE)
+            yield errors.invalid(field_path, text, _OTHER_TYPE)
         if steps in seen:
-            yield errors.duplicate(at, text)
+            yield errors.duplicate(field_path, text)
         seen.add(steps)
     if len(seen) > _MAX_FIELDS:
         yield errors.too_many(path, len(seen), _MAX_FIELDS)
@@ -195,10 +195,13 @@ def _check_selectable(schema_field: str, problem: str) -> Check:
         fields = tree.get("selectableFields")
         if not fields:
             return ()
-        at, schema = path.child("selectableFields"), (tree.get(schema_field) or {}).get("openAPIV3Schema")
+        field_path, schema = (
+            path.child("selectableFields"),
+            (tree.get(schema_field) or {}).get("openAPIV3Schema"),
+        )
         if schema is None:
-            return (errors.invalid(at, "", problem),)
-        return _check_selectable_fields(fields, schema, at)
+            return (errors.invalid(field_path, "", problem),)
+        return _check_selectable_fields(fields, schema, field_path)
 
     return check
 

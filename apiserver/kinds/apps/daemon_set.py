@@ -111,10 +111,10 @@ def _check_spec(
     daemon_set: ReadOnlyTree, options: PodValidationOptions, selector: Check = check_selector
 ) -> Iterator[FieldError]:
     spec, path = daemon_set.get("spec") or {}, ROOT.child("spec")
-    template, at = spec.get("template") or {}, path.child("template")
+    template, field_path = spec.get("template") or {}, path.child("template")
     yield from _check_selector(spec, path, selector)
-    yield from check_pod_template(template, at, options)
-    yield from check_restarts(template, at, "DaemonSet")
+    yield from check_pod_template(template, field_path, options)
+    yield from check_restarts(template, field_path, "DaemonSet")
     yield from field("minReadySeconds", non_negative)(spec, path)
     yield from _UPDATE_FIELDS(spec, path)
 

@@ -45,26 +45,26 @@ _RECREATE, _ROLLING_UPDATE = "Recreate", "RollingUpdate"
 
 def _check_rolling_update(update: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     max_unavailable, max_surge = update.get("maxUnavailable", 0), update.get("maxSurge", 0)
-    at = path.child("maxUnavailable")
-    yield from check_amount(max_unavailable, at)
+    field_path = path.child("maxUnavailable")
+    yield from check_amount(max_unavailable, field_path)
     yield from check_amount(max_surge, path.child("maxSurge"))
     if not value_of(max_unavailable) and not value_of(max_surge):
-        yield errors.invalid(at, max_unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from check_not_more_than_100_percent(max_unavailable, at)
+        yield errors.invalid(field_path, max_unavailable, "may not be 0 when `maxSurge` is 0")
+    yield from check_not_more_than_100_percent(max_unavailable, field_path)
 
 
 def _check_strategy(strategy: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     strategy_type, update = strategy.get("type", ""), strategy.get("rollingUpdate")
-    at = path.child("rollingUpdate")
+    field_path = path.child("rollingUpdate")
     if strategy_type not in (_RECREATE, _ROLLING_UPDATE):
         value = internal("apps.DeploymentStrategy", strategy)
         return (errors.not_supported(path, value, (_RECREATE, _ROLLING_UPDATE)),)
     if strategy_type == _ROLLING_UPDATE:
         if update is None:
-            return (errors.required(at, "this should be defaulted and never be nil"),)
-        return _check_rolling_update(update, at)
+            return (errors.required(field_path, "this should be defaulted and never be nil"),)
+        return _check_rolling_update(update, field_path)
     detail = f"may not be specified when strategy `type` is '{_RECREATE}'"
-    return () if update is None else (errors.forbidden(at, detail),)
+    return () if update is None else (errors.forbidden(field_path, detail),)
 
 
 def _check_deadline(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

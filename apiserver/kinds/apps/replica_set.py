@@ -50,8 +50,8 @@ def check_selected_replicas(
     if selector is None:
         yield errors.invalid(path.child("selector"), spec.get("selector"), "invalid label selector")
     else:
-        at = path.child("template")
-        yield from check_selected_template(template, selector, at, kind="ReplicaSet", options=options)
+        field_path = path.child("template")
+        yield from check_selected_template(template, selector, field_path, kind="ReplicaSet", options=options)
 
 
 def _check_spec(spec: ReadOnlyTree, options: PodValidationOptions) -> Iterator[FieldError]:

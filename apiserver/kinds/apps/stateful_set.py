@@ -151,16 +151,16 @@ def _check_template(
 ) -> Iterator[FieldError]:
     """Check the template. Upstream checks labels and annotations twice, and only these if the old template was invalid."""
     yield from check_required_selector(spec, path, "statefulset")
-    template, selector, at = _pod_template(spec), selector_of(spec), path.child("template")
+    template, selector, field_path = _pod_template(spec), selector_of(spec), path.child("template")
     if selector is None:
         yield errors.invalid(path.child("selector"), spec.get("selector"), "")
     else:
         if not selector.empty:
-            yield from check_matches(template, selector, at)
+            yield from check_matches(template, selector, field_path)
         if not old_is_invalid:
-            yield from check_pod_template(template, at, options)
-        yield from check_template_metadata(template, at, options)
-    yield from check_restarts(template, at, "StatefulSet")
+            yield from check_pod_template(template, field_path, options)
+        yield from check_template_metadata(template, field_path, options)
+    yield from check_restarts(template, field_path, "StatefulSet")
 
 
 # --- the whole object

@@ -50,8 +50,8 @@ _CONDITION: Final = all_of(
 def check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     seen = set()
     for index, condition in enumerate(conditions or ()):
-        at, kind = path.index(index), condition.get("type", "")
+        condition_path, kind = path.index(index), condition.get("type", "")
         if kind in seen:
-            yield errors.duplicate(at.child("type"), kind)
+            yield errors.duplicate(condition_path.child("type"), kind)
         seen.add(kind)
-        yield from _CONDITION(condition, at)
+        yield from _CONDITION(condition, condition_path)

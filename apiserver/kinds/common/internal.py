@@ -47,8 +47,10 @@ def _plain_difference(before: Sequence[str], after: Sequence[str]) -> str:
     if before == after:
         return ""
     fewer = min(len(before), len(after))
-    start = next((at for at in range(fewer) if before[at] != after[at]), fewer)
-    end = next((at for at in range(fewer - start) if before[-1 - at] != after[-1 - at]), fewer - start)
+    start = next((index for index in range(fewer) if before[index] != after[index]), fewer)
+    end = next(
+        (index for index in range(fewer - start) if before[-1 - index] != after[-1 - index]), fewer - start
+    )
     first = max(start - _CONTEXT, 0)
     last = max(end - _CONTEXT, 0)
     head = f"@@ -{first + 1},{len(before) - last - first} +{first + 1},{len(after) - last - first} @@\n"

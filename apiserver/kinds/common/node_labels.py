@@ -48,13 +48,13 @@ def preference_warnings(terms: Iterable[ReadOnlyTree] | None, path: Path) -> Ite
     for index, weighted in enumerate(terms or ()):
         expressions = (weighted.get("preference") or {}).get("matchExpressions") or ()
         for number, expression in enumerate(expressions):
-            at = path.index(index).child("preference", "matchExpressions").index(number)
+            expression_path = path.index(index).child("preference", "matchExpressions").index(number)
             key = expression.get("key", "")
             if key in DEPRECATED:
-                yield f"{at.child('key')}: {key} is {DEPRECATED[key]}"
+                yield f"{expression_path.child('key')}: {key} is {DEPRECATED[key]}"
             for place, value in enumerate(expression.get("values") or ()):
                 for problem in names.check_label_value(value):
-                    yield f"{at.child('values').index(place)}: {value} is invalid, {problem}"
+                    yield f"{expression_path.child('values').index(place)}: {value} is invalid, {problem}"
 
 
 def selector_warnings(selector: ReadOnlyTree | None, path: Path) -> Iterator[str]:

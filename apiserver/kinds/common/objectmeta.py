@@ -222,12 +222,12 @@ def check_printable(manager: str, path: Path) -> Iterable[FieldError]:
 
 
 def _unprintable(manager: str, path: Path) -> Iterator[FieldError]:
-    at = 0
+    position = 0
     for character in manager:
         if not character.isprintable():
-            problem = f"invalid character U+{ord(character):04X} (at position {at})"
+            problem = f"invalid character U+{ord(character):04X} (at position {position})"
             yield errors.invalid(path, manager, problem)
-        at += len(character.encode())
+        position += len(character.encode())
 
 
 _CHECK_MANAGED: Final = all_of(

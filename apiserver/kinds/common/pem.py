@@ -38,27 +38,27 @@ def decode(text: bytes) -> Block | None:
 
 
 def _blocks(text: bytes) -> Iterator[Block]:
-    at = 0
-    while (end := text.find(_END, at)) >= 0:
+    position = 0
+    while (end := text.find(_END, position)) >= 0:
         # The last beginning before an end counts: others have no end.
-        begin = text.rfind(_BEGIN, at, end)
+        begin = text.rfind(_BEGIN, position, end)
         closing = end + len(_END)
-        if begin < 0 or (begin > at and text[begin - 1 : begin] != b"\n"):
-            at = closing
+        if begin < 0 or (begin > position and text[begin - 1 : begin] != b"\n"):
+            position = closing
             continue
         block, reached = _read_block(text, begin + len(_BEGIN), end)
         if block is not None:
-            at = _line(text, closing - 1)[1]
-            yield replace(block, end=at)
+            position = _line(text, closing - 1)[1]
+            yield replace(block, end=position)
         elif reached > closing:
             return
         else:
-            at = closing
+            position = closing
 
 
-def _read_block(text: bytes, at: int, end: int) -> tuple[Block | None, int]:
+def _read_block(text: bytes, position: int, end: int) -> tuple[Block | None, int]:
     """The block whose type begins at one place and whose end at another, if it is one, and how far it was read."""
-    line, body = _line(text, at)
+    line, body = _line(text, position)
     if not line.endswith(_DASHES):
         return None, body
     kind, headers = line.removesuffix(_DASHES), body
@@ -83,12 +83,12 @@ def _read_block(text: bytes, at: int, end: int) -> tuple[Block | None, int]:
     return Block(type=gotext.decode_utf8(kind), headers=text[headers:body], data=data), body
 
 
-def _line(text: bytes, at: int) -> tuple[bytes, int]:
+def _line(text: bytes, position: int) -> tuple[bytes, int]:
     """The line that begins at a place, without what is empty at its end, and where the next one begins."""
-    stop = text.find(b"\n", at)
+    stop = text.find(b"\n", position)
     if stop < 0:
-        return text[at:].rstrip(b" \t"), len(text)
-    return text[at:stop].removesuffix(b"\r").rstrip(b" \t"), stop + 1
+        return text[position:].rstrip(b" \t"), len(text)
+    return text[position:stop].removesuffix(b"\r").rstrip(b" \t"), stop + 1
 
 
 def certificate_problem(data: bytes) -> str:

@@ -14,12 +14,12 @@ _FORM: Final = "; desired format: https://host[/path]"
 
 
 def _check_parts(url: SplitResult, path: Path) -> Iterator[FieldError]:
-    user, at, host = url.netloc.rpartition("@")
+    user, separator, host = url.netloc.rpartition("@")
     if url.scheme != "https":
         yield errors.invalid(path, url.scheme, f"'https' is the only allowed URL scheme{_FORM}")
     if not host:
         yield errors.invalid(path, "", f"host must be specified{_FORM}")
-    if at:
+    if separator:
         yield errors.invalid(path, user, "user information is not permitted in the URL")
     if url.fragment:
         yield errors.invalid(path, url.fragment, "fragments are not permitted in the URL")

@@ -58,13 +58,13 @@ def _check_type(name: str, path: Path) -> Iterable[FieldError]:
 def _check_limits(limits: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     seen = set()
     for index, limit in enumerate(limits or ()):
-        at, type_ = path.index(index), limit.get("type", "")
-        yield from _check_type(type_, at.child("type"))
+        limit_path, type_ = path.index(index), limit.get("type", "")
+        yield from _check_type(type_, limit_path.child("type"))
         if type_ in seen:
-            yield errors.duplicate(at.child("type"), type_)
+            yield errors.duplicate(limit_path.child("type"), type_)
         seen.add(type_)
-        yield from _check_names(limit, type_, at)
-        yield from _check_amounts(limit, type_, at)
+        yield from _check_names(limit, type_, limit_path)
+        yield from _check_amounts(limit, type_, limit_path)
 
 
 def _check_names(limit: ReadOnlyTree, type_: str, path: Path) -> Iterator[FieldError]:

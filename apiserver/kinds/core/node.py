@@ -109,12 +109,12 @@ _POD_CIDRS: Final = ROOT.child("spec", "podCIDRs")
 
 def _check_pod_cidrs(networks: Sequence[str] | None) -> Iterator[FieldError]:
     errors_by_cidr = [
-        [*check_cidr(network, _POD_CIDRS.index(at))] for at, network in enumerate(networks or ())
+        [*check_cidr(network, _POD_CIDRS.index(index))] for index, network in enumerate(networks or ())
     ]
     yield from chain.from_iterable(errors_by_cidr)
     if not networks or len(networks) == 1:
         return
-    first = next((at for at, cidr_errors in enumerate(errors_by_cidr) if cidr_errors), None)
+    first = next((index for index, cidr_errors in enumerate(errors_by_cidr) if cidr_errors), None)
     if first is not None:
         parse_error = f"invalid CIDR[{first}]: <nil> (invalid CIDR address: {networks[first]})"
         problem = f"invalid PodCIDRs. failed to check with dual stack with error:{parse_error}"

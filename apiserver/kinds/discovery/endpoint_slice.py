@@ -112,11 +112,11 @@ def _hints(name: Check) -> Callable[[Sequence[ReadOnlyTree] | None, Path], Itera
             return
         seen = set()
         for index, hint in enumerate(hints or ()):
-            hint_name, at = hint.get("name", ""), path.index(index).child("name")
+            hint_name, field_path = hint.get("name", ""), path.index(index).child("name")
             if hint_name in seen:
-                yield errors.duplicate(at, hint_name)
+                yield errors.duplicate(field_path, hint_name)
             seen.add(hint_name)
-            yield from name(hint_name, at)
+            yield from name(hint_name, field_path)
 
     return check
 
@@ -157,13 +157,13 @@ def _check_ports(ports: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[F
         return
     seen = set()
     for index, port in enumerate(ports or ()):
-        at, name = path.index(index), port.get("name") or ""
-        yield from optional("name", _LABEL)(port, at)
+        port_path, name = path.index(index), port.get("name") or ""
+        yield from optional("name", _LABEL)(port, port_path)
         if name in seen:
-            yield errors.duplicate(at.child("name"), name)
+            yield errors.duplicate(port_path.child("name"), name)
         seen.add(name)
-        yield from field("protocol", check_protocol, absent="")(port, at)
-        yield from pointer("appProtocol", check_label_name)(port, at)
+        yield from field("protocol", check_protocol, absent="")(port, port_path)
+        yield from pointer("appProtocol", check_label_name)(port, port_path)
 
 
 _CREATE: Final = from_root(

@@ -59,12 +59,12 @@ STRATEGY: Final = Strategy(
 def _check_conditions(conditions: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     seen = set()
     for index, condition in enumerate(conditions or ()):
-        at, kind = path.index(index).child("type"), condition.get("type", "")
+        field_path, kind = path.index(index).child("type"), condition.get("type", "")
         if kind in seen:
-            yield errors.duplicate(at, kind)
+            yield errors.duplicate(field_path, kind)
         seen.add(kind)
         if not kind:
-            yield errors.required(at)
+            yield errors.required(field_path)
 
 
 update_status: Final[Update] = part(field("conditions", _check_conditions), "status")

@@ -113,10 +113,10 @@ def _field_path(source: Mapping[str, Any], schema: Schema) -> Path | None:
 
 def field_path(text: str, schema: Schema) -> Path | None:
     """Return a JSON path such as `.a['b']` as a path, or None if the schema has no such field."""
-    path, at = ROOT, 0
+    path, position = ROOT, 0
     current: Schema | None = schema
-    while at < len(text):
-        match = _STEP.match(text, at)
+    while position < len(text):
+        match = _STEP.match(text, position)
         if match is None or current is None:
             return None
         name = match[1] if match[1] is not None else _unescape(match[2])
@@ -131,7 +131,7 @@ def field_path(text: str, schema: Schema) -> Path | None:
             return None
         if current is None:
             return None
-        at = match.end()
+        position = match.end()
     return path
 
 

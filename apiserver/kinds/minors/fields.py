@@ -29,13 +29,13 @@ def _paths_of(parents: Sequence[str], *fields: str) -> tuple[str, ...]:
     return tuple(f"{parent}.*.{field}" for parent in parents for field in fields)
 
 
-def _claims(at: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the fields of a claim by gate; `at` is the path of its spec."""
-    requests = (f"{at}.devices.requests.*.exactly", f"{at}.devices.requests.*.firstAvailable.*")
+def _claims(path: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields of a claim by gate; `path` is that of its spec."""
+    requests = (f"{path}.devices.requests.*.exactly", f"{path}.devices.requests.*.firstAvailable.*")
     return {
         "DRAConsumableCapacity": (
             *(f"{request}.capacity" for request in requests),
-            f"{at}.devices.constraints.*.distinctAttribute",
+            f"{path}.devices.constraints.*.distinctAttribute",
         ),
         "DRADeviceTaints": tuple(f"{request}.tolerations" for request in requests),
     }
@@ -165,11 +165,11 @@ def disabled_fields(resource: GroupResource, own: DisabledFields, minor: str) ->
     off = gates_off_by_default(minor)
     gates = [*own.gates, *_gates(resource, off)]
     template = TEMPLATES.get(resource, "")
-    at = "spec" if resource == PODS else f"{template}.spec" if template else ""
-    drops = [drop for gate, drop in POD_DROPS.items() if gate in off] if at else []
+    spec_path = "spec" if resource == PODS else f"{template}.spec" if template else ""
+    drops = [drop for gate, drop in POD_DROPS.items() if gate in off] if spec_path else []
     if len(gates) == len(own.gates) and not drops:
         return own
-    return _OlderFields(gates, drops, tuple(at.split(".")))
+    return _OlderFields(gates, drops, tuple(spec_path.split(".")))
 
 
 PODS: Final = GroupResource("", "pods")
@@ -193,15 +193,17 @@ def _gates_below(prefix: str, table: Mapping[str, tuple[str, ...]], off: frozens
 class _OlderFields(DisabledFields):
     """The dropped fields of an older minor, and the dropped features of pods that have more than one field."""
 
-    def __init__(self, gates: Sequence[Gate], drops: Sequence[tuple[Any, Drop]], at: tuple[str, ...]) -> None:
+    def __init__(
+        self, gates: Sequence[Gate], drops: Sequence[tuple[Any, Drop]], spec_path: tuple[str, ...]
+    ) -> None:
         super().__init__(gates)
         self._drops = drops
-        self._at = at
+        self._spec_path = spec_path
 
     def drop(self, new: Tree, old: ReadOnlyTree | None) -> None:
         super().drop(new, old)
-        spec = _get_path(new, self._at)
-        old_spec = _get_path(old, self._at) if old is not None else None
+        spec = _get_path(new, self._spec_path)
+        old_spec = _get_path(old, self._spec_path) if old is not None else None
         for is_used, drop in self._drops:
             if spec is not None and not (old_spec is not None and is_used(old_spec)):
                 drop(spec)

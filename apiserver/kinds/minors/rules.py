@@ -73,36 +73,38 @@ def _containers(spec: ReadOnlyTree, path: Path) -> Iterator[tuple[ReadOnlyTree, 
 
 def _strict_names(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check the names of environment variables, for which older minors allow fewer characters."""
-    for container, at in _containers(spec, path):
+    for container, container_path in _containers(spec, path):
         for index, variable in enumerate(container.get("env") or ()):
             name = variable.get("name") or ""
             for problem in names.check_env_var_name(name) if name else ():
-                yield errors.invalid(at.child("env").index(index).child("name"), name, problem)
+                yield errors.invalid(container_path.child("env").index(index).child("name"), name, problem)
         for index, source in enumerate(container.get("envFrom") or ()):
             prefix = source.get("prefix") or ""
             for problem in names.check_env_var_name(prefix) if prefix else ():
-                yield errors.invalid(at.child("envFrom").index(index).child("prefix"), prefix, problem)
+                yield errors.invalid(
+                    container_path.child("envFrom").index(index).child("prefix"), prefix, problem
+                )
 
 
 def _strict_searches(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     """Check that search domains are DNS names: without underscores, and not a single dot."""
-    at = path.child("dnsConfig", "searches")
+    field_path = path.child("dnsConfig", "searches")
     for index, search in enumerate((spec.get("dnsConfig") or {}).get("searches") or ()):
         name = search.removesuffix(".")
         if name and not names.check_dns1123_subdomain_with_underscore(name) and "_" not in name:
             continue
         for problem in names.check_dns1123_subdomain(name):
-            yield errors.invalid(at.index(index), search, problem)
+            yield errors.invalid(field_path.index(index), search, problem)
 
 
 def _positive_sleeps(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     grace = spec.get("terminationGracePeriodSeconds")
-    for container, at in _containers(spec, path):
+    for container, container_path in _containers(spec, path):
         for hook in ("postStart", "preStop"):
             sleep = ((container.get("lifecycle") or {}).get(hook) or {}).get("sleep")
             if sleep is not None and grace is not None and sleep.get("seconds", 0) == 0:
                 problem = f"must be greater than 0 and less than terminationGracePeriodSeconds ({grace})"
-                yield errors.invalid(at.child("lifecycle", hook, "sleep"), 0, problem)
+                yield errors.invalid(container_path.child("lifecycle", hook, "sleep"), 0, problem)
 
 
 _POD_RULES: Final[Sequence[tuple[str, Callable[[ReadOnlyTree, Path], Iterable[FieldError]]]]] = (

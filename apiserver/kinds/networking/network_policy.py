@@ -90,11 +90,11 @@ def _check_block(block: ReadOnlyTree, path: Path, valid_old_cidrs: AbstractSet[s
     if outer is None:
         return
     for index, text in enumerate(block.get("except") or ()):
-        at = path.child("except").index(index)
-        yield from check_cidr(text, at, valid_old_cidrs)
+        item_path = path.child("except").index(index)
+        yield from check_cidr(text, item_path, valid_old_cidrs)
         inner = _network(text)
         if inner is not None and not _is_within(inner, outer):
-            yield errors.invalid(at, text, "must be a strict subset of `cidr`")
+            yield errors.invalid(item_path, text, "must be a strict subset of `cidr`")
 
 
 # --- specs
@@ -175,9 +175,9 @@ def _warn(policy: ReadOnlyTree) -> Iterator[str]:
 def _peer_warnings(peers: Iterable[ReadOnlyTree], path: Path) -> Iterator[str]:
     for index, peer in enumerate(peers):
         if block := peer.get("ipBlock"):
-            at = path.index(index).child("ipBlock")
-            yield from cidr_warnings(block.get("cidr", ""), at.child("cidr"))
-            yield from cidrs_warnings(block.get("except"), at.child("except"))
+            field_path = path.index(index).child("ipBlock")
+            yield from cidr_warnings(block.get("cidr", ""), field_path.child("cidr"))
+            yield from cidrs_warnings(block.get("except"), field_path.child("except"))
 
 
 def _cells(tree: Tree, now: datetime) -> list[Any]:

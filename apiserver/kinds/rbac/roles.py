@@ -34,15 +34,15 @@ _OF_RESOURCES: Final = all_of(
 def _rule(*, namespaced: bool) -> Check:
     def check(rule: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         yield from require("verbs", detail="verbs must contain at least one value")(rule, path)
-        urls, at = rule.get("nonResourceURLs"), path.child("nonResourceURLs")
+        urls, field_path = rule.get("nonResourceURLs"), path.child("nonResourceURLs")
         if not urls:
             yield from _OF_RESOURCES(rule, path)
             return
         if namespaced:
-            yield errors.invalid(at, urls, "namespaced rules cannot apply to non-resource URLs")
+            yield errors.invalid(field_path, urls, "namespaced rules cannot apply to non-resource URLs")
         if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
             problem = "rules cannot apply to both regular resources and non-resource URLs"
-            yield errors.invalid(at, urls, problem)
+            yield errors.invalid(field_path, urls, problem)
 
     return check
 

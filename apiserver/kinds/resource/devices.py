@@ -84,12 +84,12 @@ def _check_values(
             problem = "values must be sorted in ascending order"
             yield errors.invalid(path.index(index), str(amount), problem)
 
-    def check_option(value: Any, at: Path) -> Iterable[FieldError]:
+    def check_option(value: Any, option_path: Path) -> Iterable[FieldError]:
         if not capacity_value < from_json(value):
             return ()
         return (
             errors.invalid(
-                at, str(from_json(value)), f"option is larger than capacity value: {capacity_value}"
+                option_path, str(from_json(value)), f"option is larger than capacity value: {capacity_value}"
             ),
         )
 

@@ -155,11 +155,11 @@ def _check_reports(
     devices: Sequence[ReadOnlyTree], allocated: set[tuple[str, ...]], path: Path
 ) -> Iterator[FieldError]:
     for index, device in enumerate(devices):
-        at, key = path.index(index), _key(device)
-        yield from _DEVICE(device, at)
+        device_path, key = path.index(index), _key(device)
+        yield from _DEVICE(device, device_path)
         if key not in allocated:
-            yield errors.invalid(at, _error_value(key), "must be an allocated device in the claim")
-        yield from _REPORTED(device, at)
+            yield errors.invalid(device_path, _error_value(key), "must be an allocated device in the claim")
+        yield from _REPORTED(device, device_path)
     seen = set()
     for index, device in enumerate(devices):
         key = _key(device)

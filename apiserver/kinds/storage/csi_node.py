@@ -50,12 +50,12 @@ def _check_topology_keys(keys: Iterable[str], path: Path) -> Iterator[FieldError
 def _check_drivers(drivers: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     seen = set()
     for index, driver in enumerate(drivers or ()):
-        at, name = path.index(index), driver.get("name", "")
-        yield from _DRIVER(driver, at)
+        driver_path, name = path.index(index), driver.get("name", "")
+        yield from _DRIVER(driver, driver_path)
         if name in seen:
-            yield errors.duplicate(at.child("name"), name)
+            yield errors.duplicate(driver_path.child("name"), name)
         seen.add(name)
-        yield from _check_topology_keys(driver.get("topologyKeys") or (), at)
+        yield from _check_topology_keys(driver.get("topologyKeys") or (), driver_path)
 
 
 _CREATE: Final = from_root(field("spec", field("drivers", _check_drivers), absent={}))

@@ -190,13 +190,13 @@ def _first_other_change(allowed: re.Pattern[str], old: Any, new: Any) -> str:
 def _changes(old: Any, new: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted({*old, *new}):
-            at = f"{path}/{name}"
+            field_path = f"{path}/{name}"
             if name not in new:
-                yield "remove", at
+                yield "remove", field_path
             elif name not in old:
-                yield "add", at
+                yield "add", field_path
             else:
-                yield from _changes(old[name], new[name], at)
+                yield from _changes(old[name], new[name], field_path)
     elif isinstance(old, list) and isinstance(new, list):
         for index, (old_item, other) in enumerate(zip(old, new, strict=False)):
             yield from _changes(old_item, other, f"{path}/{index}")

@@ -127,10 +127,12 @@ def _check_rolling(spec: ReadOnlyTree, update: ReadOnlyTree, path: Path) -> Iter
     yield from _check_policy(spec, update["podUpdatePolicy"], path.child("podUpdatePolicy"))
     unordered = update.get("unorderedUpdate")
     if unordered is not None:
-        at = path.child("unorderedUpdate")
+        field_path = path.child("unorderedUpdate")
         if spec["podManagementPolicy"] != _PARALLEL:
-            yield errors.required(at, "unorderedUpdate can only work with Parallel PodManagementPolicyType")
-        yield from check_priorities(unordered.get("priorityStrategy"), at.child("priorityStrategy"))
+            yield errors.required(
+                field_path, "unorderedUpdate can only work with Parallel PodManagementPolicyType"
+            )
+        yield from check_priorities(unordered.get("priorityStrategy"), field_path.child("priorityStrategy"))
 
 
 def _check_unavailable(value: IntOrString, spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -167,8 +167,8 @@ def _check_workload(
     rules, spec = _RULES[name], workload["spec"]
     labels = meta.labels(workload)
     if not selector.matches(labels):
-        at = path.child(rules.labels_field, "metadata", "labels")
-        yield errors.invalid(at, dict(labels), _MISMATCH)
+        field_path = path.child(rules.labels_field, "metadata", "labels")
+        yield errors.invalid(field_path, dict(labels), _MISMATCH)
     path = path.child(name, "spec")
     if spec.get("replicas") is not None:
         problem = f"replicas in {name} will not be used"
@@ -212,14 +212,16 @@ def _check_subsets(topology: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     is_adaptive = (topology.get("scheduleStrategy") or {}).get("type") == _ADAPTIVE
     seen: set[str] = set()
     for index, subset in enumerate(topology.get("subsets") or ()):
-        at = path.child("subsets").index(index)
-        yield from _check_name(subset["name"], seen, at.child("name"))
+        subset_path = path.child("subsets").index(index)
+        yield from _check_name(subset["name"], seen, subset_path.child("name"))
         seen.add(subset["name"])
-        yield from check_term(subset.get("nodeSelectorTerm") or {}, at.child("nodeSelectorTerm"))
-        yield from check_tolerations(subset.get("tolerations") or (), at.child("tolerations"), compared=False)
+        yield from check_term(subset.get("nodeSelectorTerm") or {}, subset_path.child("nodeSelectorTerm"))
+        yield from check_tolerations(
+            subset.get("tolerations") or (), subset_path.child("tolerations"), compared=False
+        )
         if is_adaptive and subset.get("replicas") is not None:
             detail = "specify replicas use minReplicas/maxReplicas to enable adaptive strategy"
-            yield errors.forbidden(at.child("replicas"), detail)
+            yield errors.forbidden(subset_path.child("replicas"), detail)
 
 
 def _check_name(name: str, seen: set[str], path: Path) -> Iterator[FieldError]:

@@ -102,42 +102,42 @@ class _Message:
         """Read all fields. Most tags and lengths have one byte, and are read inline."""
         field_values: FieldValues = {}
         tags = self._tags
-        at, end = 0, len(data)
-        while at < end:
-            tag = data[at]
-            at += 1
+        position, end = 0, len(data)
+        while position < end:
+            tag = data[position]
+            position += 1
             if tag > 0x7F:
-                tag, at = read_varint(data, at - 1)
+                tag, position = read_varint(data, position - 1)
             reader = tags.get(tag)
             if reader is None:
-                at = self._skip(data, at, tag)
+                position = self._skip(data, position, tag)
                 continue
             number, name, read, zero = reader
             wire_type = tag & 7
             value: Value = FIXED64_SIZE
             if wire_type != FIXED64:
-                value = data[at]
-                at += 1
+                value = data[position]
+                position += 1
                 if value > 0x7F:
-                    value, at = read_varint(data, at - 1)
+                    value, position = read_varint(data, position - 1)
             if wire_type != VARINT:
-                start, at = at, at + value
-                if at > end:
+                start, position = position, position + value
+                if position > end:
                     raise ProtobufError("unexpected EOF")
-                value = data[start:at]
+                value = data[start:position]
             if read is None:
                 field_values.setdefault(number, []).append(value)
             else:
                 tree[name] = read(value) if value else zero
         return field_values
 
-    def _skip(self, data: bytes, at: int, tag: int) -> int:
+    def _skip(self, data: bytes, position: int, tag: int) -> int:
         for reader in self._tags.values():
             if reader.number == tag >> 3:
                 raise ProtobufError(
                     f"proto: wrong wireType = {tag & 7} for field {reader.name} of {self._name}"
                 )
-        return skip(data, at, tag)
+        return skip(data, position, tag)
 
     # --- compiling
 
@@ -222,9 +222,9 @@ def _unpack(value: Value) -> Iterator[int]:
     if isinstance(value, int):
         yield value
         return
-    at = 0
-    while at < len(value):
-        number, at = read_varint(value, at)
+    position = 0
+    while position < len(value):
+        number, position = read_varint(value, position)
         yield number
 
 

@@ -46,63 +46,63 @@ def tag_of(number: int, wire_type: int) -> int:
     return number << 3 | wire_type
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins at `at`, and its end."""
-    first = data[at]
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return the number that begins at a position, and its end."""
+    first = data[position]
     if first < 0x80:
-        return first, at + 1
-    second = data[at + 1]
+        return first, position + 1
+    second = data[position + 1]
     if second < 0x80:
-        return first & 0x7F | second << 7, at + 2
-    return _read_long_varint(data, at)
+        return first & 0x7F | second << 7, position + 2
+    return _read_long_varint(data, position)
 
 
-def _read_long_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_long_varint(data: bytes, position: int) -> tuple[int, int]:
     number = shift = 0
     while shift < _WIDTH:
-        byte = data[at]
-        at += 1
+        byte = data[position]
+        position += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return number & _MASK, at
+            return number & _MASK, position
         shift += 7
     raise ProtobufError("proto: integer overflow")
 
 
-def read_payload(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the length-prefixed bytes that begin at `at`, and their end."""
-    size, at = read_varint(data, at)
-    end = at + size
+def read_payload(data: bytes, position: int) -> tuple[bytes, int]:
+    """Return the length-prefixed bytes that begin at a position, and their end."""
+    size, position = read_varint(data, position)
+    end = position + size
     if end > len(data):
         raise ProtobufError("unexpected EOF")
-    return data[at:end], end
+    return data[position:end], end
 
 
 def read_parts(data: bytes) -> dict[int, bytes]:
     """Return the payload of each field with a length, by number; for small messages without repeated fields."""
     parts: dict[int, bytes] = {}
-    at = 0
-    while at < len(data):
-        tag, at = read_varint(data, at)
+    position = 0
+    while position < len(data):
+        tag, position = read_varint(data, position)
         if tag & 7 == LENGTH:
-            parts[tag >> 3], at = read_payload(data, at)
+            parts[tag >> 3], position = read_payload(data, position)
         else:
-            at = skip(data, at, tag)
+            position = skip(data, position, tag)
     return parts
 
 
-def skip(data: bytes, at: int, tag: int) -> int:
+def skip(data: bytes, position: int, tag: int) -> int:
     """Return the end of the value after this tag. Groups, which are obsolete, are refused."""
     wire_type = tag & 7
     if tag >> 3 == 0:
         raise ProtobufError(f"proto: illegal tag 0 (wire type {wire_type})")
     if wire_type == VARINT:
-        return read_varint(data, at)[1]
+        return read_varint(data, position)[1]
     if wire_type == LENGTH:
-        return read_payload(data, at)[1]
+        return read_payload(data, position)[1]
     size = _SIZES.get(wire_type)
     if size is None:
         raise ProtobufError(f"proto: illegal wireType {wire_type}")
-    if at + size > len(data):
+    if position + size > len(data):
         raise ProtobufError("unexpected EOF")
-    return at + size
+    return position + size

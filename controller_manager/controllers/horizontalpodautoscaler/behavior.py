@@ -139,7 +139,7 @@ def _replace_expired(
     counts: TimedCounts, is_old: Callable[[TimedCount], bool], new: TimedCount
 ) -> TimedCounts:
     """With a new entry, in the place of the last expired one."""
-    old = [at for at, entry in enumerate(counts) if is_old(entry)]
+    old = [index for index, entry in enumerate(counts) if is_old(entry)]
     return (*counts[: old[-1]], new, *counts[old[-1] + 1 :]) if old else (*counts, new)
 
 

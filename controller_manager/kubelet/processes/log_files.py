@@ -62,7 +62,7 @@ class LogWriter:
 
 def _records(line: bytes, *, complete: bool) -> list[tuple[bytes, bytes]]:
     """Each with `F` for the end of a line, or `P` for a part of one."""
-    pieces = [line[at : at + MAX_LINE] for at in range(0, len(line), MAX_LINE)] or [b""]
+    pieces = [line[start : start + MAX_LINE] for start in range(0, len(line), MAX_LINE)] or [b""]
     last = b"F" if complete else b"P"
     return [*((b"P", piece) for piece in pieces[:-1]), (last, pieces[-1])]
 

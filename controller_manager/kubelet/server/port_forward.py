@@ -154,9 +154,9 @@ async def _channels(request: web.BaseRequest, connect: Connect) -> web.StreamRes
         running = [
             start(
                 "a forwarded connection",
-                _forward_channel(connect, port, channels[2 * at], channels[2 * at + 1]),
+                _forward_channel(connect, port, channels[2 * index], channels[2 * index + 1]),
             )
-            for at, port in enumerate(ports)
+            for index, port in enumerate(ports)
         ]
         listening = start("channels of a client", _listen(socket, channels))
         forwarding = start("forwarded connections", _all_done(running))

@@ -38,10 +38,10 @@ class SpdyStream:
         self._has_ended = False
 
     async def write(self, data: bytes) -> None:
-        for at in range(0, len(data), PIECE):
+        for start in range(0, len(data), PIECE):
             if self.is_reset:
                 raise StreamsClosed
-            await self._session.send_data(self.number, data[at : at + PIECE])
+            await self._session.send_data(self.number, data[start : start + PIECE])
 
     async def end(self) -> None:
         """Nothing more is written."""

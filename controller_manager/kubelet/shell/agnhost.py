@@ -218,7 +218,7 @@ def _mode_text(entry: Entry) -> str:
 
 
 def _permissions(mode: int) -> str:
-    return "".join(letter if mode >> (8 - at) & 1 else "-" for at, letter in enumerate(_BITS))
+    return "".join(letter if mode >> (8 - index) & 1 else "-" for index, letter in enumerate(_BITS))
 
 
 _MOUNT_TESTS: Final[Mapping[str, Callable[[Process, str], str]]] = {

@@ -95,8 +95,8 @@ def _create(process: Process, here: Process, archive: str, names: Sequence[str])
     if archive != "-":
         files.write(process.path(archive), data)
         return code
-    for at in range(0, len(data), BLOCK):
-        yield Output(1, data[at : at + BLOCK])
+    for start in range(0, len(data), BLOCK):
+        yield Output(1, data[start : start + BLOCK])
     return code
 
 

@@ -70,7 +70,7 @@ def _line(files: FileSystem, path: str, name: str, options: Mapping[str, str]) -
         return f"{name}\n"
     entry = files.entry(path)
     kind = "d" if entry.is_directory else "l" if entry.target else "-"
-    bits = "".join(letter if entry.mode >> (8 - at) & 1 else "-" for at, letter in enumerate(_BITS))
+    bits = "".join(letter if entry.mode >> (8 - index) & 1 else "-" for index, letter in enumerate(_BITS))
     when = datetime.fromtimestamp(entry.modified, UTC)
     arrow = f" -> {entry.target}" if entry.target else ""
     return f"{kind}{bits}    1 root     root     {entry.size:9} {when:%b} {when.day:2} {when:%H:%M} {name}{arrow}\n"

@@ -49,7 +49,7 @@ def parse(text: str) -> Command:
     parser = _Parser(text)
     script = parser.list()
     if not parser.is_at_end():
-        raise ShellSyntaxError(f"syntax error near {text[parser.at : parser.at + 20]!r}")
+        raise ShellSyntaxError(f"syntax error near {text[parser.position : parser.position + 20]!r}")
     return script
 
 
@@ -59,50 +59,50 @@ class _Parser:
             raise ShellSyntaxError("commands are nested too deeply")
         self._text = text
         self._depth = depth
-        self.at = 0
+        self.position = 0
 
     # --- what comes next
 
     def _skip_blanks(self) -> None:
-        match = _BLANKS.match(self._text, self.at)
+        match = _BLANKS.match(self._text, self.position)
         assert match is not None
-        self.at = match.end()
+        self.position = match.end()
 
     def _skip_lines(self) -> None:
         self._skip_blanks()
-        while self._text.startswith("\n", self.at):
-            self.at += 1
+        while self._text.startswith("\n", self.position):
+            self.position += 1
             self._skip_blanks()
 
     def is_at_end(self) -> bool:
         self._skip_lines()
-        return self.at >= len(self._text)
+        return self.position >= len(self._text)
 
     def _operator(self) -> str:
         self._skip_blanks()
-        match = _OPERATOR.match(self._text, self.at)
+        match = _OPERATOR.match(self._text, self.position)
         return match[0] if match else ""
 
     def _takes(self, text: str) -> bool:
         """Pass over an operator if it is next."""
         if self._operator() != text:
             return False
-        self.at += len(text)
+        self.position += len(text)
         return True
 
     def _keyword(self) -> str:
         """The plain word that is next, which is not passed over."""
         self._skip_blanks()
-        end = self.at
+        end = self.position
         while end < len(self._text) and self._text[end] not in _BREAKS:
             end += 1
-        return self._text[self.at : end]
+        return self._text[self.position : end]
 
     def _takes_keyword(self, word: str) -> bool:
         self._skip_lines()
         if self._keyword() != word:
             return False
-        self.at += len(word)
+        self.position += len(word)
         return True
 
     def _expect(self, word: str) -> None:
@@ -119,13 +119,17 @@ class _Parser:
         joint = ";"
         while True:
             self._skip_lines()
-            if self.at >= len(self._text) or self._operator() in (")", ";;") or self._keyword() in _RESERVED:
+            if (
+                self.position >= len(self._text)
+                or self._operator() in (")", ";;")
+                or self._keyword() in _RESERVED
+            ):
                 break
             items.append((joint, self._pipeline()))
             joint = self._operator()
             if joint not in (";", "&", "&&", "||", "\n"):
                 break
-            self.at += len(joint)
+            self.position += len(joint)
             # What runs in the background is run to its end first.
             joint = ";" if joint in ("&", "\n") else joint
         self._depth -= 1
@@ -154,13 +158,13 @@ class _Parser:
             "{": self._braces,
         }.get(self._keyword())
         if compound is not None:
-            self.at += len(self._keyword())
+            self.position += len(self._keyword())
             command = compound()
             redirects = self._redirects()
             return Group(command, subshell=False, redirects=redirects) if redirects else command
-        match = _FUNCTION.match(self._text, self.at)
+        match = _FUNCTION.match(self._text, self.position)
         if match:
-            self.at = match.end()
+            self.position = match.end()
             return Function(match[1], self._command())
         return self._simple()
 
@@ -189,7 +193,7 @@ class _Parser:
 
     def _for(self) -> Command:
         name = self._keyword()
-        self.at += len(name)
+        self.position += len(name)
         words: list[Word] | None = None
         if self._takes_keyword("in"):
             words = []
@@ -224,20 +228,20 @@ class _Parser:
         redirects: list[Redirect] = []
         while True:
             self._skip_blanks()
-            if self.at >= len(self._text) or self._operator():
+            if self.position >= len(self._text) or self._operator():
                 break
             redirect = self._redirect()
             if redirect is not None:
                 redirects.append(redirect)
                 continue
-            match = None if words else _ASSIGNMENT.match(self._text, self.at)
+            match = None if words else _ASSIGNMENT.match(self._text, self.position)
             if match:
-                self.at = match.end()
+                self.position = match.end()
                 assignments.append((match[1], self._word()))
             else:
                 words.append(self._next_word())
         if not (assignments or words or redirects):
-            raise ShellSyntaxError(f"syntax error near {self._text[self.at : self.at + 20]!r}")
+            raise ShellSyntaxError(f"syntax error near {self._text[self.position : self.position + 20]!r}")
         return Simple(tuple(assignments), tuple(words), tuple(redirects))
 
     def _redirects(self) -> Sequence[Redirect]:
@@ -248,12 +252,12 @@ class _Parser:
 
     def _redirect(self) -> Redirect | None:
         self._skip_blanks()
-        match = _REDIRECT.match(self._text, self.at)
+        match = _REDIRECT.match(self._text, self.position)
         if match is None:
             return None
         if match[2].startswith("<<"):
             raise ShellSyntaxError(f"{match[2]} is not simulated")
-        self.at = match.end()
+        self.position = match.end()
         descriptor = int(match[1]) if match[1] else (0 if match[2].startswith("<") else 1)
         return Redirect(descriptor, match[2], self._next_word())
 
@@ -261,17 +265,17 @@ class _Parser:
 
     def _next_word(self) -> Word:
         self._skip_blanks()
-        start = self.at
+        start = self.position
         word = self._word()
-        if self.at == start:
-            raise ShellSyntaxError(f"syntax error near {self._text[self.at : self.at + 20]!r}")
+        if self.position == start:
+            raise ShellSyntaxError(f"syntax error near {self._text[self.position : self.position + 20]!r}")
         return word
 
     def _word(self, end: str = "") -> Word:
         """Up to a blank or an operator; or, within braces, up to what ends them."""
         parts: list[Part] = []
-        while self.at < len(self._text):
-            char = self._text[self.at]
+        while self.position < len(self._text):
+            char = self._text[self.position]
             if char == end or (not end and char in _BREAKS):
                 break
             parts += self._part(char)
@@ -285,84 +289,87 @@ class _Parser:
         if char in "$`":
             return [self._dollar(quoted=False)]
         if char == "\\":
-            self.at += 2
-            return [Text(self._text[self.at - 1 : self.at], quoted=True)]
-        match = _PLAIN.match(self._text, self.at)
+            self.position += 2
+            return [Text(self._text[self.position - 1 : self.position], quoted=True)]
+        match = _PLAIN.match(self._text, self.position)
         run = match[0] if match else char
-        self.at += len(run)
+        self.position += len(run)
         return [Text(run, quoted=False)]
 
     def _read_until(self, mark: str) -> str:
-        end = self._text.find(mark, self.at + 1)
+        end = self._text.find(mark, self.position + 1)
         if end < 0:
             raise ShellSyntaxError("unterminated quoted string")
-        content = self._text[self.at + 1 : end]
-        self.at = end + 1
+        content = self._text[self.position + 1 : end]
+        self.position = end + 1
         return content
 
     def _double_quoted(self) -> Sequence[Part]:
-        self.at += 1
+        self.position += 1
         parts: list[Part] = []
-        while self.at < len(self._text):
-            char = self._text[self.at]
+        while self.position < len(self._text):
+            char = self._text[self.position]
             if char == '"':
-                self.at += 1
+                self.position += 1
                 return parts or [Text("", quoted=True)]
             if char in "$`":
                 parts.append(self._dollar(quoted=True))
             else:
-                follower = self._text[self.at + 1 : self.at + 2]
+                follower = self._text[self.position + 1 : self.position + 2]
                 if char == "\\" and follower and follower in '$`"\\\n':
                     char = "" if follower == "\n" else follower
-                    self.at += 1
-                self.at += 1
+                    self.position += 1
+                self.position += 1
                 parts.append(Text(char, quoted=True))
         raise ShellSyntaxError("unterminated quoted string")
 
     def _dollar(self, *, quoted: bool) -> Part:
         text = self._text
-        if text[self.at] == "`":
+        if text[self.position] == "`":
             return Substitution(self._parse_nested(self._read_until("`")), quoted)
-        if text.startswith("$((", self.at):
-            end = text.find("))", self.at)
+        if text.startswith("$((", self.position):
+            end = text.find("))", self.position)
             if end < 0:
                 raise ShellSyntaxError("syntax error: '))' is missing")
-            inner = _Parser(text[self.at + 3 : end], self._depth + 1)
-            self.at = end + 2
+            inner = _Parser(text[self.position + 3 : end], self._depth + 1)
+            self.position = end + 2
             return Arithmetic(inner._word("\0"), quoted)
-        if text.startswith("$(", self.at):
+        if text.startswith("$(", self.position):
             inner = _Parser(text, self._depth + 1)
-            inner.at = self.at + 2
+            inner.position = self.position + 2
             script = inner.list()
             if not inner._takes(")"):
                 raise ShellSyntaxError("syntax error: ')' is missing")
-            self.at = inner.at
+            self.position = inner.position
             return Substitution(script, quoted)
-        if text.startswith("${", self.at):
+        if text.startswith("${", self.position):
             return self._parse_braces(quoted=quoted)
-        match = _NAME.match(text, self.at + 1)
-        self.at = match.end() if match else self.at + 1
+        match = _NAME.match(text, self.position + 1)
+        self.position = match.end() if match else self.position + 1
         return Parameter(match[0], "", (), quoted) if match else Text("$", quoted=True)
 
     def _parse_nested(self, text: str) -> Command:
         return _Parser(text, self._depth + 1).list()
 
     def _parse_braces(self, *, quoted: bool) -> Part:
-        self.at += 2
+        self.position += 2
         operator = ""
         word: Word = ()
-        if self._text[self.at : self.at + 1] == "#" and self._text[self.at + 1 : self.at + 2] != "}":
+        if (
+            self._text[self.position : self.position + 1] == "#"
+            and self._text[self.position + 1 : self.position + 2] != "}"
+        ):
             operator = "length"
-            self.at += 1
-        match = _NAME.match(self._text, self.at)
+            self.position += 1
+        match = _NAME.match(self._text, self.position)
         if match is None:
             raise ShellSyntaxError("bad substitution")
-        self.at = match.end()
-        operation = None if operator else _OPERATION.match(self._text, self.at)
+        self.position = match.end()
+        operation = None if operator else _OPERATION.match(self._text, self.position)
         if operation:
-            operator, self.at = operation[0], operation.end()
+            operator, self.position = operation[0], operation.end()
             word = self._word("}")
-        if self._text[self.at : self.at + 1] != "}":
+        if self._text[self.position : self.position + 1] != "}":
             raise ShellSyntaxError("bad substitution")
-        self.at += 1
+        self.position += 1
         return Parameter(match[0], operator, word, quoted)

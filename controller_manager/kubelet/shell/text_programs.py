@@ -78,9 +78,9 @@ def split_options(process: Process, with_values: str = "") -> tuple[dict[str, st
             name, _, value = argument[2:].partition("=")
             options[name] = value
         else:
-            for at, letter in enumerate(argument[1:], start=2):
+            for index, letter in enumerate(argument[1:], start=2):
                 if letter in with_values:
-                    options[letter] = argument[at:] or (waiting.pop(0) if waiting else "")
+                    options[letter] = argument[index:] or (waiting.pop(0) if waiting else "")
                     break
                 options[letter] = ""
     return options, rest
@@ -167,7 +167,9 @@ def tail(process: Process) -> Run:
     count = options.get("c") or options.get("n") or "10"
     amount = int_or_none(count.lstrip("+-")) or 0
     parts = (
-        [data[at : at + 1] for at in range(len(data))] if "c" in options else data.splitlines(keepends=True)
+        [data[index : index + 1] for index in range(len(data))]
+        if "c" in options
+        else data.splitlines(keepends=True)
     )
     last_parts = (
         parts[max(amount - 1, 0) :]
@@ -238,7 +240,7 @@ def transliterate(process: Process) -> Run:
         table = dict.fromkeys(map(ord, first))
     else:
         second = _characters(sets[1]) if len(sets) > 1 else first
-        table = {ord(char): second[min(at, len(second) - 1)] for at, char in enumerate(first) if second}
+        table = {ord(char): second[min(index, len(second) - 1)] for index, char in enumerate(first) if second}
     yield write_text(text.translate(table))
     return 0
 
@@ -297,7 +299,8 @@ def base64_text(process: Process) -> Run:
     encoded_data = base64.b64encode(data)
     width = int_or_none(options.get("w", "76")) or len(encoded_data) or 1
     yield Output(
-        1, b"".join(encoded_data[at : at + width] + b"\n" for at in range(0, len(encoded_data), width))
+        1,
+        b"".join(encoded_data[start : start + width] + b"\n" for start in range(0, len(encoded_data), width)),
     )
     return 0
 

@@ -189,7 +189,9 @@ def _selector(
         labels, annotations = fields.texts("matchLabels"), fields.texts("matchAnnotations")
         path = fields.path("matchExpressions")
         expressions = fields.items("matchExpressions")
-    requirements = [_requirement(f"{path}[{at}]", expression) for at, expression in enumerate(expressions)]
+    requirements = [
+        _requirement(f"{path}[{index}]", expression) for index, expression in enumerate(expressions)
+    ]
     return labels, annotations, tuple(requirements)
 
 
@@ -214,8 +216,8 @@ def _steps(spec: _Fields) -> tuple[StageStep, ...]:
         steps = _step(fields)
         other_steps = [step for step in steps if not isinstance(step, DeleteStep)]
         patches = fields.items("patches")
-        for at, patch in enumerate(patches):
-            with _Fields(fields.path(f"patches[{at}]"), patch) as entry:
+        for index, patch in enumerate(patches):
+            with _Fields(fields.path(f"patches[{index}]"), patch) as entry:
                 other_steps.append(_patch(entry))
         template = fields.text("statusTemplate")
         subresource = fields.text("statusSubresource", "status")
@@ -228,11 +230,11 @@ def _steps(spec: _Fields) -> tuple[StageStep, ...]:
             )
     all_steps: list[StageStep] = [*other_steps, *(step for step in steps if isinstance(step, DeleteStep))]
     path = spec.path("steps")
-    for at, tree in enumerate(spec.items("steps")):
-        with _Fields(f"{path}[{at}]", tree) as entry:
+    for index, tree in enumerate(spec.items("steps")):
+        with _Fields(f"{path}[{index}]", tree) as entry:
             all_steps += _step(entry)
             if patch := entry.take("patch"):
-                with _Fields(f"{path}[{at}].patch", patch) as fields:
+                with _Fields(f"{path}[{index}].patch", patch) as fields:
                     all_steps.append(_patch(fields))
     return tuple(all_steps)
 
@@ -257,8 +259,8 @@ def _step(fields: _Fields) -> list[StageStep]:
 
 def _values(fields: _Fields, name: str) -> tuple[str, ...]:
     values = []
-    for at, item in enumerate(fields.items(name)):
-        with _Fields(fields.path(f"{name}[{at}]"), item) as entry:
+    for index, item in enumerate(fields.items(name)):
+        with _Fields(fields.path(f"{name}[{index}]"), item) as entry:
             values.append(entry.text("value"))
     return tuple(values)
 

@@ -54,14 +54,14 @@ class _Parser:
     def _tokenize(self, text: str) -> list[str]:
         if len(text) > MAX_LENGTH:
             raise StageError(f"jq: a query of more than {MAX_LENGTH} characters is not supported")
-        tokens, at = [], 0
+        tokens, position = [], 0
         stripped = text.rstrip()
-        while at < len(stripped):
-            match = _TOKEN.match(stripped, at)
+        while position < len(stripped):
+            match = _TOKEN.match(stripped, position)
             if match is None:
-                raise self._unsupported_error(stripped[at:].lstrip())
+                raise self._unsupported_error(stripped[position:].lstrip())
             tokens.append(match[0].strip())
-            at = match.end()
+            position = match.end()
         return tokens
 
     def _unsupported_error(self, construct: str) -> StageError:
@@ -154,12 +154,12 @@ def _unquote(token: str) -> str:
 
 
 def _pipe(stages: Sequence[Filter]) -> Filter:
-    def run(value: Any, at: int = 0) -> Iterator[Any]:
-        if at == len(stages):
+    def run(value: Any, index: int = 0) -> Iterator[Any]:
+        if index == len(stages):
             yield value
         else:
-            for result in stages[at](value):
-                yield from run(result, at + 1)
+            for result in stages[index](value):
+                yield from run(result, index + 1)
 
     return run
 

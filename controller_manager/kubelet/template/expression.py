@@ -76,16 +76,16 @@ class Tokens:
     remaining: list[tuple[str, str]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.remaining, at, text = [], 0, self.text.rstrip()
-        while at < len(text):
-            match = _TOKEN.match(text, at)
+        self.remaining, position, text = [], 0, self.text.rstrip()
+        while position < len(text):
+            match = _TOKEN.match(text, position)
             if match is None or match.lastgroup is None:
-                raise TemplateError(f"{text[at:].strip()!r} is not supported")
+                raise TemplateError(f"{text[position:].strip()!r} is not supported")
             self.remaining.append((match.lastgroup, match[match.lastgroup]))
-            at = match.end()
+            position = match.end()
 
-    def peek(self, at: int = 0) -> tuple[str, str]:
-        return self.remaining[at] if at < len(self.remaining) else ("end", "")
+    def peek(self, ahead: int = 0) -> tuple[str, str]:
+        return self.remaining[ahead] if ahead < len(self.remaining) else ("end", "")
 
     def take(self) -> tuple[str, str]:
         return self.remaining.pop(0) if self.remaining else ("end", "")

@@ -61,23 +61,23 @@ def parse(text: str) -> Template:
 
 def _split_actions(text: str) -> list[str]:
     """Text and actions in turn, beginning and ending with text. A dash and a space within an action trim the text there."""
-    parts, at, trims = list[str](), 0, False
-    while (begin := text.find(_OPEN, at)) >= 0 and (end := text.find(_CLOSE, begin + len(_OPEN))) >= 0:
-        before, action = text[at:begin], text[begin + len(_OPEN) : end]
+    parts, position, trims = list[str](), 0, False
+    while (begin := text.find(_OPEN, position)) >= 0 and (end := text.find(_CLOSE, begin + len(_OPEN))) >= 0:
+        before, action = text[position:begin], text[begin + len(_OPEN) : end]
         before = before.lstrip() if trims else before
         if action.startswith("-") and action[1:2].isspace():
             before, action = before.rstrip(), action[2:]
         trims = action.endswith("-") and action[-2:-1].isspace()
         parts += before, (action[:-1] if trims else action).strip()
-        at = end + len(_CLOSE)
-    return [*parts, text[at:].lstrip() if trims else text[at:]]
+        position = end + len(_CLOSE)
+    return [*parts, text[position:].lstrip() if trims else text[position:]]
 
 
 class _Parser(Struct):
     """Text and actions in turn, beginning with text."""
 
     parts: Sequence[str]
-    at: int = 0
+    position: int = 0
     defined: dict[str, Sequence[Node]] = field(default_factory=dict)
     range_depth: int = 0
     """How many ranges are around the action: without one, nothing can be left."""
@@ -85,9 +85,9 @@ class _Parser(Struct):
     def block(self) -> tuple[list[Node], Tokens | None]:
         """Return the nodes up to the `else` or `end` that closes the block, and that keyword."""
         nodes: list[Node] = []
-        while self.at < len(self.parts):
-            part, is_action = self.parts[self.at], self.at % 2 == 1
-            self.at += 1
+        while self.position < len(self.parts):
+            part, is_action = self.parts[self.position], self.position % 2 == 1
+            self.position += 1
             if not is_action:
                 if part:
                     nodes.append(_text(part))

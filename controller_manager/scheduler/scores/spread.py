@@ -39,10 +39,10 @@ def preferred_topology_spread(
     for term in terms:
         counts = _counts(term, snapshot)
         weight = math.log(len({node.labels.get(term.topology_key) for node in feasible}) + 2)
-        for at, node in enumerate(feasible):
+        for index, node in enumerate(feasible):
             value = node.labels.get(term.topology_key)
             if value is not None:
-                raw[at] += counts[value] * weight + (term.max_skew - 1)
+                raw[index] += counts[value] * weight + (term.max_skew - 1)
     return _normalize(raw, rated)
 
 

@@ -146,12 +146,12 @@ def _check_success_rule(rule: ReadOnlyTree, completions: int, path: Path) -> Ite
         detail = "at least one of succeededCount or succeededIndexes must be specified"
         yield errors.required(path, detail)
     if text is not None:
-        at = path.child("succeededIndexes")
-        yield from max_bytes(_MAX_INDEXES_LENGTH)(text, at)
+        field_path = path.child("succeededIndexes")
+        yield from max_bytes(_MAX_INDEXES_LENGTH)(text, field_path)
         try:
             index_count = indexes.count(indexes.parse(text, completions))
         except IndexesError as problem:
-            yield errors.invalid(at, text, f"error parsing succeededIndexes: {problem}")
+            yield errors.invalid(field_path, text, f"error parsing succeededIndexes: {problem}")
     if succeeded_count is not None:
         yield from _check_count(
             succeeded_count, completions, None if text is None else index_count, path.child("succeededCount")

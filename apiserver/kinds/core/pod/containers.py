@@ -46,14 +46,14 @@ _CHECK_PORT: Final = all_of(
 def check_ports(ports: Iterable[ReadOnlyTree] | None, path: Path) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports or ()):
-        name, at = port.get("name"), path.index(index)
+        name, port_path = port.get("name"), path.index(index)
         if name:
-            problems = [*report(names.check_port_name)(name, at.child("name"))]
+            problems = [*report(names.check_port_name)(name, port_path.child("name"))]
             if not problems and name in seen:
-                problems = [errors.duplicate(at.child("name"), name)]
+                problems = [errors.duplicate(port_path.child("name"), name)]
             seen.add(name)
             yield from problems
-        yield from _CHECK_PORT(port, at)
+        yield from _CHECK_PORT(port, port_path)
 
 
 def check_host_ports(containers: Iterable[ReadOnlyTree], path: Path) -> Iterator[FieldError]:
@@ -65,8 +65,8 @@ def check_host_ports(containers: Iterable[ReadOnlyTree], path: Path) -> Iterator
                 continue
             port_key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
             if port_key in seen:
-                at = path.index(place).child("ports").index(index).child("hostPort")
-                yield errors.duplicate(at, port_key)
+                field_path = path.index(place).child("ports").index(index).child("hostPort")
+                yield errors.duplicate(field_path, port_key)
             seen.add(port_key)
 
 
@@ -78,8 +78,12 @@ def check_host_network_ports(pod_context: PodContext, path: Path) -> Iterator[Fi
         for index, port in enumerate(container.get("ports", ())):
             of_host = port.get("hostPort", 0)
             if (pod_context.in_pod or of_host) and of_host != port.get("containerPort", 0):
-                at = path.child("containers").index(place).child("ports").index(index).child("hostPort")
-                yield errors.invalid(at, of_host, "must match `containerPort` when `hostNetwork` is true")
+                field_path = (
+                    path.child("containers").index(place).child("ports").index(index).child("hostPort")
+                )
+                yield errors.invalid(
+                    field_path, of_host, "must match `containerPort` when `hostNetwork` is true"
+                )
 
 
 _NAME_TO_MESSAGES: Final = all_of(
@@ -125,12 +129,12 @@ def check_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError
         return
     used_names: set[str] = set()
     for index, container in enumerate(containers):
-        at = path.index(index)
-        yield from _check_common(container, at, pod_context)
-        yield from _check_unique_name(container.get("name", ""), at, used_names)
-        yield from check_lifecycle(container, at, pod_context)
-        yield from check_probes(container, at)
-        yield from check_restart_policy(container, at)
+        container_path = path.index(index)
+        yield from _check_common(container, container_path, pod_context)
+        yield from _check_unique_name(container.get("name", ""), container_path, used_names)
+        yield from check_lifecycle(container, container_path, pod_context)
+        yield from check_probes(container, container_path)
+        yield from check_restart_policy(container, container_path)
     yield from check_host_ports(containers, path)
 
 
@@ -151,9 +155,9 @@ def _check_resizes(container: ReadOnlyTree, path: Path, pod_context: PodContext)
         return
     for index, policy in enumerate(container.get("resizePolicy", ())):
         if policy.get("restartPolicy") == RESTART_CONTAINER:
-            at = path.child("resizePolicy").index(index).child("restartPolicy")
+            field_path = path.child("resizePolicy").index(index).child("restartPolicy")
             problem = f"must not be set to '{RESTART_CONTAINER}' for non-sidecar initContainers"
-            yield errors.invalid(at, RESTART_CONTAINER, problem)
+            yield errors.invalid(field_path, RESTART_CONTAINER, problem)
 
 
 def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
@@ -161,19 +165,19 @@ def check_init_containers(pod_context: PodContext, path: Path) -> Iterator[Field
     path = path.child("initContainers")
     used_names = {container.get("name", "") for container in _containers_of(pod_context, "containers")}
     for index, container in enumerate(_containers_of(pod_context, "initContainers")):
-        at, is_sidecar = path.index(index), container.get("restartPolicy") == ALWAYS
-        yield from _check_common(container, at, pod_context)
-        yield from check_init_restart_policy(container, at)
+        container_path, is_sidecar = path.index(index), container.get("restartPolicy") == ALWAYS
+        yield from _check_common(container, container_path, pod_context)
+        yield from check_init_restart_policy(container, container_path)
         name = container.get("name", "")
         if name or name in used_names:
-            yield from _check_unique_name(name, at, used_names)
+            yield from _check_unique_name(name, container_path, used_names)
         yield from check_host_ports((container,), path)
         if is_sidecar:
-            yield from check_lifecycle(container, at, pod_context)
-            yield from check_probes(container, at)
+            yield from check_lifecycle(container, container_path, pod_context)
+            yield from check_probes(container, container_path)
         else:
-            yield from _check_ends(container, at)
-            yield from _check_resizes(container, at, pod_context)
+            yield from _check_ends(container, container_path)
+            yield from _check_resizes(container, container_path, pod_context)
 
 
 # --- ephemeral containers
@@ -195,20 +199,20 @@ def check_ephemeral_containers(pod_context: PodContext, path: Path) -> Iterator[
     }
     used_names = {*others}
     for index, container in enumerate(_containers_of(pod_context, "ephemeralContainers")):
-        at, target = path.index(index), container.get("targetContainerName")
-        yield from _check_common(container, at, pod_context)
-        yield from check_trimmed_image(container, at)
-        yield from _check_unique_name(container.get("name", ""), at, used_names)
+        container_path, target = path.index(index), container.get("targetContainerName")
+        yield from _check_common(container, container_path, pod_context)
+        yield from check_trimmed_image(container, container_path)
+        yield from _check_unique_name(container.get("name", ""), container_path, used_names)
         if target and target not in others:
-            yield errors.not_found(at.child("targetContainerName"), target)
+            yield errors.not_found(container_path.child("targetContainerName"), target)
         for field_name in _NOT_EPHEMERAL:
             value = container.get(field_name)
             if value or (value is not None and field_name != "resources"):
-                yield from _REFUSED(value, at.child(field_name))
+                yield from _REFUSED(value, container_path.child(field_name))
         for place, mount in enumerate(container.get("volumeMounts", ())):
             for field_name in ("subPath", "subPathExpr"):
                 if mount.get(field_name):
-                    of_mount = at.child("volumeMounts").index(place).child(field_name)
+                    of_mount = container_path.child("volumeMounts").index(place).child(field_name)
                     yield from _REFUSED(mount[field_name], of_mount)
 
 

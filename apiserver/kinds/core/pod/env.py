@@ -90,8 +90,8 @@ def check_file_volumes(
         if source is None or (reference := source.get("fileKeyRef")) is None:
             continue
         name = reference.get("volumeName", "")
-        at = path.index(index).child("valueFrom", "fileKeyRef", "volumeName")
+        field_path = path.index(index).child("valueFrom", "fileKeyRef", "volumeName")
         if name not in volumes:
-            yield errors.not_found(at, name)
+            yield errors.not_found(field_path, name)
         elif volumes[name].get("emptyDir") is None:
-            yield errors.invalid(at, name, "referenced volume must be of type emptyDir")
+            yield errors.invalid(field_path, name, "referenced volume must be of type emptyDir")

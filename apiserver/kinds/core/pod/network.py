@@ -108,6 +108,6 @@ def check_host_users(pod_context: PodContext, path: Path) -> Iterator[FieldError
         if pod_context.spec.get(flag) and not (flag == "hostNetwork" and options.host_network_users):
             yield errors.forbidden(path.child(reported_field), detail)
     if not options.volume_devices:
-        for container, at in containers_of(pod_context.spec, path):
+        for container, container_path in containers_of(pod_context.spec, path):
             if container.get("volumeDevices"):
-                yield errors.forbidden(at.child("volumeDevices"), detail)
+                yield errors.forbidden(container_path.child("volumeDevices"), detail)

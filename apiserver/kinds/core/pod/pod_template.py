@@ -97,24 +97,24 @@ def check_template_metadata(
     if labels := metadata.get("labels"):
         yield from check_labels(labels, path.child("labels"))
     if annotations:
-        at = path.child("annotations")
-        yield from check_annotations(annotations, at)
-        yield from check_pod_annotations(annotations, template.get("spec") or {}, at, options)
+        field_path = path.child("annotations")
+        yield from check_annotations(annotations, field_path)
+        yield from check_pod_annotations(annotations, template.get("spec") or {}, field_path, options)
 
 
 def check_pod_template(
     template: ReadOnlyTree, path: Path, options: PodValidationOptions = STRICT
 ) -> Iterator[FieldError]:
-    spec, at = template.get("spec") or {}, path.child("spec")
+    spec, field_path = template.get("spec") or {}, path.child("spec")
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     yield from check_template_metadata(template, path, options)
-    yield from check_pod_spec(spec, None, at, options)
+    yield from check_pod_spec(spec, None, field_path, options)
     if annotations:
-        yield from check_seccomp_agrees(annotations, spec, at)
-        yield from check_apparmor_agrees(annotations, spec, at)
+        yield from check_seccomp_agrees(annotations, spec, field_path)
+        yield from check_apparmor_agrees(annotations, spec, field_path)
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
-        yield errors.forbidden(at.child("ephemeralContainers"), detail)
+        yield errors.forbidden(field_path.child("ephemeralContainers"), detail)
 
 
 SUBRESOURCES: Final = frozenset({"", "ephemeralcontainers", "resize"})
@@ -128,9 +128,9 @@ def check_unprivileged(kind: GroupKind, tree: ReadOnlyTree) -> Iterator[FieldErr
         return
     spec, path = template((*steps, "spec"), tree), ROOT.child(*steps, "spec")
     of_host = []
-    for container, at in containers_of(spec, path):
+    for container, container_path in containers_of(spec, path):
         if (container.get("securityContext") or {}).get("privileged"):
-            yield errors.forbidden(at.child("securityContext", "privileged"), _FORBIDDEN)
+            yield errors.forbidden(container_path.child("securityContext", "privileged"), _FORBIDDEN)
         of_host.append(_is_host_process(container, spec))
     if any(of_host):
         yield errors.forbidden(path, f"hostProcess containers are {_FORBIDDEN}")

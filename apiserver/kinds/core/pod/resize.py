@@ -126,8 +126,8 @@ def _check_removed(spec: ReadOnlyTree, before: ReadOnlyTree, kind: str) -> Itera
     for container, old_container, path in _pairs(spec, before, kind):
         for name in _LISTS:
             if _is_removed(_resources(container), _resources(old_container), name):
-                at = path.child("resources", name)
-                yield errors.forbidden(at, f"resource {name} cannot be removed")
+                field_path = path.child("resources", name)
+                yield errors.forbidden(field_path, f"resource {name} cannot be removed")
 
 
 def _resources(container: ReadOnlyTree) -> ReadOnlyTree:

@@ -108,14 +108,14 @@ def check_requirements(
 ) -> Iterator[FieldError]:
     limits, requests = requirements.get("limits") or {}, requirements.get("requests") or {}
     for name, amount in limits.items():
-        at = path.child("limits").key(name)
-        yield from _check_named(name, amount, at, check_name)
-        yield from _check_pages(name, amount, at, pod_context)
+        field_path = path.child("limits").key(name)
+        yield from _check_named(name, amount, field_path, check_name)
+        yield from _check_pages(name, amount, field_path, pod_context)
     for name, amount in requests.items():
-        at = path.child("requests").key(name)
-        yield from _check_named(name, amount, at, check_name)
+        field_path = path.child("requests").key(name)
+        yield from _check_named(name, amount, field_path, check_name)
         yield from _check_against_limit(name, amount, limits, path)
-        yield from _check_pages(name, amount, at, pod_context)
+        yield from _check_pages(name, amount, field_path, pod_context)
     if any(map(is_huge_page, chain(limits, requests))) and not _SMALL & {*limits, *requests}:
         yield errors.forbidden(path, "HugePages require cpu or memory")
     yield from _check_claims(requirements.get("claims") or (), path.child("claims"), pod_context.claims)
@@ -130,13 +130,13 @@ def _check_claims(
     """Check that claims are unique: a claim is used as a whole, or by request, but nothing of it twice."""
     seen: set[str] = set()
     for index, claim in enumerate(claims):
-        name, at = claim.get("name", ""), path.index(index)
+        name, claim_path = claim.get("name", ""), path.index(index)
         if not name:
-            yield errors.required(at)
+            yield errors.required(claim_path)
             continue
-        yield from _check_repeated(name, claim.get("request", ""), at, seen)
+        yield from _check_repeated(name, claim.get("request", ""), claim_path, seen)
         if name not in declared:
-            yield _not_declared(name, at, declared)
+            yield _not_declared(name, claim_path, declared)
 
 
 def _check_repeated(name: str, request: str, path: Path, seen: set[str]) -> Iterator[FieldError]:
@@ -190,9 +190,9 @@ def _check_containers_fit(spec: ReadOnlyTree, resources: ReadOnlyTree, path: Pat
     for index, container in enumerate(spec.get("containers") or ()):
         for name, amount in ((container.get("resources") or {}).get("limits") or {}).items():
             if name in limits and quantity.parse(amount) > quantity.parse(limits[name]):
-                at = path.child("containers").index(index).key(name).child("limits")
+                field_path = path.child("containers").index(index).key(name).child("limits")
                 problem = f"must be less than or equal to pod limits of {limits[name]}"
-                yield errors.invalid(at, amount, problem)
+                yield errors.invalid(field_path, amount, problem)
 
 
 def _check_covered(

@@ -195,17 +195,17 @@ def check_spread_constraints(
 ) -> Iterator[FieldError]:
     last = {_kind(constraint): index for index, constraint in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
-        at = path.index(index)
-        yield from _SKEW_AND_KEY(constraint, at)
-        yield from _check_not_repeated(constraint, index, last, at)
-        yield from _check_min_domains(constraint, at)
-        yield from _INCLUSIONS(constraint, at)
+        constraint_path = path.index(index)
+        yield from _SKEW_AND_KEY(constraint, constraint_path)
+        yield from _check_not_repeated(constraint, index, last, constraint_path)
+        yield from _check_min_domains(constraint, constraint_path)
+        yield from _INCLUSIONS(constraint, constraint_path)
         if options.spread_label_keys:
-            yield from _check_keys_as_before(constraint, at.child("matchLabelKeys"))
+            yield from _check_keys_as_before(constraint, constraint_path.child("matchLabelKeys"))
         else:
-            yield from check_match_label_keys(constraint, at)
+            yield from check_match_label_keys(constraint, constraint_path)
         if not options.spread_selectors:
-            yield from pointer("labelSelector", check_selector)(constraint, at)
+            yield from pointer("labelSelector", check_selector)(constraint, constraint_path)
 
 
 def _check_keys_as_before(constraint: ReadOnlyTree, path: Path) -> Iterator[FieldError]:

@@ -46,10 +46,10 @@ def check_sysctls(
     """`of_host`: those of a namespace shared with the host are let through."""
     seen: set[str] = set()
     for index, sysctl in enumerate(sysctls):
-        name, at = sysctl.get("name", ""), path.index(index).child("name")
-        yield from _check_name(name, at, seen)
+        name, field_path = sysctl.get("name", ""), path.index(index).child("name")
+        yield from _check_name(name, field_path, seen)
         if not of_host:
-            yield from check_host_sysctl(spec, name, at)
+            yield from check_host_sysctl(spec, name, field_path)
         seen.add(name)
 
 
@@ -174,13 +174,15 @@ def check_seccomp_agrees(
         yield from _check_agrees(
             annotations[SECCOMP_OF_POD], of_pod, path.child("securityContext"), "seccomp"
         )
-    for container, at in containers_of(spec, path):
+    for container, container_path in containers_of(spec, path):
         profile, key = (
             _profile(container, "seccompProfile"),
             f"{SECCOMP_OF_CONTAINER}{container.get('name', '')}",
         )
         if profile is not None and key in annotations:
-            yield from _check_agrees(annotations[key], profile, at.child("securityContext"), "seccomp")
+            yield from _check_agrees(
+                annotations[key], profile, container_path.child("securityContext"), "seccomp"
+            )
 
 
 def check_apparmor_agrees(
@@ -189,12 +191,14 @@ def check_apparmor_agrees(
     if os_of(spec) == WINDOWS:
         return
     of_pod = _profile(spec, "appArmorProfile")
-    for container, at in containers_of(spec, path):
+    for container, container_path in containers_of(spec, path):
         profile = _profile(container, "appArmorProfile")
         profile = of_pod if profile is None else profile
         key = f"{APPARMOR_OF_CONTAINER}{container.get('name', '')}"
         if profile is not None and key in annotations:
-            yield from _check_agrees(annotations[key], profile, at.child("securityContext"), "apparmor")
+            yield from _check_agrees(
+                annotations[key], profile, container_path.child("securityContext"), "apparmor"
+            )
 
 
 def _profile(of: ReadOnlyTree, field: str) -> ReadOnlyTree | None:

@@ -130,8 +130,8 @@ def _check_os(pod_context: PodContext, path: Path) -> Iterable[FieldError]:
 
 def _check_file_variables(pod_context: PodContext, path: Path) -> Iterator[FieldError]:
     volumes = pod_context.spec.get("volumes", ())
-    for container, at in containers_of(pod_context.spec, path):
-        yield from check_file_volumes(volumes, container.get("env", ()), at.child("env"))
+    for container, container_path in containers_of(pod_context.spec, path):
+        yield from check_file_volumes(volumes, container.get("env", ()), container_path.child("env"))
 
 
 # --- all of it
@@ -204,8 +204,8 @@ def spec_cache_key(spec: ReadOnlyTree) -> bytes:
     Specs with the same key differ in that name only, so they are either all valid or all invalid.
     """
     text = orjson.dumps(spec)
-    at = text.find(_PREFIX)  # much sooner than the pattern would be
-    named = None if at < 0 else _TOKEN.search(text, at)
+    start = text.find(_PREFIX)  # much sooner than the pattern would be
+    named = None if start < 0 else _TOKEN.search(text, start)
     if named is None or text.find(_ANY_TOKEN) >= 0:
         return text
     return text.replace(named[0], _ANY_TOKEN)

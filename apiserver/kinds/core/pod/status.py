@@ -143,16 +143,16 @@ def check_allocated(
     for index, status in enumerate(statuses):
         container = by_name.get(status.get("name", ""))
         for place, of_resource in enumerate(status.get("allocatedResourcesStatus", ())):
-            at = path.index(index).child("allocatedResourcesStatus").index(place)
-            yield from _check_known(of_resource.get("name", ""), at.child("name"), container)
-            yield from _check_resources(of_resource.get("resources", ()), at.child("resources"))
+            item_path = path.index(index).child("allocatedResourcesStatus").index(place)
+            yield from _check_known(of_resource.get("name", ""), item_path.child("name"), container)
+            yield from _check_resources(of_resource.get("resources", ()), item_path.child("resources"))
 
 
 def check_nothing_allocated(statuses: Statuses, path: Path) -> Iterator[FieldError]:
     for index, status in enumerate(statuses):
         if status.get("allocatedResourcesStatus"):
-            at = path.index(index).child("allocatedResourcesStatus")
-            yield errors.forbidden(at, "must not be specified in container status")
+            field_path = path.index(index).child("allocatedResourcesStatus")
+            yield errors.forbidden(field_path, "must not be specified in container status")
 
 
 _CLAIM_NAME: Final = report(names.check_dns1123_subdomain)
@@ -164,14 +164,14 @@ def check_claim_statuses(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -
     claims = {claim.get("name", "") for claim in spec.get("resourceClaims", ())}
     seen: set[str] = set()
     for index, of_claim in enumerate(status.get("resourceClaimStatuses", ())):
-        at, name = path.index(index), of_claim.get("name", "")
+        claim_path, name = path.index(index), of_claim.get("name", "")
         if name not in claims:
             problem = "must match the name of an entry in `spec.resourceClaims`"
-            yield errors.invalid(at.child("name"), name, problem)
+            yield errors.invalid(claim_path.child("name"), name, problem)
         if name in seen:
-            yield errors.duplicate(at.child("name"), name)
+            yield errors.duplicate(claim_path.child("name"), name)
         seen.add(name)
-        yield from pointer("resourceClaimName", _CLAIM_NAME)(of_claim, at)
+        yield from pointer("resourceClaimName", _CLAIM_NAME)(of_claim, claim_path)
 
 
 _NO_SUCH_RESOURCE: Final = (
@@ -188,17 +188,17 @@ def check_extended_claim(status: ReadOnlyTree, spec: ReadOnlyTree, path: Path) -
     claim, path = status.get("extendedResourceClaimStatus"), path.child("extendedResourceClaimStatus")
     if claim is None:
         return
-    mappings, at = claim.get("requestMappings") or (), path.child("requestMappings")
+    mappings, field_path = claim.get("requestMappings") or (), path.child("requestMappings")
     if not mappings:
-        yield errors.required(at, "at least one request mapping is required")
+        yield errors.required(field_path, "at least one request mapping is required")
     seen: set[tuple[str, ...]] = set()
     for index, mapping in enumerate(mappings):
-        yield from _check_mapping(mapping, at.index(index), spec)
+        yield from _check_mapping(mapping, field_path.index(index), spec)
         yield from _LABEL(mapping.get("requestName", ""), path.child("requestName"))
         key = tuple(mapping.get(name, "") for name in _MAPPED)
         if key in seen:
             for name in _MAPPED:
-                yield errors.duplicate(at.index(index).child(name), mapping.get(name, ""))
+                yield errors.duplicate(field_path.index(index).child(name), mapping.get(name, ""))
         seen.add(key)
     yield from require("resourceClaimName", _CLAIM_NAME)(claim, path)
 
@@ -277,8 +277,8 @@ def _check_nomination(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldErr
 def _check_host_ip(status: ReadOnlyTree) -> Iterator[FieldError]:
     addresses = status.get("hostIPs")
     if addresses and addresses[0].get("ip", "") != status.get("hostIP", ""):
-        at = _STATUS.child("hostIPs").index(0).child("ip")
-        yield errors.invalid(at, addresses[0].get("ip", ""), "must be equal to `hostIP`")
+        field_path = _STATUS.child("hostIPs").index(0).child("ip")
+        yield errors.invalid(field_path, addresses[0].get("ip", ""), "must be equal to `hostIP`")
 
 
 def _check_ips(name: str, new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator[FieldError]:

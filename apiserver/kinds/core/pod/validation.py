@@ -81,9 +81,9 @@ def _check_no_tokens(spec: ReadOnlyTree) -> Iterator[FieldError]:
     for index, volume in enumerate(spec.get("volumes", ())):
         for place, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
             if source.get("serviceAccountToken") is not None:
-                at = SPEC.child("volumes").index(index).child("projected", "sources").index(place)
+                item_path = SPEC.child("volumes").index(index).child("projected", "sources").index(place)
                 detail = "must not be specified when serviceAccountName is not set"
-                yield errors.forbidden(at.child("serviceAccountToken"), detail)
+                yield errors.forbidden(item_path.child("serviceAccountToken"), detail)
 
 
 # --- updates

@@ -71,14 +71,14 @@ def check_volumes(
     good: dict[str, ReadOnlyTree] = {}
     field_errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
-        name, at = volume.get("name", ""), path.index(index)
-        wrong = [*check_source(volume, at, sources), *_check_iscsi_name(volume, at)]
-        wrong += [*_check_claim_name(volume, pod, at, sources), *_NAME(volume, at)]
+        name, volume_path = volume.get("name", ""), path.index(index)
+        wrong = [*check_source(volume, volume_path, sources), *_check_iscsi_name(volume, volume_path)]
+        wrong += [*_check_claim_name(volume, pod, volume_path, sources), *_NAME(volume, volume_path)]
         if name in good:
-            wrong.append(errors.duplicate(at.child("name"), name))
+            wrong.append(errors.duplicate(volume_path.child("name"), name))
         if not wrong:
             good[name] = volume
-        field_errors += [*wrong, *_check_not_ephemeral(volume, ephemeral_claims, at)]
+        field_errors += [*wrong, *_check_not_ephemeral(volume, ephemeral_claims, volume_path)]
     return good, field_errors
 
 
@@ -104,26 +104,26 @@ def check_mounts(container: ReadOnlyTree, path: Path, pod_context: PodContext) -
     }
     mount_paths: set[str] = set()
     for index, mount in enumerate(container.get("volumeMounts", ())):
-        at, name, mount_path = path.index(index), mount.get("name", ""), mount.get("mountPath", "")
+        item_path, name, mount_path = path.index(index), mount.get("name", ""), mount.get("mountPath", "")
         if not name:
-            yield errors.required(at.child("name"))
+            yield errors.required(item_path.child("name"))
         if name not in pod_context.volumes:
-            yield errors.not_found(at.child("name"), name)
+            yield errors.not_found(item_path.child("name"), name)
         if not mount_path:
-            yield errors.required(at.child("mountPath"))
+            yield errors.required(item_path.child("mountPath"))
         if mount_path in mount_paths:
-            yield errors.invalid(at.child("mountPath"), mount_path, "must be unique")
+            yield errors.invalid(item_path.child("mountPath"), mount_path, "must be unique")
         mount_paths.add(mount_path)
         if name in devices:
-            yield errors.invalid(at.child("name"), name, "must not already exist in volumeDevices")
+            yield errors.invalid(item_path.child("name"), name, "must not already exist in volumeDevices")
         if mount_path in devices.values():
             problem = "must not already exist as a path in volumeDevices"
-            yield errors.invalid(at.child("mountPath"), mount_path, problem)
+            yield errors.invalid(item_path.child("mountPath"), mount_path, problem)
         # With one exception, the errors below are reported at the path of all mounts.
         yield from optional("subPath", check_descending)(mount, path)
         if mount.get("subPathExpr") and mount.get("subPath"):
             problem = "subPathExpr and subPath are mutually exclusive"
-            yield errors.invalid(at.child("subPathExpr"), mount["subPathExpr"], problem)
+            yield errors.invalid(item_path.child("subPathExpr"), mount["subPathExpr"], problem)
         yield from optional("subPathExpr", check_descending)(mount, path)
         yield from _check_propagation(mount, container, path.child("mountPropagation"))
         yield from _check_recursion(mount, path.child("recursiveReadOnly"))
@@ -164,14 +164,14 @@ def check_devices(container: ReadOnlyTree, path: Path, pod_context: PodContext) 
     names: set[str] = set()
     device_paths: set[str] = set()
     for index, device in enumerate(container.get("volumeDevices", ())):
-        at, name, device_path = path.index(index), device.get("name", ""), device.get("devicePath", "")
-        yield from _check_device_name(name, at.child("name"), names, pod_context)
-        yield from _check_device_path(device_path, at.child("devicePath"), device_paths)
+        item_path, name, device_path = path.index(index), device.get("name", ""), device.get("devicePath", "")
+        yield from _check_device_name(name, item_path.child("name"), names, pod_context)
+        yield from _check_device_path(device_path, item_path.child("devicePath"), device_paths)
         if name in mounts:
-            yield errors.invalid(at.child("name"), name, "must not already exist in volumeMounts")
+            yield errors.invalid(item_path.child("name"), name, "must not already exist in volumeMounts")
         if device_path in mounts.values():
             problem = "must not already exist as a path in volumeMounts"
-            yield errors.invalid(at.child("devicePath"), device_path, problem)
+            yield errors.invalid(item_path.child("devicePath"), device_path, problem)
         if name:
             names.add(name)
 

@@ -44,12 +44,12 @@ def name_warnings(tree: ReadOnlyTree, use: str) -> Iterator[str]:
         )
 
 
-def template_warnings(tree: ReadOnlyTree, at: Path, *, in_pod: bool = False) -> list[str]:
+def template_warnings(tree: ReadOnlyTree, path: Path, *, in_pod: bool = False) -> list[str]:
     """Return the warnings of a pod, or of a pod template."""
     spec, annotations = tree.get("spec") or {}, (tree.get("metadata") or {}).get("annotations")
     if not annotations and not is_large(spec) and _is_unremarkable(spec_cache_key(spec)):
         return []
-    return _of_all(spec, annotations, at, in_pod=in_pod)
+    return _of_all(spec, annotations, path, in_pod=in_pod)
 
 
 @cached_by_spec
@@ -58,23 +58,23 @@ def _is_unremarkable(spec: ReadOnlyTree) -> bool:
 
 
 def _of_all(
-    spec: ReadOnlyTree, annotations: Mapping[str, Any] | None, at: Path, *, in_pod: bool = False
+    spec: ReadOnlyTree, annotations: Mapping[str, Any] | None, template_path: Path, *, in_pod: bool = False
 ) -> list[str]:
-    path, warnings = at.child("spec"), list[str]()
+    path, warnings = template_path.child("spec"), list[str]()
     if not spec.keys().isdisjoint(_PLACING):
         warnings += _scheduling(spec, path)
     if annotations:
-        warnings += _deprecated_annotations(annotations, at)
+        warnings += _deprecated_annotations(annotations, template_path)
     if volumes := spec.get("volumes"):
         warnings += volume_warnings(volumes, path.child("volumes"))
     if not spec.keys().isdisjoint(_LISTS):
         warnings += _lists(spec, path)
     containers = [*containers_of(spec, path)]
     if annotations:
-        warnings += _seccomp(spec, annotations, at)
+        warnings += _seccomp(spec, annotations, template_path)
     for container, place in containers:
         if annotations:
-            keys = at.child("metadata", "annotations")
+            keys = template_path.child("metadata", "annotations")
             warnings += annotation_warnings(container, annotations, keys, spec, in_pod=in_pod)
         warnings += container_warnings(container, place)
     warnings += port_warnings(containers)
@@ -90,32 +90,35 @@ def _scheduling(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
     if selector := spec.get("nodeSelector"):
         yield from labels.key_warnings(selector, path.child("nodeSelector"))
     if affinity := (spec.get("affinity") or {}).get("nodeAffinity"):
-        at = path.child("affinity", "nodeAffinity")
+        field_path = path.child("affinity", "nodeAffinity")
         terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms")
-        yield from labels.term_warnings(terms, at.child(_REQUIRED, "nodeSelectorTerms"))
-        yield from labels.preference_warnings(affinity.get(_PREFERRED), at.child(_PREFERRED))
+        yield from labels.term_warnings(terms, field_path.child(_REQUIRED, "nodeSelectorTerms"))
+        yield from labels.preference_warnings(affinity.get(_PREFERRED), field_path.child(_PREFERRED))
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
-        at, key = path.child("topologySpreadConstraints").index(index), constraint.get("topologyKey", "")
+        field_path, key = (
+            path.child("topologySpreadConstraints").index(index),
+            constraint.get("topologyKey", ""),
+        )
         if key in labels.DEPRECATED:
-            yield f"{at.child('topologyKey')}: {key} is {labels.DEPRECATED[key]}"
+            yield f"{field_path.child('topologyKey')}: {key} is {labels.DEPRECATED[key]}"
         if constraint.get("labelSelector") is None:
-            yield f"{at.child('labelSelector')}: {_NO_POD}"
+            yield f"{field_path.child('labelSelector')}: {_NO_POD}"
 
 
-def _deprecated_annotations(annotations: Mapping[str, Any], at: Path) -> Iterator[str]:
+def _deprecated_annotations(annotations: Mapping[str, Any], path: Path) -> Iterator[str]:
     for name, problem in _ANNOTATIONS.items():
         if name in annotations:
-            yield f"{at.child('metadata', 'annotations').key(name)}: {problem}"
+            yield f"{path.child('metadata', 'annotations').key(name)}: {problem}"
 
 
 def _lists(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
     """Warn of duplicates in lists, and of fractional overhead."""
     yield from _duplicates(spec.get("hostAliases"), "ip", path.child("hostAliases"))
-    secrets, at = spec.get("imagePullSecrets") or (), path.child("imagePullSecrets")
-    yield from _duplicates(secrets, "name", at)
+    secrets, field_path = spec.get("imagePullSecrets") or (), path.child("imagePullSecrets")
+    yield from _duplicates(secrets, "name", field_path)
     for index, secret in enumerate(secrets):
         if not secret.get("name"):
-            yield f'{at.index(index).child("name")}: invalid empty name ""'
+            yield f'{field_path.index(index).child("name")}: invalid empty name ""'
     if overhead := spec.get("overhead"):
         yield from fractional_byte_warnings(overhead, path.child("overhead"), ("memory", "ephemeral-storage"))
 
@@ -129,9 +132,9 @@ def _duplicates(items: Iterable[ReadOnlyTree] | None, field: str, path: Path) ->
         seen.add(value)
 
 
-def _seccomp(spec: ReadOnlyTree, annotations: Mapping[str, Any], at: Path) -> Iterator[str]:
+def _seccomp(spec: ReadOnlyTree, annotations: Mapping[str, Any], path: Path) -> Iterator[str]:
     if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
-        yield f"{at.child('metadata', 'annotations').key(SECCOMP_POD)}: {NO_SECCOMP}"
+        yield f"{path.child('metadata', 'annotations').key(SECCOMP_POD)}: {NO_SECCOMP}"
 
 
 def _neighbours(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
@@ -140,13 +143,13 @@ def _neighbours(spec: ReadOnlyTree, path: Path) -> Iterator[str]:
     for field in ("podAffinity", "podAntiAffinity"):
         if not (rules := affinity.get(field)):
             continue
-        at = path.child("affinity", field)
+        field_path = path.child("affinity", field)
         for index, term in enumerate(rules.get(_REQUIRED) or ()):
             if term.get("labelSelector") is None:
-                yield f"{at.child(_REQUIRED).index(index).child('labelSelector')}: {_NO_POD}"
+                yield f"{field_path.child(_REQUIRED).index(index).child('labelSelector')}: {_NO_POD}"
         for index, weighted in enumerate(rules.get(_PREFERRED) or ()):
             if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                term_path = at.child(_PREFERRED).index(index)
+                term_path = field_path.child(_PREFERRED).index(index)
                 yield f"{term_path.child('podAffinityTerm', 'labelSelector')}: {_NO_POD}"
 
 
@@ -250,8 +253,8 @@ def _hidden_variables(env: list[ReadOnlyTree], path: Path) -> Iterator[str]:
         if name in seen and (
             variable.get("valueFrom") is not None or value == reference or reference not in value
         ):
-            at = path.index(index)
-            yield f"{at}: hides previous definition of {quote(name)}, which may be dropped when using apply"
+            variable_path = path.index(index)
+            yield f"{variable_path}: hides previous definition of {quote(name)}, which may be dropped when using apply"
         seen.add(name)
 
 

@@ -84,10 +84,10 @@ def check_host_processes(pod_context: PodContext, path: Path) -> Iterator[FieldE
     """Check that all containers of a pod are HostProcess containers in the host network, or none is."""
     of_pod = _host_process(pod_context.spec)
     host_process_flags = []
-    for container, at in containers_of(pod_context.spec, path):
+    for container, container_path in containers_of(pod_context.spec, path):
         own = _host_process(container)
         if own is not None and of_pod is not None and own != of_pod:
-            place = at.child("securityContext", "windowsOptions", "hostProcess")
+            place = container_path.child("securityContext", "windowsOptions", "hostProcess")
             pod_value = gotext.format_v(of_pod)
             problem = f"pod hostProcess value must be identical if both are specified, was {pod_value}"
             yield errors.invalid(place, own, problem)
@@ -130,17 +130,17 @@ def check_windows_pod(spec: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
         value = reduce(lambda tree, step: tree.get(step) or {}, within, spec).get(last)
         if value is not None and value != _UNSET.get(last):
             yield errors.forbidden(path.child(*steps), _NO_WINDOWS)
-    for container, at in containers_of(spec, path):
+    for container, container_path in containers_of(spec, path):
         context = container.get("securityContext") or {}
         for field in _NOT_OF_WINDOWS_CONTAINERS:
             if context.get(field) is not None:
-                yield errors.forbidden(at.child("securityContext", field), _NO_WINDOWS)
+                yield errors.forbidden(container_path.child("securityContext", field), _NO_WINDOWS)
 
 
 def check_linux_pod(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     places = [(spec, path), *containers_of(spec, path)]
     return [
-        errors.forbidden(at.child("securityContext", "windowsOptions"), _NO_LINUX)
-        for of, at in places
+        errors.forbidden(field_path.child("securityContext", "windowsOptions"), _NO_LINUX)
+        for of, field_path in places
         if (of.get("securityContext") or {}).get("windowsOptions") is not None
     ]

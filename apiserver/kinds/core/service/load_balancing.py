@@ -27,8 +27,8 @@ _POLICY: Final = one_of("Cluster", "Local")
 def check_external_ips(spec: ReadOnlyTree, old: ReadOnlyTree | None) -> Iterator[FieldError]:
     valid_old_ips = {*(old or {}).get("externalIPs", ())}
     for index, address in enumerate(spec.get("externalIPs", ())):
-        at = _SPEC.child("externalIPs").index(index)
-        yield from [*check_ip(address, at, valid_old_ips)] or check_endpoint_ip(address, at)
+        item_path = _SPEC.child("externalIPs").index(index)
+        yield from [*check_ip(address, item_path, valid_old_ips)] or check_endpoint_ip(address, item_path)
 
 
 _RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -141,11 +141,11 @@ def check_load_balancer_status(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterator
         return
     valid_old_ips = {ingress.get("ip") for ingress in old_ingress}
     for index, ingress in enumerate(new_ingress):
-        at = path.index(index)
+        ingress_path = path.index(index)
         if ingress.get("ip"):
-            yield from check_ip(ingress["ip"], at.child("ip"), valid_old_ips)
-        yield from _check_mode(ingress, at.child("ipMode"))
-        yield from _check_hostname(ingress.get("hostname", ""), at.child("hostname"))
+            yield from check_ip(ingress["ip"], ingress_path.child("ip"), valid_old_ips)
+        yield from _check_mode(ingress, ingress_path.child("ipMode"))
+        yield from _check_hostname(ingress.get("hostname", ""), ingress_path.child("hostname"))
 
 
 def _check_mode(ingress: ReadOnlyTree, path: Path) -> Iterable[FieldError]:

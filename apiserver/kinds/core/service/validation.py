@@ -91,15 +91,15 @@ _CHECK_PORT: Final = all_of(
 def _check_ports(ports: Sequence[ReadOnlyTree]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
-        name, at = port.get("name", ""), _PORTS.index(index)
+        name, port_path = port.get("name", ""), _PORTS.index(index)
         if name:
-            yield from report(names.check_dns1123_label)(name, at.child("name"))
+            yield from report(names.check_dns1123_label)(name, port_path.child("name"))
             if name in seen:
-                yield errors.duplicate(at.child("name"), name)
+                yield errors.duplicate(port_path.child("name"), name)
             seen.add(name)
         elif len(ports) > 1:
-            yield errors.required(at.child("name"))
-        yield from _CHECK_PORT(port, at)
+            yield errors.required(port_path.child("name"))
+        yield from _CHECK_PORT(port, port_path)
 
 
 def _check_ports_differ(spec: ReadOnlyTree) -> Iterator[FieldError]:

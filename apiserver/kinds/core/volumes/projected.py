@@ -131,16 +131,16 @@ def _check_projected(token_path: Check) -> Check:
         yield from pointer("defaultMode", check_mode)(volume, path)
         used_paths: set[str] = set()
         for index, source in enumerate(volume.get("sources") or ()):
-            at = path.child("sources").index(index)
+            source_path = path.child("sources").index(index)
             present = [kind for kind in _SOURCE_CHECKS if source.get(kind) is not None]
             for kind in present:
-                yield from _SOURCE_CHECKS[kind](source[kind], at.child(kind))
-                yield from _check_files(kind, source[kind], at.child(kind), path, used_paths)
+                yield from _SOURCE_CHECKS[kind](source[kind], source_path.child(kind))
+                yield from _check_files(kind, source[kind], source_path.child(kind), path, used_paths)
             if source.get("serviceAccountToken") is not None:
                 # The error of a token's path has the path of the volume, as upstream.
                 yield from token_path(source["serviceAccountToken"], path)
             if len(present) > 1:
-                yield errors.forbidden(at, "may not specify more than 1 volume type per source")
+                yield errors.forbidden(source_path, "may not specify more than 1 volume type per source")
 
     return check
 

@@ -47,8 +47,8 @@ def volume_warnings(volumes: Iterable[ReadOnlyTree], path: Path) -> Iterator[str
     for index, volume in enumerate(volumes):
         yield from volume_source_warnings(volume, path.index(index))
         if template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate"):
-            at = path.index(index).child("ephemeral", "volumeClaimTemplate", "spec")
-            yield from claim_warnings(template.get("spec"), at)
+            field_path = path.index(index).child("ephemeral", "volumeClaimTemplate", "spec")
+            yield from claim_warnings(template.get("spec"), field_path)
     with_files = (volume for volume in volumes if not volume.keys().isdisjoint(_WITH_FILES))
     for volume in islice(with_files, MAX_COMPARED):
         yield from _overlaps(volume)
