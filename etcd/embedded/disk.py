@@ -6,6 +6,7 @@ is independent of file formats.
 
 import asyncio
 import errno
+import logging
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from mockube.etcd.errors import Interrupted, KVError, NoSpace, Unavailable
+
+_logger = logging.getLogger(__name__)
 
 UNFINISHED = ".tmp"
 
@@ -159,9 +162,16 @@ class DiskThread:
         return await loop.run_in_executor(self._executor, lambda: function(*args, **kwargs))
 
     def call_later(self, function: Callable[[], None]) -> None:
-        """Call the function in the thread after all earlier calls, without waiting."""
-        self._executor.submit(function)
+        """Call the function in the thread after all earlier calls, without waiting. An error is logged."""
+        self._executor.submit(_log_errors_of, function)
 
     async def close(self) -> None:
         """Return when all earlier calls are done."""
         await asyncio.to_thread(self._executor.shutdown)
+
+
+def _log_errors_of(function: Callable[[], None]) -> None:
+    try:
+        function()
+    except Exception:
+        _logger.exception("the thread of a disk failed in %r", function)

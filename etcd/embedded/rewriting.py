@@ -1,6 +1,7 @@
 """Replace many keys in one revision, in steps, so that the event loop is not blocked; meanwhile other changes wait."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import closing
 from types import coroutine
@@ -8,6 +9,8 @@ from types import coroutine
 from mockube.etcd.embedded.mvcc import Mvcc
 from mockube.etcd.errors import Closed
 from mockube.etcd.kv import Event, Put, Revision
+
+_logger = logging.getLogger(__name__)
 
 
 @coroutine
@@ -51,22 +54,30 @@ class Rewrites:
         except asyncio.CancelledError:
             if task.cancelled():  # by `close`
                 raise Closed("the store is closed") from None
+            task.add_done_callback(_log_failure)  # no caller receives its error any more
             raise
 
     async def _rewrite(
         self, prefix: bytes, puts: Sequence[Put], is_excluded: Callable[[bytes], bool]
     ) -> Revision:
         await self._settle()  # changes that may be undone must be durable before a rewrite begins
-        with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
-            for events in steps:
-                self._prepare(events)
-                await yield_to_loop()
-        revision = self._core.revision
-        await self._settle()
+        try:
+            with closing(self._core.rewrite(prefix, puts, is_excluded)) as steps:
+                for events in steps:
+                    self._prepare(events)
+                    await yield_to_loop()
+            revision = self._core.revision
+            await self._settle()
+        finally:
+            self._discard()
         return revision
 
     def _on_end(self, _task: asyncio.Task[Revision]) -> None:
-        self._discard()
         end, self.end = self.end, None
         assert end is not None
         end.set_result(None)
+
+
+def _log_failure(task: asyncio.Task[Revision]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _logger.error("a rewrite failed after its caller was cancelled", exc_info=error)

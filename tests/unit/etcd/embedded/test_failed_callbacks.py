@@ -5,9 +5,13 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.etcd.embedded.store import MemoryStore
+from mockube.etcd.embedded.store import PACK_SECONDS, SWEEP, MemoryStore
 from mockube.etcd.kv import Put, WatchRequest
 from tests.support.turns import until
+
+
+LARGE = 100_000
+"""Bytes of a value that the store compresses once it is replaced."""
 
 
 async def request_progress(store, clock):
@@ -23,7 +27,20 @@ async def grant(store, clock):
     await store.grant(1, lease=7)
 
 
+async def replace_values(store, clock):
+    for _ in range(2):
+        await store.put(Put(key=b"a", value=b"1" * LARGE))
+
+
+async def compact_more_than_one_sweep(store, clock):
+    for number in range(2 * SWEEP):
+        await store.put(Put(key=b"a", value=b"%d" % number))
+    await store.compact((await store.status()).revision)
+
+
 CALLBACKS = {
+    "_pack": (replace_values, "_core", PACK_SECONDS),
+    "_sweep": (compact_more_than_one_sweep, "_core", 0.0),
     "_notify_progress": (request_progress, "_hub.notify_progress", 600.0),
     "_end_turn": (write, "_hub._woken", 0.0),
     "_expire_leases": (grant, "_core", 60.0),

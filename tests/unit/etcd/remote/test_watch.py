@@ -302,6 +302,22 @@ class TestTheEnd:
         with pytest.raises(RuntimeError, match="a fault in the program"):
             await reading
 
+    async def test_error_of_follower_reaches_reader_and_closes_stream(self, cluster, watching):
+        stream = cluster.add_stream(watch_message(2, (2, K)))
+
+        async def fail():
+            raise RuntimeError("a fault in the program")
+
+        watch = await watching()
+        assert revisions(await soon(watch)) == (2, [2])
+        watch._stream.receive = fail
+        stream.say(watch_message(3, (3, K)))
+        assert revisions(await soon(watch)) == (3, [3])
+        with pytest.raises(RuntimeError, match="a fault in the program"):
+            await soon(watch)
+        await watch.close()
+        assert stream.closed
+
     async def test_cancelled_read_loses_nothing(self, cluster, watching):
         stream = cluster.add_stream()
         watch = await watching()
