@@ -5,8 +5,11 @@ user, limits, faults.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
 from urllib.parse import unquote
 
 from multidict import CIMultiDict
@@ -20,6 +23,8 @@ from mockube.apiserver.request.request import Request as HandlerRequest
 from mockube.apiserver.request.response import Response
 from mockube.controller_manager.client.wire import Answer, Request, Unreachable, no_answer
 from mockube.embedded.pipe import Pipe
+
+LOG: Final = logging.getLogger(__name__)
 
 
 class DirectTransport:
@@ -82,9 +87,18 @@ class DirectTransport:
         handled = self._handle_request(HandlerRequest(request.method, unquote(path), query, sent, client))
         running = asyncio.get_running_loop().create_task(handled)
         self._running.add(running)
-        running.add_done_callback(self._running.discard)
-        running.add_done_callback(lambda _: client.end())
+        running.add_done_callback(partial(self._on_end, client))
         return running
+
+    def _on_end(self, client: "DirectClient", running: "asyncio.Task[Response]") -> None:
+        """A request that fails without a response is cut, as over a socket; its caller may have stopped waiting."""
+        self._running.discard(running)
+        error = None if running.cancelled() else running.exception()
+        if error is None:
+            client.end()
+        else:
+            LOG.error("%s failed", client.uri, exc_info=error)
+            client.abort()
 
     async def _handle_request(self, request: HandlerRequest) -> Response:
         return await self._handle(request)

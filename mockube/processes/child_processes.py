@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.clock import Clock
 from mockube.controller_manager.kubelet.processes.launcher import run_command
+from mockube.controller_manager.supervision import run_with
 from mockube.processes.preimport import START
 
 NO_VARIABLES: Final[Mapping[str, str]] = {}
@@ -119,7 +120,7 @@ class SupervisedProcess:
         self._clock = clock
         self._report = report
         self._may_begin = asyncio.Event()
-        self._given_up = asyncio.Event()
+        self._restarting: asyncio.Task[None]
         self.pid = 0
         """0 while it does not run."""
         self.restarts = 0
@@ -131,19 +132,20 @@ class SupervisedProcess:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The process is started at once, and waits for `begin`."""
-        task = asyncio.create_task(self._keep())
+        self._restarting = asyncio.create_task(self._keep(), name=f"restarts of the {self._program.name}")
         try:
             yield
         finally:
-            task.cancel()
+            self._restarting.cancel()
             with suppress(asyncio.CancelledError):
-                await task
+                await self._restarting
 
     def begin(self) -> None:
         self._may_begin.set()
 
     async def wait_restarts_exhausted(self) -> None:
-        await self._given_up.wait()
+        """Wait until the program is not restarted any more. Raise the error that prevents a restart."""
+        await asyncio.shield(self._restarting)
 
     async def _keep(self) -> None:
         delay = FIRST_DELAY
@@ -151,7 +153,6 @@ class SupervisedProcess:
             began = self._clock.monotonic()
             self.code = shell_code(await self._run_once())
             if self.code == USAGE:
-                self._given_up.set()
                 return
             if self._clock.monotonic() - began >= STABLE_SECONDS:
                 delay = FIRST_DELAY
@@ -164,11 +165,10 @@ class SupervisedProcess:
         async with self._processes.start_program(self._program, stdin=PIPE) as process:
             self.pid = process.pid
             self.changed()
-            release_task = asyncio.create_task(self._release(process))
+            releasing = asyncio.create_task(self._release(process), name=f"begin of the {self._program.name}")
             try:
-                return await process.wait()
+                return await run_with(process.wait(), beside=[releasing])
             finally:
-                release_task.cancel()
                 self.pid = 0
                 self.changed()
 

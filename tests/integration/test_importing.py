@@ -252,3 +252,15 @@ async def test_imported_volumes_and_claims_are_bound(target):
     bound = await target.get("/api/v1/persistentvolumes/v")
     assert (there["status"]["phase"], bound["status"]["phase"]) == ("Bound", "Bound")
     assert bound["spec"]["claimRef"]["uid"] == there["metadata"]["uid"]
+
+
+async def test_unexpected_error_of_one_object_ends_import(target):
+    async def fail(request):
+        if request.method == "POST" and request.target.endswith("/configmaps"):
+            raise RuntimeError("a fault in the program")
+
+    target.manager.transport.on_way_there = fail
+    names = ("a", "b", "c")
+    trees = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names]
+    with pytest.raises(RuntimeError, match="a fault in the program"):
+        await target.load(trees)

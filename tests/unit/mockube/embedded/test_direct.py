@@ -107,3 +107,60 @@ async def test_in_process_retry_after_is_returned():
     transport = DirectTransport(busy, RealClock())
     answer = await transport.send(request("GET", CONFIG_MAPS), ADMIN)
     assert (answer.status, answer.retry_after, answer.body) == (429, 7.0, b"later")
+
+
+async def fail(_):
+    raise RuntimeError("a fault in the program")
+
+
+async def fail_in_stream(request):
+    stream = request.client.stream(text_response(""))
+    await stream.begin()
+    await stream.write([b"first"])
+    raise RuntimeError("a fault in the program")
+
+
+def logged(caplog):
+    (entry,) = map(caplog.handler.format, caplog.records)
+    return "Traceback" in entry and "RuntimeError: a fault in the program" in entry
+
+
+@pytest.mark.parametrize(("method", "error"), [("GET", Unreachable), ("POST", OutcomeUnknown)])
+async def test_failed_in_process_request_is_logged_and_cut(caplog, method, error):
+    transport = DirectTransport(fail, RealClock())
+    with pytest.raises(error, match="the connection was cut"):
+        await transport.send(request(method, CONFIG_MAPS), ADMIN)
+    assert logged(caplog)
+
+
+async def test_failed_in_process_stream_is_logged_and_ends(caplog):
+    transport = DirectTransport(fail_in_stream, RealClock())
+    async with transport.stream(request("GET", CONFIG_MAPS), ADMIN) as stream:
+        assert await stream.read() == b"first"
+    assert logged(caplog)
+
+
+async def test_failed_in_process_stream_without_beginning_is_refused(caplog):
+    transport = DirectTransport(fail, RealClock())
+    with pytest.raises(Unreachable, match="the connection was cut"):
+        async with transport.stream(request("GET", CONFIG_MAPS), ADMIN):
+            pass
+    assert logged(caplog)
+
+
+async def test_in_process_request_that_fails_after_its_caller_is_logged(caplog):
+    going, clock = asyncio.Event(), SteppedClock()
+
+    async def fail_later(_):
+        await going.wait()
+        raise RuntimeError("a fault in the program")
+
+    transport = DirectTransport(fail_later, clock)
+    waiting = asyncio.create_task(transport.send(request("GET", CONFIG_MAPS), ADMIN))
+    await turns(5)
+    clock.advance(20.0)
+    with pytest.raises(Unreachable, match="no response"):
+        await waiting
+    going.set()
+    await until(lambda: caplog.records)
+    assert logged(caplog)

@@ -9,9 +9,10 @@ import sys
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
-from mockube.processes.child_processes import Program
-from mockube.processes.control_plane import SIGNALS, ControlPlane, NotReady
+from mockube.processes.child_processes import Program, wait_first
+from mockube.processes.control_plane import SIGNALS, ControlPlane, NotReady, importing
 from tests.architecture.source import ROOT
+from tests.support.processes.failing_program import fail
 from tests.support.turns import PATIENCE, turns, until
 
 SUPERVISOR = """
@@ -165,6 +166,51 @@ async def test_manager_backoff_resets_after_healthy_time(program_log):
         run.clock.advance(delay)
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
+
+
+@pytest.mark.parametrize("task", ["begin of the manager", "restarts of the manager"])
+async def test_failed_task_of_manager_process_ends_run_with_its_error(program_log, task):
+    run = Run(program_log, manager=["waits"])
+    run.plane.manager.begin = lambda: None  # so that the task waits until it fails
+    running = asyncio.create_task(run())
+    await until(lambda: run.became_ready)
+    await program_log.until("manager begins")
+    fail(asyncio.get_running_loop(), task)
+    with pytest.raises(RuntimeError, match="a fault in the program"):
+        await running
+    assert program_log.words[-2:] == ["manager ends", "server ends"]
+
+
+async def test_failed_report_of_restart_ends_run_with_its_error(program_log):
+    run = Run(program_log, manager=["waits", "fails"])
+    run.plane.manager._report = lambda text: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        await run()
+    assert program_log.words[-1] == "server ends"
+
+
+async def test_failure_of_one_wait_is_raised_and_ends_others():
+    ended = asyncio.Event()
+
+    async def wait():
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    async def divide():
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        await wait_first(wait(), divide())
+    await asyncio.wait_for(ended.wait(), PATIENCE)
+
+
+async def test_failed_import_is_raised(tmp_path, monkeypatch):
+    (tmp_path / "module_that_fails.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        await importing("module_that_fails")
 
 
 async def test_second_signal_kills_at_once(program_log):

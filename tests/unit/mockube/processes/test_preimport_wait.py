@@ -39,3 +39,19 @@ def test_preimported_program_runs_on_command(tmp_path, told, code, printed):
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     assert answer.stdout.decode().splitlines() == [line.format(nice=nice) for line in printed]
     assert answer.returncode == code
+
+
+def test_failed_import_ends_program_with_traceback(tmp_path):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__main__.py").write_text("1 / 0")
+    answer = subprocess.run(
+        preimport_command([sys.executable, "-P"], "program", []),
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    log = answer.stderr.decode()
+    assert answer.returncode == 1
+    assert "Traceback (most recent call last)" in log
+    assert log.endswith("ZeroDivisionError: division by zero\n")
