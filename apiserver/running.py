@@ -117,6 +117,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             clock=clock,
             drain_seconds=dependencies.drain_seconds,
             before_drain=server.end_streams,
+            supervise=partial(server.supervisor.started, "listeners"),
         )
         await stack.enter_async_context(serving)
         if endpoints is not None:

@@ -53,6 +53,7 @@ TASKS: Final[Mapping[str, OnFailure]] = {
     "kubernetes-endpoints": OnFailure.RESTART,
     "watch-cache-check": OnFailure.RESTART,
     "bootstrap-roles": OnFailure.RESTART,
+    "listeners": OnFailure.RESTART,
     "store": OnFailure.END,
 }
 
@@ -110,9 +111,24 @@ class Supervisor(Collector):
             self._tasks.clear()
 
     def start(self, name: str, work: Work) -> None:
+        self._start(name, work)
+
+    @asynccontextmanager
+    async def started(self, name: str, work: Work) -> AsyncIterator[None]:
+        """Run a task within a block that ends before that of `running`."""
+        task = self._start(name, work)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    def _start(self, name: str, work: Work) -> asyncio.Task[None]:
         assert self._group is not None
         run = self._run_with_restarts if is_restarted(name) else self._run_until_failure
-        self._tasks.append(self._group.create_task(run(name, work), name=name))
+        task = self._group.create_task(run(name, work), name=name)
+        self._tasks.append(task)
+        return task
 
     def problem(self, name: str) -> str:
         """Return why a task does not run; "" if it runs."""

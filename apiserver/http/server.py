@@ -8,8 +8,8 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final
 
@@ -211,6 +211,10 @@ class Server(web.Server):
                     self._idle.set()
 
 
+Supervise = Callable[[Callable[[], Coroutine[None, None, None]]], AbstractAsyncContextManager[None]]
+"""Runs a task within a block, and starts it again when it fails."""
+
+
 @asynccontextmanager
 async def listening(
     server: Server,
@@ -219,27 +223,32 @@ async def listening(
     clock: Clock,
     drain_seconds: float,
     before_drain: Callable[[], None],
+    supervise: Supervise,
 ) -> AsyncIterator[None]:
     """Serve until the context ends; then accept no more connections, and wait until all requests are answered.
 
-    `before_drain` ends streams, which would never end otherwise.
+    `before_drain` ends streams, which would never end otherwise. `supervise` runs the task that accepts connections, and
+    restarts it when it fails.
     """
-    async with asyncio.TaskGroup() as group:
-        accepting = [group.create_task(Acceptor(server, listener, clock).run()) for listener in listeners]
-        with suppress_connection_loss_warnings():
-            try:
+
+    async def accept() -> None:
+        async with asyncio.TaskGroup() as group:
+            for listener in listeners:
+                group.create_task(Acceptor(server, listener, clock).run(), name="accept connections")
+            await asyncio.get_running_loop().create_future()
+
+    with suppress_connection_loss_warnings():
+        try:
+            async with supervise(accept):
                 yield
-            finally:
-                for task in accepting:
-                    task.cancel()
-                await asyncio.wait(accepting)
-                for listener in listeners:
-                    listener.socket.close()
-                before_drain()
-                await server.drain(clock, drain_seconds)
-                server.pre_shutdown()
-                await server.shutdown(SHUTDOWN_SECONDS)
-                await server.abort_open(clock, SHUTDOWN_SECONDS)
+        finally:
+            for listener in listeners:
+                listener.socket.close()
+            before_drain()
+            await server.drain(clock, drain_seconds)
+            server.pre_shutdown()
+            await server.shutdown(SHUTDOWN_SECONDS)
+            await server.abort_open(clock, SHUTDOWN_SECONDS)
 
 
 class UnauthenticatedConnections:

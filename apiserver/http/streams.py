@@ -1,6 +1,7 @@
 """Streamed bodies: in a chunked response, or each part as a message of a WebSocket."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -9,6 +10,8 @@ from aiohttp import hdrs, web
 
 from mockube.apimachinery import status
 from mockube.apiserver.request.response import PIECE, Response, fit_warnings
+
+LOG = logging.getLogger(__name__)
 
 MAX_MESSAGE = 4096
 """Bytes of a client's message; clients of a watch have nothing to send."""
@@ -88,6 +91,8 @@ class Messages:
             with suppress(ConnectionError):  # a pong that cannot be sent
                 async for _ in self._socket:
                     pass
+        except Exception:
+            LOG.exception("a client of a watch cannot be read")
         finally:  # also after a message that cannot be read
             if not self._is_ending:
                 self._on_closed()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+from functools import partial
 
 import pytest
 
@@ -21,6 +22,7 @@ from mockube.apiserver.http.server import (
 from mockube.apiserver.pki.issue import make_authority
 from mockube.apiserver.pki.serving import ServingCertificates
 from mockube.apiserver.request.response import text_response
+from mockube.apiserver.supervision import FIRST_DELAY, Supervisor
 from tests.support.turns import PATIENCE, turns, until
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -40,6 +42,7 @@ class Loop(asyncio.SelectorEventLoop):
         self.ahead = 0.0
         self.failures = []
         """Errors that the next calls of accept raise."""
+        self.handshake_failures = []
 
     def time(self):
         return super().time() + self.ahead
@@ -48,6 +51,11 @@ class Loop(asyncio.SelectorEventLoop):
         if self.failures:
             raise self.failures.pop()
         return await super().sock_accept(sock)
+
+    async def connect_accepted_socket(self, *args, **fields):
+        if self.handshake_failures:
+            raise self.handshake_failures.pop()
+        return await super().connect_accepted_socket(*args, **fields)
 
 
 class Site:
@@ -59,11 +67,18 @@ class Site:
         self.server = Server(handle)
         self.listener = Listener(socket=bind("127.0.0.1", 0), tls=tls)
         self.clock = clock or RealClock()
+        self.supervisor = Supervisor(self.clock)
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self):
+        await self._stack.enter_async_context(self.supervisor.running())
         opened = listening(
-            self.server, [self.listener], clock=self.clock, drain_seconds=0, before_drain=lambda: None
+            self.server,
+            [self.listener],
+            clock=self.clock,
+            drain_seconds=0,
+            before_drain=lambda: None,
+            supervise=partial(self.supervisor.started, "listeners"),
         )
         await self._stack.enter_async_context(opened)
         return self
@@ -176,3 +191,46 @@ def test_connection_evicted_before_start_is_closed():
                 assert await ended(reader) == b""
 
     run(scenario)
+
+
+async def is_served(site):
+    reader, writer = await site.connect()
+    writer.write(GET)
+    async with asyncio.timeout(PATIENCE):
+        return (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def logged(caplog):
+    texts = map(caplog.handler.format, caplog.records)
+    return [text for text in texts if "Traceback" in text and "RuntimeError: a fault in the program" in text]
+
+
+def test_failed_acceptor_is_named_and_starts_again(caplog):
+    async def scenario():
+        clock = SteppedClock()
+        async with Site(clock=clock) as site:
+            assert await is_served(site)  # the next call of accept is waiting now
+            site.loop.failures.append(RuntimeError("a fault in the program"))
+            await site.connect()
+            await until(lambda: site.supervisor.problem("listeners"))
+            clock.advance(FIRST_DELAY)
+            assert await is_served(site)
+            assert not site.supervisor.problem("listeners")
+
+    run(scenario)
+    (entry,) = logged(caplog)
+    assert "The task 'listeners' failed" in entry
+
+
+def test_failed_handshake_closes_its_connection_alone(caplog):
+    async def scenario():
+        async with Site() as site:
+            site.loop.handshake_failures.append(RuntimeError("a fault in the program"))
+            reader, _ = await site.connect()
+            assert await ended(reader) == b""
+            assert len(site.server.unauthenticated) == 0
+            assert await is_served(site)
+
+    run(scenario)
+    (entry,) = logged(caplog)
+    assert "a connection could not be opened" in entry
