@@ -9,7 +9,6 @@ from mockube.etcd.embedded.store import PACK_SECONDS, SWEEP, MemoryStore
 from mockube.etcd.kv import Put, WatchRequest
 from tests.support.turns import until
 
-
 LARGE = 100_000
 """Bytes of a value that the store compresses once it is replaced."""
 

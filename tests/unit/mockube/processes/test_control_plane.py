@@ -183,7 +183,7 @@ async def test_failed_task_of_manager_process_ends_run_with_its_error(program_lo
 
 async def test_failed_report_of_restart_ends_run_with_its_error(program_log):
     run = Run(program_log, manager=["waits", "fails"])
-    run.plane.manager._report = lambda text: 1 / 0
+    run.plane.manager._report = lambda _: 1 / 0
     with pytest.raises(ZeroDivisionError):
         await run()
     assert program_log.words[-1] == "server ends"
