@@ -111,7 +111,7 @@ class Supervisor(Collector):
             self._tasks.clear()
 
     def start(self, name: str, work: Work) -> None:
-        self._start(name, work)
+        _ = self._start(name, work)
 
     @asynccontextmanager
     async def started(self, name: str, work: Work) -> AsyncIterator[None]:

@@ -5,6 +5,7 @@ import logging
 import signal
 from contextlib import suppress
 from ipaddress import ip_address
+from typing import Any
 
 from mockube.apimachinery.clock import Clock, RealClock
 from mockube.apimachinery.randomness import Random, SystemRandom
@@ -35,14 +36,15 @@ async def serve(config: Config) -> None:
         if not working.done():
             LOG.info("Stopping: current keys are finished, a second signal cancels them")
             working.cancel()
-        with suppress(asyncio.CancelledError):
-            await _end_of(working)
+        for task in (working, waiting):
+            with suppress(asyncio.CancelledError):
+                await _end_of(task)
     LOG.info("Stopped")
 
 
-async def _end_of(working: asyncio.Task[None]) -> None:
+async def _end_of(task: asyncio.Task[Any]) -> None:
     try:
-        await working
+        await task
     except (OSError, KubeconfigError):
         raise
     except Exception as error:

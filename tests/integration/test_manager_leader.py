@@ -12,6 +12,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
 from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, Timings, lead
 from tests.support.controllers.manager_client import client_of
+from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
 from tests.support.turns import turns, until
 
@@ -238,6 +239,28 @@ async def test_failed_work_releases_lease(client, clock):
     with pytest.raises(ValueError, match="why"):
         await lead(elector, fail, clock=clock, shutdown_timeout=10.0)
     assert (await spec(client)).get("holderIdentity", "") == ""
+
+
+async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, caplog):
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def work():
+        began.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
+    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
+    await began.wait()
+    fail(asyncio.get_running_loop(), "lease")
+    with pytest.raises(RuntimeError, match="a fault in the program"):
+        await leading
+    assert ended.is_set()
+    assert (await spec(client)).get("holderIdentity", "") == ""
+    (entry,) = (text for text in map(caplog.handler.format, caplog.records) if "lease failed" in text)
+    assert "Traceback (most recent call last)" in entry
 
 
 async def test_current_keys_are_finished_before_lease_is_released(client, clock):

@@ -12,6 +12,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import OutcomeUnknown
 from tests.support.controllers.example_controller import COPIES, parent
 from tests.support.controllers.running_manager import running_manager
+from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
 from tests.support.turns import turns, until
 
@@ -184,6 +185,26 @@ async def test_unseen_write_is_awaited_five_minutes_at_most(manager, clock):
     held.let_go()
     await manager.settle()
     assert len(await names(manager, SECRETS)) == 1
+
+
+async def wait_until_failed_parked(server, clock):
+    async with running_manager(server, clock, controllers=[COPIES]) as manager:
+        (run,) = (task for task in asyncio.all_tasks() if task.get_coro().__qualname__ == "ManagerRun.run")
+        Held(manager.work.informers.of(SECRETS))
+        await manager.client.create(CONFIG_MAPS, parent("a", 1))
+        await until(lambda: creations(manager) == 1)
+        await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": "x"}})
+        fail(asyncio.get_running_loop(), f"{COPIES.name}/parked")
+        await until(run.done)
+        assert "ExceptionGroup" in manager.work.problem(COPIES.name)
+
+
+async def test_failed_wait_for_own_writes_ends_manager_and_is_named(server, clock, caplog):
+    with pytest.raises(AssertionError, match="the manager ended by itself"):
+        await wait_until_failed_parked(server, clock)
+    (entry,) = (text for text in map(caplog.handler.format, caplog.records) if "failed" in text)
+    assert f"{COPIES.name}/parked failed" in entry
+    assert "Traceback (most recent call last)" in entry
 
 
 @pytest.mark.parametrize("after", range(1, 8))

@@ -27,6 +27,7 @@ class Evictions:
         self.most_at_once = 0
         self.order = []
         self.failures = 0
+        self.faults = 0
 
     async def on_way_there(self, request):
         if "/pods/victim-" not in request.target:
@@ -34,6 +35,9 @@ class Evictions:
         if self.failures and request.method == "DELETE":
             self.failures -= 1
             raise NoAnswer("the connection was lost")
+        if self.faults and request.method == "DELETE":
+            self.faults -= 1
+            raise RuntimeError("a fault in the program")
         name = request.target.split("/pods/")[1].split("/")[0].split("?")[0]
         self.waiting.append(name)
         self.most_at_once = max(self.most_at_once, len(self.waiting))
@@ -131,6 +135,19 @@ async def test_after_a_failed_eviction_the_others_are_evicted_once_the_first_are
         await cluster.server.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
     await cluster.manager.step(15)
     assert len(await terminating(cluster)) == VICTIMS - len(first)
+
+
+async def test_unexpected_error_of_eviction_is_logged_and_preemption_is_retried(cluster, evictions, caplog):
+    evictions.faults = 1
+    await begin(cluster, "greater", priorityClassName="high")
+    await cluster.manager.step(5)
+    assert len(await terminating(cluster)) == VICTIMS
+    texts = [caplog.handler.format(record) for record in caplog.records if record.exc_info]
+    assert all("Traceback" in text and "RuntimeError: a fault in the program" in text for text in texts)
+    assert "default/greater: preemption on node a failed" in texts[-1]
+    registry = cluster.manager.metrics.registry
+    labels = {"task": "scheduler/preempt"}
+    assert registry.get_sample_value("mockube_task_restarts_total", labels) == 1.0
 
 
 async def test_pods_of_lower_priority_lose_their_nomination(cluster):

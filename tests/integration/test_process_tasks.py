@@ -21,7 +21,9 @@ def failing(process, task):
     return Failing
 
 
-@pytest.mark.parametrize("task", ["events/series", "simulated-nodes", "informer of pods"])
+@pytest.mark.parametrize(
+    "task", ["events/series", "simulated-nodes", "informer of pods", "lease", "work", "signals"]
+)
 def test_failed_manager_task_ends_process_and_is_named(tmp_path, task):
     flags = ("--simulate-nodes=1",)
     with (
