@@ -129,6 +129,19 @@ async def test_definitions_are_established_after_task_failure(served):
     assert (await served.client.post(widgets, body)).status == 201
 
 
+async def test_clean_up_of_definition_is_repeated_after_failure(served):
+    name, widgets = DEFINITION["metadata"]["name"], "/apis/example.com/v1/namespaces/default/widgets"
+    await served.client.post(CRDS, DEFINITION)
+    await established(served.client, name)
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    assert (await served.client.post(widgets, body)).status == 201
+    served.kv.fail("txn", below=b"/registry/example.com/widgets/")
+    assert (await served.client.delete(f"{CRDS}/{name}")).status == 200
+    await served.failed("crd-establishing")
+    await served.mended("crd-establishing")
+    await until(lambda: not len(served.watch_cache.resource_cache(DEFINITIONS)))
+
+
 async def test_availability_is_checked_after_task_failure(served):
     await served.client.get(SERVICES)
     served.kv.fail("txn")

@@ -76,6 +76,16 @@ def test_error_of_task_is_raised_at_end():
         hosted.close()
 
 
+def test_error_of_submitted_work_is_raised():
+    hosted = HostedRun(lambda: block([]), name="hosted")
+    hosted.start()
+    hosted.opened.result(timeout=PATIENCE)
+    with pytest.raises(ZeroDivisionError):
+        hosted.submit(fail()).result(timeout=PATIENCE)
+    assert hosted.call(lambda: 7) == 7
+    hosted.close()
+
+
 def test_hosted_run_may_be_closed_before_opening():
     @asynccontextmanager
     async def endless():
