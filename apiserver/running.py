@@ -6,7 +6,7 @@ It is independent of signals and of the process's output: `serve` runs it in a p
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from ipaddress import ip_network
 
@@ -111,18 +111,22 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             config, server, dependencies.port, [each for each in required_objects if each.is_recreated]
         )
         _follow_certificates(config, server, dependencies)
-        serving = listening(
-            server.http,
-            dependencies.listeners,
-            clock=clock,
-            drain_seconds=dependencies.drain_seconds,
-            before_drain=server.end_streams,
-            supervise=partial(server.supervisor.started, "listeners"),
-        )
-        await stack.enter_async_context(serving)
+        await stack.enter_async_context(_listening(server, dependencies))
         if endpoints is not None:
             stack.push_async_callback(endpoints.remove)
         yield server
+
+
+def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncContextManager[None]:
+    """Accept connections within the block."""
+    return listening(
+        server.http,
+        dependencies.listeners,
+        clock=dependencies.clock,
+        drain_seconds=dependencies.drain_seconds,
+        before_drain=server.end_streams,
+        supervise=partial(server.supervisor.run_in_block, "listeners"),
+    )
 
 
 def _add_roles(server: ApiServer, config: Config, *, has_manager_inside: bool) -> None:

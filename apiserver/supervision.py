@@ -114,7 +114,7 @@ class Supervisor(Collector):
         _ = self._start(name, work)
 
     @asynccontextmanager
-    async def started(self, name: str, work: Work) -> AsyncIterator[None]:
+    async def run_in_block(self, name: str, work: Work) -> AsyncIterator[None]:
         """Run a task within a block that ends before that of `running`."""
         task = self._start(name, work)
         try:

@@ -78,7 +78,7 @@ class Site:
             clock=self.clock,
             drain_seconds=0,
             before_drain=lambda: None,
-            supervise=partial(self.supervisor.started, "listeners"),
+            supervise=partial(self.supervisor.run_in_block, "listeners"),
         )
         await self._stack.enter_async_context(opened)
         return self
