@@ -19,7 +19,7 @@ from mockube.apimachinery.names import check_dns1123_subdomain, check_label_key,
 from mockube.apimachinery.quantity import QuantityError
 
 DEFAULT_SERVICE_NETWORKS: Final = ("10.0.0.0/24",)
-LEAST_SERVICE_ADDRESSES: Final = 8
+MIN_SERVICE_ADDRESSES: Final = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,9 +153,9 @@ def network(text: str) -> str:
 def service_networks(text: str) -> tuple[str, ...]:
     """The ranges of cluster IPs: one, or one of each family of addresses."""
     ranges = networks(text) or DEFAULT_SERVICE_NETWORKS
-    if ip_network(ranges[0]).num_addresses < LEAST_SERVICE_ADDRESSES:
+    if ip_network(ranges[0]).num_addresses < MIN_SERVICE_ADDRESSES:
         raise ArgumentTypeError(
-            f"the service cluster IP range must be at least {LEAST_SERVICE_ADDRESSES} IP addresses"
+            f"the service cluster IP range must be at least {MIN_SERVICE_ADDRESSES} IP addresses"
         )
     return ranges
 

@@ -123,14 +123,14 @@ _MAC: Final = re.compile(
     r"(?:H{2}(?:(?::H{2}){5}|(?::H{2}){7}|(?::H{2}){19}|(?:-H{2}){5}|(?:-H{2}){7}|(?:-H{2}){19})"
     r"|H{4}(?:(?:\.H{4}){2}|(?:\.H{4}){3}|(?:\.H{4}){9})|H{12}|H{16}|H{40})".replace("H", "[0-9a-fA-F]")
 )
-_MOST_HOST_BYTES, _MOST_LABEL_BYTES = 255, 63
+_MAX_HOST_BYTES, _MAX_LABEL_BYTES = 255, 63
 
 
 def _is_hostname(text: str) -> bool:
-    if len(text.encode(errors="replace")) > _MOST_HOST_BYTES:
+    if len(text.encode(errors="replace")) > _MAX_HOST_BYTES:
         return False
     labels = text.split(".")
-    if any(len(label.encode(errors="replace")) > _MOST_LABEL_BYTES for label in labels):
+    if any(len(label.encode(errors="replace")) > _MAX_LABEL_BYTES for label in labels):
         return False
     if len(labels) == 1:
         rest = text[1:].removeprefix("-")

@@ -30,7 +30,7 @@ SPACE: Final = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\
 
 _INT64_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
-_MOST: Final = Decimal(2**63 - 1)
+_MAX_INT64: Final = Decimal(2**63 - 1)
 
 # A text may have as many digits as fit into a request. A sum may not: that of 1 and 1e99999999 is rounded up to the
 # most significant digits rather than written out.
@@ -233,7 +233,7 @@ def milli_value(text: str) -> int:
     power = _exponent(number) - MILLI
     if amount is not None or power < 0:
         count = parse(text).scaled_value(MILLI)
-        return 0 if amount is not None and abs(count) >= _MOST else count
+        return 0 if amount is not None and abs(count) >= _MAX_INT64 else count
     unscaled = int(number.scaleb(-_exponent(number), _READING))
     return _low_64_bits(_low_64_bits(unscaled) * (10**power if power < _INT64_POWERS else -(2**63)))
 
@@ -275,7 +275,7 @@ def _exponent(number: Decimal) -> int:
 
 
 def _cap(number: Decimal) -> Decimal:
-    return max(min(number, _MOST), -_MOST)
+    return max(min(number, _MAX_INT64), -_MAX_INT64)
 
 
 def _canonical(number: Decimal, form: Format) -> str:

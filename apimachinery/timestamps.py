@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from mockube.apimachinery.gotext import quote_bytes
 
-_LONGEST_SPAN: Final = float(2**63 // 10**9)
+_MAX_SECONDS: Final = float(2**63 // 10**9)
 """Seconds: 292 years."""
 
 
@@ -41,7 +41,7 @@ def parse_micro_time(text: str) -> datetime:
 
 def span_of(seconds: float) -> timedelta:
     """So many seconds, at most as many as Go's `time.Duration` can hold: no number in an object is too large."""
-    return timedelta(seconds=max(-_LONGEST_SPAN, min(seconds, _LONGEST_SPAN)))
+    return timedelta(seconds=max(-_MAX_SECONDS, min(seconds, _MAX_SECONDS)))
 
 
 def after(time: datetime, span: timedelta) -> datetime:

@@ -39,7 +39,7 @@ _INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+
 _FRACTION: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 """No position of a text can be reached in two ways, so the time to match grows with its length alone."""
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}")
-_LONGEST_INTEGER: Final = 70
+_MAX_INTEGER_LENGTH: Final = 70
 """Characters: a sign, a prefix and 64 binary digits, with some zeros before them."""
 
 
@@ -108,7 +108,7 @@ def _resolve(text: str) -> tuple[str, Any]:
     if first == ".":
         return _fraction(text, text) if _FRACTION.fullmatch(text) else (_STR, text)
     plain = text.replace("_", "") if "_" in text else text
-    if len(plain) <= _LONGEST_INTEGER and _INTEGER.fullmatch(plain):
+    if len(plain) <= _MAX_INTEGER_LENGTH and _INTEGER.fullmatch(plain):
         value = _integer(plain)
         if -(2**63) <= value < 2**64:
             return _INT, value

@@ -9,11 +9,11 @@ import orjson
 GROUP: Final = "h.example.com"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OBJECTS: Final = f"/apis/{GROUP}/v1/namespaces/default"
-LARGEST: Final = 1_400_000
+MAX_DEFINITION_BYTES: Final = 1_400_000
 """Maximum size in bytes of a definition that the store accepts."""
 PATTERN: Final = "^" + "(?:[a-z]?){1000}" * 40 + "$"
 """Nearly half as many instructions as the patterns of a schema may have together: spec and status have it."""
-MOST_TEXT: Final = 2_000
+MAX_TEXT_LENGTH: Final = 2_000
 KINDS: Final = 200
 
 JSON, MERGE, APPLY = "application/json", "application/merge-patch+json", "application/apply-patch+yaml"
@@ -64,7 +64,7 @@ def _object(kind: str, name: str, **fields: Any) -> bytes:
 
 
 def stored_kinds(size: int, kinds: int) -> Iterator[tuple[str, bytes]]:
-    yield DEFINITIONS, orjson.dumps(definition("broads", "Broad", wide(min(size, LARGEST))))
+    yield DEFINITIONS, orjson.dumps(definition("broads", "Broad", wide(min(size, MAX_DEFINITION_BYTES))))
     yield DEFINITIONS, orjson.dumps(definition("heavies", "Heavy", _HEAVY, _HEAVY))
     for number in range(kinds):
         yield DEFINITIONS, orjson.dumps(definition(f"many{number}s", f"Many{number}", wide(2_000)))
@@ -86,7 +86,7 @@ def of_kinds(size: int) -> Iterator[tuple[str, Request]]:
         "many objects in an object of few bytes",
         Request("POST", f"{OBJECTS}/broads", _object("Broad", "two", spec={"k1": 1})),
     )
-    text = {"text": "a" * min(size // 100, MOST_TEXT) + "!", "replicas": 2}
+    text = {"text": "a" * min(size // 100, MAX_TEXT_LENGTH) + "!", "replicas": 2}
     one = f"{OBJECTS}/heavies/one"
     yield "create, a heavy pattern", Request("POST", f"{OBJECTS}/heavies", _object("Heavy", "new", spec=text))
     yield "merge, a heavy pattern", Request("PATCH", one, orjson.dumps({"spec": text}), MERGE)
@@ -96,7 +96,7 @@ def of_kinds(size: int) -> Iterator[tuple[str, Request]]:
         Request("PATCH", f"{one}?fieldManager=m&force=true", _object("Heavy", "one", spec=text), APPLY),
     )
     yield "scale, a heavy pattern", Request("PATCH", f"{one}/scale", b'{"spec":{"replicas":3}}', MERGE)
-    body = orjson.dumps(definition("others", "Other", wide(min(size, LARGEST))))
+    body = orjson.dumps(definition("others", "Other", wide(min(size, MAX_DEFINITION_BYTES))))
     yield "store a definition", Request("POST", DEFINITIONS, body)
     yield "read a definition of many fields", Request("GET", f"{DEFINITIONS}/others.{GROUP}")
     described = orjson.dumps({"spec": {"names": {"shortNames": ["br"]}}})

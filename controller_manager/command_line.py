@@ -17,7 +17,7 @@ from mockube.controller_manager.config.settings import (
 )
 from mockube.controller_manager.config.signing import signer_files
 from mockube.controller_manager.config.upstream import IGNORED
-from mockube.controller_manager.kubelet.addresses import MOST_NODES
+from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.controller_manager.kubelet.stages.files import load_stages
 from mockube.controller_manager.kubelet.stages.query import StageError
 
@@ -87,8 +87,8 @@ def _names_problem(selection: Sequence[str], controller_names: Collection[str]) 
 
 
 def _simulation_problem(simulation: Simulation) -> str:
-    if simulation.simulate_nodes > MOST_NODES:
-        return f"--simulate-nodes: no more than {MOST_NODES} have addresses"
+    if simulation.simulate_nodes > MAX_NODES:
+        return f"--simulate-nodes: no more than {MAX_NODES} have addresses"
     try:
         load_stages(simulation.stages)
     except StageError as error:

@@ -17,7 +17,7 @@ from mockube import clients
 from mockube.apimachinery.schema import minors
 from mockube.cluster_client import Condition
 from mockube.controller_manager.client.client import Parsed
-from mockube.controller_manager.kubelet.addresses import MOST_NODES
+from mockube.controller_manager.kubelet.addresses import MAX_NODES
 from mockube.embedded.background_loop import HostedRun
 from mockube.embedded.control_plane import ClusterOptions, Plane, control_plane
 from mockube.embedded.handle import Fault, Handle, NotStarted
@@ -109,8 +109,8 @@ class Cluster(Handle):
         webhook_services: Mapping[str, str] | None = None,
         images: Mapping[str, Any] | Path | None = None,
     ) -> None:
-        if not 0 <= nodes <= MOST_NODES:
-            raise ValueError(f"nodes must be from 0 to {MOST_NODES}, not {nodes}")
+        if not 0 <= nodes <= MAX_NODES:
+            raise ValueError(f"nodes must be from 0 to {MAX_NODES}, not {nodes}")
         options = ClusterOptions(
             nodes=nodes,
             packs=packs,

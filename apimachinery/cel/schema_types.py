@@ -12,7 +12,7 @@ from mockube.apimachinery.cel.parser import RESERVED
 from mockube.apimachinery.cel.types import Type
 
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
-_LONGEST_TEXT: Final = MAX_REQUEST_BYTES - 2
+_MAX_TEXT_LENGTH: Final = MAX_REQUEST_BYTES - 2
 Schema = Mapping[str, Any]
 
 
@@ -66,7 +66,7 @@ def unescape(name: str) -> str:
     return _ESCAPE.sub(lambda match: _UNESCAPED.get(match[0], match[0]), name)
 
 
-_TEXT = DeclaredType(types.STRING, _LONGEST_TEXT, 2)
+_TEXT = DeclaredType(types.STRING, _MAX_TEXT_LENGTH, 2)
 _KEY = DeclaredType(types.STRING, 0, 2)
 _ROOT_PROPERTIES: Final[dict[str, Any]] = {
     "apiVersion": {"type": "string"},
@@ -92,7 +92,7 @@ def declare(schema: Schema, *, root: bool = False) -> DeclaredType | None:
     """Return the type of what a schema describes, or None for what expressions do not see."""
     if schema.get("x-kubernetes-int-or-string"):
         length = schema.get("maxLength")
-        return DeclaredType(types.DYN, max(length, 0) * 4 if length is not None else _LONGEST_TEXT, 1)
+        return DeclaredType(types.DYN, max(length, 0) * 4 if length is not None else _MAX_TEXT_LENGTH, 1)
     kind = schema.get("type")
     if kind == "object" or (root and not kind):
         return _object(schema, root=root)
@@ -113,7 +113,7 @@ def _array(schema: Schema) -> DeclaredType | None:
     if element is None:
         return None
     limit = schema.get("maxItems")
-    most = max(limit, 0) if limit is not None else _LONGEST_TEXT // (element.min_size + 1)
+    most = max(limit, 0) if limit is not None else _MAX_TEXT_LENGTH // (element.min_size + 1)
     return DeclaredType(types.list_of(element.type), most, 2, element=element)
 
 
@@ -152,14 +152,14 @@ def _map(schema: Schema, additional: Schema) -> DeclaredType | None:
     if element is None:
         return None
     limit = schema.get("maxProperties")
-    most = max(limit, 0) if limit is not None else _LONGEST_TEXT // (element.min_size + 6)
+    most = max(limit, 0) if limit is not None else _MAX_TEXT_LENGTH // (element.min_size + 6)
     return DeclaredType(types.map_of(types.STRING, element.type), most, 2, key=_KEY, element=element)
 
 
 def _string(schema: Schema) -> DeclaredType:
     form, length = schema.get("format"), schema.get("maxLength")
     if form == "byte":
-        return DeclaredType(types.BYTES, max(length, 0) if length is not None else _LONGEST_TEXT, 2)
+        return DeclaredType(types.BYTES, max(length, 0) if length is not None else _MAX_TEXT_LENGTH, 2)
     if form in _FORMATTED:
         return _FORMATTED[form]
     if length is not None:

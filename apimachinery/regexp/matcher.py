@@ -18,7 +18,7 @@ MAX_STEPS: Final = 10_000_000_000
 FREE_TEXT: Final = MAX_STEPS // MAX_COST
 """Characters that may be searched with every program."""
 
-_LEAST_MEMORY: Final = 256 << 10
+_MIN_MEMORY: Final = 256 << 10
 _BYTES_PER_INSTRUCTION: Final = 64
 _CACHED_BYTES: Final = 256 << 20
 
@@ -126,7 +126,7 @@ class _Programs:
 
 def _memory(cost: int) -> int:
     """Bytes that a program may use, twice what its instructions take; what is left is for the states it is in."""
-    return _LEAST_MEMORY + _BYTES_PER_INSTRUCTION * cost
+    return _MIN_MEMORY + _BYTES_PER_INSTRUCTION * cost
 
 
 _PROGRAMS: Final = _Programs(_CACHED_BYTES)

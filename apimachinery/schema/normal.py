@@ -39,7 +39,7 @@ _INT64: Final = 2**63
 _WHOLE_FLOATS: Final = 2.0**53
 """A smaller float without a fraction is exactly one integer."""
 
-_LONGEST_TIME: Final = 40
+_MAX_TIME_LENGTH: Final = 40
 """The maximum length of a time that is cached: longer ones are rare."""
 
 _NO_TIME: Final = datetime(1, 1, 1, tzinfo=UTC)
@@ -333,13 +333,13 @@ def _bytes(value: Any) -> str:
     return base64text.canonical(_string(value))
 
 
-@memoize(4096, max_length=_LONGEST_TIME)
+@memoize(4096, max_length=_MAX_TIME_LENGTH)
 def _canonical_time(text: str) -> str | None:
     time = timestamps.parse_time(text)
     return timestamps.format_time(time) if time != _NO_TIME else None
 
 
-@memoize(4096, max_length=_LONGEST_TIME)
+@memoize(4096, max_length=_MAX_TIME_LENGTH)
 def _canonical_micro_time(text: str) -> str | None:
     time = timestamps.parse_micro_time(text)
     return timestamps.format_micro_time(time) if time != _NO_TIME else None

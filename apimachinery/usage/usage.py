@@ -21,7 +21,7 @@ ANNOTATIONS: Final[Mapping[str, str]] = {
 """Of pods, as kwok has them: how much each of its containers uses."""
 SHARE: Final = Decimal("0.5")
 """Of its requests, which a container uses of which nothing else is known."""
-LEAST: Final[Mapping[str, Quantity]] = {
+MIN_USAGE: Final[Mapping[str, Quantity]] = {
     "cpu": quantity.parse("1m"),
     "memory": quantity.parse("16Mi"),
 }
@@ -130,7 +130,7 @@ def _simulated_usage(pod: ReadOnlyTree, container: ReadOnlyTree, resource: str) 
         return quantity.parse(annotated)
     request = ((container.get("resources") or {}).get("requests") or {}).get(resource)
     if request is None:
-        return LEAST[resource]
+        return MIN_USAGE[resource]
     amount = quantity.from_json(request)
     form = Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI
     return Quantity(amount.number * SHARE, form).round_up(0 if resource == "memory" else NANO)

@@ -17,7 +17,7 @@ LIMIT_RANGES = GroupResource("", "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 RESIZE: Target = "", "pods", "resize"
-_LARGEST_MILLI = (2**63 - 1) // 1000
+_MAX_MILLI = (2**63 - 1) // 1000
 """The largest amount whose thousandths fit into 64 bits."""
 MAX_PROBLEMS = 10_000
 """The number of problems that are collected; an error message contains fewer."""
@@ -156,9 +156,9 @@ def _ratio_problem(usage: _Usage) -> str:
     if not usage.limit:
         return f"{bound}, but no limit is specified or limit is 0"
     amounts = usage.limit, usage.request, usage.enforced
-    scale = quantity.MILLI if all(amount.scaled_value() <= _LARGEST_MILLI for amount in amounts) else 0
+    scale = quantity.MILLI if all(amount.scaled_value() <= _MAX_MILLI for amount in amounts) else 0
     ratio = usage.limit.scaled_value(scale) / usage.request.scaled_value(scale)
-    is_milli = usage.enforced.scaled_value() <= _LARGEST_MILLI
+    is_milli = usage.enforced.scaled_value() <= _MAX_MILLI
     most = usage.enforced.scaled_value(quantity.MILLI) if is_milli else usage.enforced.scaled_value()
     return f"{bound}, but provided ratio is {ratio:f}" if ratio * (1000 if is_milli else 1) > most else ""
 

@@ -25,8 +25,8 @@ from mockube.apiserver.long_work import Worker, batches
 from mockube.apiserver.metrics.webhooks import ConversionMetrics
 from mockube.apiserver.storage.stored import Stored, canonical_custom
 
-MOST_OBJECTS: Final = 100
-MOST_BYTES: Final = 1 << 20
+MAX_OBJECTS: Final = 100
+MAX_BYTES: Final = 1 << 20
 """The maximum size of the objects of one review, unless it has only one."""
 MAX_CACHE_BYTES: Final = 64 << 20
 """Bytes of converted objects that are cached for one version."""
@@ -66,7 +66,7 @@ class ConversionWebhook:
         sizes = {id(tree): len(orjson.dumps(tree)) for tree in others} if len(others) > 1 else {}
         converted_by_id: dict[int, Tree] = {}
         for batch in batches(
-            others, lambda tree: sizes.get(id(tree), 0), count=MOST_OBJECTS, max_bytes=MOST_BYTES
+            others, lambda tree: sizes.get(id(tree), 0), count=MAX_OBJECTS, max_bytes=MAX_BYTES
         ):
             converted = await self._call_webhook(batch, api_version)
             converted_by_id.update((id(tree), result) for tree, result in zip(batch, converted, strict=True))

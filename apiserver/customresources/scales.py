@@ -9,7 +9,7 @@ from mockube.apimachinery.gonumbers import as_decoded_by_go
 from mockube.apimachinery.paths import ROOT
 from mockube.apiserver.kinds.api_resource import Replicas
 
-_MOST: Final = 2**31 - 1
+_MAX_INT32: Final = 2**31 - 1
 _GO_TYPES: Final = {
     dict: "map[string]interface {}",
     list: "[]interface {}",
@@ -73,8 +73,8 @@ def _check_number(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Fi
         return
     if number < 0:
         yield errors.invalid(_field(path), number, "should be a non-negative integer")
-    elif number > _MOST:
-        yield errors.invalid(_field(path), number, f"should be less than or equal to {_MOST}")
+    elif number > _MAX_INT32:
+        yield errors.invalid(_field(path), number, f"should be less than or equal to {_MAX_INT32}")
 
 
 def _field(path: tuple[str, ...]) -> Any:

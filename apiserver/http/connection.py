@@ -37,7 +37,7 @@ SMALL_HEAD: Final = 16 * 1024
 """Bytes of a head that do not count against the server's memory limit."""
 HEADERS: Final = 10_000
 """The limit of the number of headers. Go has none, but the parser takes 1.5 ms of the event loop for 1,000."""
-_LEAST_TOO_MANY: Final = len("a:\r\n") * HEADERS
+_MIN_EXCESSIVE_BYTES: Final = len("a:\r\n") * HEADERS
 """Bytes of a head that may have more headers."""
 PARSED_HEADERS: Final = HEAD_BYTES // len("a:\r\n")
 """The parser's own limit, which also counts trailers: more than there can be, so that it has no effect."""
@@ -299,7 +299,7 @@ class Connection(web.RequestHandler):
 
     def _begin(self, data: bytes) -> None:
         """Pass data to the parser. If a head begins with an unusual method, pass GET in its place."""
-        if len(data) > _LEAST_TOO_MANY and data.count(b"\n", 0, data.find(_END)) > HEADERS:
+        if len(data) > _MIN_EXCESSIVE_BYTES and data.count(b"\n", 0, data.find(_END)) > HEADERS:
             self._refuse_head()
             return
         if not data.startswith(methods.STANDARD_METHODS) and self._is_between_requests():

@@ -13,7 +13,7 @@ from mockube.apiserver.registry.component_statuses import Health
 SECONDS: Final = 20.0
 MAX_BODY: Final = 10 * 1024
 """Bytes of a response that are read."""
-_MOST_REDIRECTS: Final = 10
+_MAX_REDIRECTS: Final = 10
 
 
 async def probe(url: str) -> Health:
@@ -23,7 +23,7 @@ async def probe(url: str) -> Health:
     """
     try:
         async with ClientSession(timeout=ClientTimeout(total=SECONDS)) as session:
-            return await _get(session, URL(url), _MOST_REDIRECTS)
+            return await _get(session, URL(url), _MAX_REDIRECTS)
     except (ClientError, ValueError, TimeoutError) as error:
         return Health(is_good=False, message=f'Get "{url}": {_reason(error)}')
 

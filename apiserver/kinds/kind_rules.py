@@ -26,7 +26,7 @@ _NONE: Final = Validation(metadata_first=False)
 
 
 def _metadata(resource: Resource, tree: ReadOnlyTree) -> list[FieldError]:
-    return objectmeta.check(tree, objectmeta.LEAST, namespaced=resource.namespaced)
+    return objectmeta.check(tree, objectmeta.ANY_NAME, namespaced=resource.namespaced)
 
 
 def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) -> list[FieldError]:
@@ -37,7 +37,7 @@ def check_create(resource: Resource, tree: ReadOnlyTree, kinds: Kinds = NEWEST) 
     field_errors = objectmeta.check(tree, kind.name, namespaced=resource.namespaced)
     field_errors += kind.create(tree)
     # The other checks of every kind were done above.
-    return field_errors or objectmeta.check_name(tree, objectmeta.LEAST)
+    return field_errors or objectmeta.check_name(tree, objectmeta.ANY_NAME)
 
 
 def check_update(

@@ -18,7 +18,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.kind import Unconvertible
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import as_warnings, decode_applied
-from mockube.apiserver.registry.call import PATCH_OPTIONS, Call, ObjectAnswer, WriteOptions, write_options
+from mockube.apiserver.registry.call import PATCH_OPTIONS, Call, ObjectResult, WriteOptions, write_options
 from mockube.apiserver.registry.create import create_tree
 from mockube.apiserver.registry.metadata import field_manager
 from mockube.apiserver.registry.registry import Registry
@@ -124,7 +124,7 @@ def read_application(
     )
 
 
-async def apply(registry: Registry, call: Call) -> ObjectAnswer:
+async def apply(registry: Registry, call: Call) -> ObjectResult:
     manager = field_manager(registry, call.resource, call.subresource.name if call.subresource else "")
     run, time = registry.worker.run, format_time(registry.clock.now())
     application = await registry.begin(call, partial(read_application, registry, call, manager, time=time))

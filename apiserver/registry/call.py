@@ -131,7 +131,7 @@ class Call(Struct, kw_only=True):
         self.warnings.append(text)
 
 
-class ObjectAnswer(Struct, frozen=True, kw_only=True):
+class ObjectResult(Struct, frozen=True, kw_only=True):
     """One object: as it is stored, or as a tree if the answer differs from what is stored."""
 
     code: int = 200
@@ -145,7 +145,7 @@ class ObjectAnswer(Struct, frozen=True, kw_only=True):
         return self.stored.tree()
 
 
-class ListAnswer(Struct, frozen=True, kw_only=True):
+class ListResult(Struct, frozen=True, kw_only=True):
     """A list: its items as they are stored, and its metadata."""
 
     api_version: str

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import GroupResource
-from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer, list_options
+from mockube.apiserver.registry.call import Call, ListResult, ObjectResult, list_options
 from mockube.apiserver.registry.registry import Backend, OwnVerbs
 from mockube.apiserver.registry.selection import selection
 from mockube.apiserver.storage.stored import Stored, canonical
@@ -44,16 +44,16 @@ class ComponentStatuses:
     def verbs(self) -> OwnVerbs:
         return {(RESOURCE, ""): {"get": self.get, "list": self.list}}
 
-    async def get(self, backend: Backend, call: Call) -> ObjectAnswer:
+    async def get(self, backend: Backend, call: Call) -> ObjectResult:
         if call.name not in (*URLS, STORE):
             raise status.not_found(GroupResource("", "componentstatus"), call.name)
-        return ObjectAnswer(stored=await self._look(backend, call, call.name))
+        return ObjectResult(stored=await self._look(backend, call, call.name))
 
-    async def list(self, backend: Backend, call: Call) -> ListAnswer:
+    async def list(self, backend: Backend, call: Call) -> ListResult:
         options = list_options(call)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
         statuses = await asyncio.gather(*(self._look(backend, call, name) for name in (*URLS, STORE)))
-        return ListAnswer(
+        return ListResult(
             api_version=call.resource.api_version,
             kind=call.resource.list_kind,
             items=[item for item in statuses if matches is None or matches(item)],

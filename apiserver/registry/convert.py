@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion, NotConverted, RemoteConversion
 from mockube.apiserver.long_work import yield_between_batches
 from mockube.apiserver.registry.body import decode_as
-from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.call import Call, ListResult, ObjectResult
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, CorruptObject, Registry
 from mockube.apiserver.storage.stored import Stored, canonical, encoder
 
@@ -199,9 +199,9 @@ def _size(stored: Stored) -> int:
 
 
 async def _to_remote_version(
-    registry: Registry, resource: Resource, remote: RemoteConversion, answer: ObjectAnswer | ListAnswer
-) -> ObjectAnswer | ListAnswer:
-    if isinstance(answer, ListAnswer):
+    registry: Registry, resource: Resource, remote: RemoteConversion, answer: ObjectResult | ListResult
+) -> ObjectResult | ListResult:
+    if isinstance(answer, ListResult):
         return replace(answer, items=await remote.show(answer.items))
     if answer.stored is not None:
         stored = await remote.convert_uncached(answer.stored)
@@ -213,8 +213,8 @@ async def _to_remote_version(
 
 
 async def to_client_version(
-    registry: Registry, resource: Resource, answer: ObjectAnswer | ListAnswer
-) -> ObjectAnswer | ListAnswer:
+    registry: Registry, resource: Resource, answer: ObjectResult | ListResult
+) -> ObjectResult | ListResult:
     """Return an answer in the version of the request."""
     remote = remote_conversion(registry, resource)
     if remote is not None:
@@ -222,7 +222,7 @@ async def to_client_version(
     show = client_version_converter(registry, resource)
     if show is None:
         return answer
-    if isinstance(answer, ListAnswer):
+    if isinstance(answer, ListResult):
         tolerant = tolerant_client_version_converter(registry, resource)
         assert tolerant is not None
         converted = await yield_between_batches(tolerant, answer.items, size=_size, worker=registry.worker)

@@ -16,7 +16,7 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
     Call,
-    ObjectAnswer,
+    ObjectResult,
     Operation,
     WriteOptions,
     write_options,
@@ -40,7 +40,7 @@ MAX_NAMES = 8
 """The number of generated names that are tried before AlreadyExists is returned."""
 
 
-async def create(registry: Registry, call: Call) -> ObjectAnswer:
+async def create(registry: Registry, call: Call) -> ObjectResult:
     check_format(call.body.media_type)
     options = write_options(call, "CreateOptions")
     tree = await registry.begin(call, read_object, registry, call, options)
@@ -61,7 +61,7 @@ def _is_revision(text: str) -> bool:
 
 async def create_tree(
     registry: Registry, call: Call, tree: Tree, options: WriteOptions, *, manage: bool = True
-) -> ObjectAnswer:
+) -> ObjectResult:
     """Create an object from a tree in stored form: for a create, and for an update or apply of a missing object."""
     metadata.set_system_fields(tree, call, now=registry.clock.now(), random=registry.random)
     tree = await registry.worker.run(call.size, _to_stored, registry, call, tree, options if manage else None)
@@ -90,7 +90,7 @@ def _to_stored(registry: Registry, call: Call, tree: Tree, options: WriteOptions
     return tree if conversion is None else to_stored(registry, conversion, tree)
 
 
-async def _create(registry: Registry, attributes: Attributes, base: str) -> ObjectAnswer:
+async def _create(registry: Registry, attributes: Attributes, base: str) -> ObjectResult:
     """Create an object with its name, or with a generated one; retry if the generated name or a claim is in use."""
     tree, row = attributes.object, registry.stored_row(attributes.resource)
     assert tree is not None
@@ -124,7 +124,7 @@ def _name_conflict(attributes: Attributes, tree: Tree, error: status.AlreadyExis
     return status.AlreadyExists(_IS_ENDING + conflict.message, conflict.details) if is_ending else conflict
 
 
-async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) -> ObjectAnswer | None:
+async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) -> ObjectResult | None:
     """Prepare, check and store an object; None if a claim failed."""
     resource, size, run = registry.stored_row(attributes.resource), attributes.call.size, registry.worker.run
     tree = await run(size, _prepare, registry, attributes, resource, tree)
@@ -184,7 +184,7 @@ def _check(registry: Registry, attributes: Attributes, resource: Resource, tree:
 
 async def _insert(
     registry: Registry, attributes: Attributes, tree: Tree, value: bytes, claims: Claims
-) -> ObjectAnswer | None:
+) -> ObjectResult | None:
     """Store an object unless its key exists; a dry run only checks that. None if a claim failed."""
     resource, namespace, name = (
         attributes.resource,
@@ -194,7 +194,7 @@ async def _insert(
     if attributes.dry_run:
         if (present := await registry.find(resource, namespace, name)) is not None:
             raise _already_exists(resource, name, present)
-        return ObjectAnswer(code=201, tree=tree)
+        return ObjectResult(code=201, tree=tree)
     if _is_revision(metadata.ensure_metadata(tree).get("resourceVersion", "")):
         raise ApiError("resourceVersion should not be set on objects to be created")
     key = registry.layout.object(resource, namespace, name)
@@ -205,7 +205,7 @@ async def _insert(
     )
     result = await registry.kv.txn(transaction)
     if result.succeeded:
-        return ObjectAnswer(code=201, stored=Stored(key, value, result.revision))
+        return ObjectResult(code=201, stored=Stored(key, value, result.revision))
     range_result = result.results[0]
     assert isinstance(range_result, RangeResult)
     if range_result.count:

@@ -18,8 +18,8 @@ from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import (
     Attributes,
     Call,
-    ListAnswer,
-    ObjectAnswer,
+    ListResult,
+    ObjectResult,
     Operation,
     list_options,
 )
@@ -43,7 +43,7 @@ COLLECTION = "deletecollection"
 _POLICY_FINALIZERS = frozenset(FINALIZER_OF.values())
 
 
-async def delete(registry: Registry, call: Call) -> ObjectAnswer:
+async def delete(registry: Registry, call: Call) -> ObjectResult:
     return await delete_as(registry, call, await registry.begin(call, _options, registry, call))
 
 
@@ -55,7 +55,7 @@ def _options(registry: Registry, call: Call) -> DeleteOptions:
     return options
 
 
-async def delete_collection(registry: Registry, call: Call) -> ListAnswer:
+async def delete_collection(registry: Registry, call: Call) -> ListResult:
     """Delete the objects of a list; return the list."""
     await select_by(registry, call, list_options(call))  # errors of list options are reported first
     options = await registry.begin(call, _options, registry, call)
@@ -97,7 +97,7 @@ async def _delete_unreadable(registry: Registry, call: Call) -> None:
         await registry.kv.txn(Txn(compare=claims.compare, then=(Delete(key=key), *claims.then)))
 
 
-async def delete_as(registry: Registry, call: Call, options: DeleteOptions) -> ObjectAnswer:
+async def delete_as(registry: Registry, call: Call, options: DeleteOptions) -> ObjectResult:
     """Delete the object of a call according to its options."""
     undeletable = registry.scheme.strategy(call.resource).undeletable
     if call.verb != COLLECTION and (problem := undeletable.get(call.name)):
@@ -114,7 +114,7 @@ async def delete_as(registry: Registry, call: Call, options: DeleteOptions) -> O
 
 async def _delete_readable(
     registry: Registry, call: Call, options: DeleteOptions, stored: Stored
-) -> ObjectAnswer | None:
+) -> ObjectResult | None:
     """Delete a stored object; None if another write came between. It fails with `CorruptObject` for fields of wrong types."""
     try:
         return await _delete_stored(registry, call, options, stored)
@@ -134,7 +134,7 @@ def _is_well_formed(registry: Registry, stored: Stored) -> bool:
 
 async def _delete_corrupt(
     registry: Registry, call: Call, options: DeleteOptions, error: CorruptObject
-) -> ObjectAnswer | None:
+) -> ObjectResult | None:
     """Delete an object that cannot be read, without its finalizers; None if another write came between."""
     if options.uid is not None:  # the UID cannot be compared
         raise error
@@ -155,7 +155,7 @@ async def _delete_corrupt(
         if not (await registry.kv.txn(deletion)).succeeded:
             return None
     subject = resource.group_resource
-    return ObjectAnswer(
+    return ObjectResult(
         tree=status.success(Details(name=call.name, group=subject.group, kind=subject.resource))
     )
 
@@ -175,7 +175,7 @@ async def _admit(registry: Registry, call: Call, options: DeleteOptions, old: Tr
 
 async def _delete_stored(
     registry: Registry, call: Call, options: DeleteOptions, stored: Stored
-) -> ObjectAnswer | None:
+) -> ObjectResult | None:
     """None if another write came between."""
     strategy, old = registry.scheme.strategy(call.resource), stored.tree()
     await _admit(registry, call, options, await deleted_object(registry, call.resource, old))
@@ -185,7 +185,7 @@ async def _delete_stored(
     check_preconditions(about, call.name, options, old["metadata"])
     marked = _mark(strategy, old, options, registry.clock.now())
     if marked is None:
-        return ObjectAnswer(code=_code_of_waiting(options), stored=stored)
+        return ObjectResult(code=_code_of_waiting(options), stored=stored)
     ending = old["metadata"].get("deletionTimestamp")
     return await _carry_out(registry, call, options, stored, marked, ending)
 
@@ -251,7 +251,7 @@ def _set_policy(meta: Tree, policy: str) -> None:
 
 async def _carry_out(
     registry: Registry, call: Call, options: DeleteOptions, stored: Stored, marked: Tree, ending: str | None
-) -> ObjectAnswer | None:
+) -> ObjectResult | None:
     """Store the marked object, or delete it; None if another write came between. `ending` is the old deletionTimestamp."""
     strategy, meta = registry.scheme.strategy(call.resource), marked["metadata"]
     waits = strategy.pending(marked) or meta.get("deletionGracePeriodSeconds", 0) > 0
@@ -293,15 +293,15 @@ def _compare_unchanged(key: bytes, revision: int) -> Compare:
 
 def _answer(
     registry: Registry, call: Call, options: DeleteOptions, last: Stored, *, waits: bool
-) -> ObjectAnswer:
+) -> ObjectResult:
     if waits:
-        return ObjectAnswer(code=_code_of_waiting(options), stored=last)
+        return ObjectResult(code=_code_of_waiting(options), stored=last)
     if registry.scheme.strategy(call.resource).returns_deleted:
-        return ObjectAnswer(stored=last)
+        return ObjectResult(stored=last)
     subject = call.resource.group_resource
     uid = last.tree()["metadata"]["uid"]
     details = Details(name=call.name, group=subject.group, kind=subject.resource, uid=uid)
-    return ObjectAnswer(tree=status.success(details))
+    return ObjectResult(tree=status.success(details))
 
 
 def _code_of_waiting(options: DeleteOptions) -> int:

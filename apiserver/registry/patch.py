@@ -40,7 +40,7 @@ from mockube.apiserver.registry.call import (
     PATCH_OPTIONS,
     Body,
     Call,
-    ObjectAnswer,
+    ObjectResult,
     WriteOptions,
     write_options,
 )
@@ -112,7 +112,7 @@ class SubresourceView(Struct, frozen=True, kw_only=True):
     manage: Callable[[Registry, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
     """Returns the changed object with its managers; the fourth argument is the old object."""
 
-    def view_answer(self, answer: ObjectAnswer) -> ObjectAnswer:
+    def view_result(self, answer: ObjectResult) -> ObjectResult:
         return replace(answer, stored=None, tree=self.show(answer.object()))
 
 
@@ -123,7 +123,7 @@ def _as_written(_old: Tree, written: Tree) -> Tree:
 OBJECT_VIEW = SubresourceView(show=lambda tree: tree, take=_as_written)
 
 
-async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_VIEW) -> ObjectAnswer:
+async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_VIEW) -> ObjectResult:
     media_type = parse_content_type(call.body.media_type)[0]
     if media_type in APPLY_TYPES:
         return await apply(registry, call)
@@ -156,7 +156,7 @@ async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_V
         return await registry.worker.run(call.size, patched_tree, old)
 
     answer = await change(registry, call, options, transform)
-    return answer if view is OBJECT_VIEW else view.view_answer(answer)
+    return answer if view is OBJECT_VIEW else view.view_result(answer)
 
 
 class Patch(NamedTuple):

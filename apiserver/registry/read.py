@@ -10,9 +10,9 @@ from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_
 from mockube.apiserver.registry.call import (
     EXACT,
     Call,
-    ListAnswer,
+    ListResult,
     ListOptions,
-    ObjectAnswer,
+    ObjectResult,
     list_options,
 )
 from mockube.apiserver.registry.convert import objects_for_selectors, remote_conversion
@@ -48,16 +48,16 @@ class PageExpired(Expired):
         return super().status() | {"metadata": {"continue": self._fresh_token}}
 
 
-async def get(registry: Registry, call: Call) -> ObjectAnswer:
+async def get(registry: Registry, call: Call) -> ObjectResult:
     if call.query and call.flag("export"):
         raise status.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     revision = get_version(call.parameter("resourceVersion"))
     if revision:
         await wait_for(registry, revision)
-    return ObjectAnswer(stored=await registry.get(call.resource, call.namespace, call.name))
+    return ObjectResult(stored=await registry.get(call.resource, call.namespace, call.name))
 
 
-async def list_objects(registry: Registry, call: Call) -> ListAnswer:
+async def list_objects(registry: Registry, call: Call) -> ListResult:
     options = list_options(call)
     chosen = await select_by(registry, call, options)
     if options.continue_token:
@@ -113,7 +113,7 @@ def _scope(registry: Registry, call: Call, chosen: Selection) -> bytes:
 
 def _page(
     registry: Registry, call: Call, chosen: Selection, items: Sequence[Stored], total: int, revision: int
-) -> ListAnswer:
+) -> ListResult:
     """Return the first page of a list from the watch cache at a revision."""
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if total > len(items):
@@ -123,9 +123,9 @@ def _page(
     return _answer(call, items, metadata)
 
 
-def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListAnswer:
+def _answer(call: Call, items: Sequence[Stored], metadata: Mapping[str, Any]) -> ListResult:
     resource = call.resource
-    return ListAnswer(
+    return ListResult(
         api_version=resource.api_version,
         kind=resource.list_kind,
         items=items,
@@ -139,7 +139,7 @@ def _token(registry: Registry, call: Call, last: bytes, revision: int) -> str:
     return continuation.encode(Continuation(revision, start.decode()))
 
 
-async def _next_page(registry: Registry, call: Call, options: ListOptions, chosen: Selection) -> ListAnswer:
+async def _next_page(registry: Registry, call: Call, options: ListOptions, chosen: Selection) -> ListResult:
     try:
         token = options.continue_token
         position = await registry.worker.run(len(token), continuation.decode, token)
@@ -152,7 +152,7 @@ async def _next_page(registry: Registry, call: Call, options: ListOptions, chose
 
 async def _page_at_revision(
     registry: Registry, call: Call, options: ListOptions, chosen: Selection, position: Continuation
-) -> ListAnswer:
+) -> ListResult:
     """Return a page at an exact revision, read from the store."""
     prefix = registry.layout.scope(call.resource, call.namespace)
     start, end = prefix + position.start.encode(), prefix_end(prefix)

@@ -25,7 +25,7 @@ from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.memory_limit import MemoryLimit
-from mockube.apiserver.registry.call import Attributes, Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.call import Attributes, Call, ListResult, ObjectResult
 from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
 from mockube.apiserver.storage.resource_cache import ResourceCache
@@ -295,6 +295,6 @@ class Registry(Backend, frozen=True, kw_only=True):
         return Request(user=call.user, now=self.clock.now(), warn=call.warn)
 
 
-Verb: TypeAlias = Callable[[Registry, Call], Awaitable[ObjectAnswer | ListAnswer]]
+Verb: TypeAlias = Callable[[Registry, Call], Awaitable[ObjectResult | ListResult]]
 OwnVerbs: TypeAlias = dict[tuple[GroupResource, str], Mapping[str, Verb]]
 """The verbs, by name, of resources and subresources ("" for the resource itself) that have verbs of their own."""

@@ -12,7 +12,7 @@ from mockube.apimachinery.usage.expressions import Expressions
 from mockube.apimachinery.usage.usage import containers_usage, total
 from mockube.apiserver.kinds.metrics.resource_metrics import GROUP_NAME, NODE_METRICS, POD_METRICS
 from mockube.apiserver.long_work import yield_to_loop
-from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer, list_options
+from mockube.apiserver.registry.call import Call, ListResult, ObjectResult, list_options
 from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend, OwnVerbs
 from mockube.apiserver.registry.selection import selection
 from mockube.apiserver.storage.stored import Stored, canonical
@@ -82,7 +82,7 @@ class ResourceMetrics:
             (NODE_USAGES, ""): {"get": self.get_node, "list": self.list_nodes},
         }
 
-    async def get_pod(self, backend: Backend, call: Call) -> ObjectAnswer:
+    async def get_pod(self, backend: Backend, call: Call) -> ObjectResult:
         stored = backend.find_cached(PODS, call.namespace, call.name)
         if stored is None:
             raise status.not_found(PODS, call.name)
@@ -90,9 +90,9 @@ class ResourceMetrics:
         if metrics is None:
             resource = GroupResource(GROUP_NAME, "podmetrics")
             raise status.not_found(resource, f"{call.namespace}/{call.name}")
-        return ObjectAnswer(stored=metrics)
+        return ObjectResult(stored=metrics)
 
-    async def list_pods(self, backend: Backend, call: Call) -> ListAnswer:
+    async def list_pods(self, backend: Backend, call: Call) -> ListResult:
         options, measure = list_options(call), Measure(backend, self._expressions)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
         items = []
@@ -104,7 +104,7 @@ class ResourceMetrics:
                 items += [] if metrics is None else [metrics]
         return _list(call, items)
 
-    async def get_node(self, backend: Backend, call: Call) -> ObjectAnswer:
+    async def get_node(self, backend: Backend, call: Call) -> ObjectResult:
         if backend.find_cached(NODES, "", call.name) is None:
             raise status.not_found(NODES, call.name)
         measure = Measure(backend, self._expressions)
@@ -112,9 +112,9 @@ class ResourceMetrics:
         if node is None:
             raise status.not_found(GroupResource(GROUP_NAME, "nodemetrics"), call.name)
         used = await self._used_on_nodes(backend, measure, {call.name})
-        return ObjectAnswer(stored=_node_metrics(backend, node, used.get(call.name, {})))
+        return ObjectResult(stored=_node_metrics(backend, node, used.get(call.name, {})))
 
-    async def list_nodes(self, backend: Backend, call: Call) -> ListAnswer:
+    async def list_nodes(self, backend: Backend, call: Call) -> ListResult:
         options, measure = list_options(call), Measure(backend, self._expressions)
         matches = selection(call.resource, options.label_selector, options.field_selector).matches
         chosen = [stored for stored in backend.list_cached(NODES) if matches is None or matches(stored)]
@@ -173,6 +173,6 @@ def _as_stored(backend: Backend, kind: str, about: ReadOnlyTree, content: Mappin
     return Stored.without_revision(canonical({**tree, "timestamp": now, "window": WINDOW, **content}))
 
 
-def _list(call: Call, items: Sequence[Stored]) -> ListAnswer:
+def _list(call: Call, items: Sequence[Stored]) -> ListResult:
     resource = call.resource
-    return ListAnswer(api_version=resource.api_version, kind=resource.list_kind, items=items, metadata={})
+    return ListResult(api_version=resource.api_version, kind=resource.list_kind, items=items, metadata={})

@@ -24,7 +24,7 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
     Call,
-    ObjectAnswer,
+    ObjectResult,
     Operation,
     WriteOptions,
     write_options,
@@ -57,7 +57,7 @@ Transform: TypeAlias = Callable[[Tree], Awaitable[Tree]]
 """Returns the new object for the old one, which it must not change."""
 
 
-async def update(registry: Registry, call: Call) -> ObjectAnswer:
+async def update(registry: Registry, call: Call) -> ObjectResult:
     options = write_options(call, "UpdateOptions")
     sent = await registry.begin(call, read_object, registry, call, options)
     metadata.match_namespace(sent, call)
@@ -82,7 +82,7 @@ async def update(registry: Registry, call: Call) -> ObjectAnswer:
 
 async def change(
     registry: Registry, call: Call, options: WriteOptions, transform: Transform, *, uid: str = ""
-) -> ObjectAnswer:
+) -> ObjectResult:
     """Replace an object by the result of `transform`; Conflict if `uid` is not its UID."""
     while True:
         stored = await registry.get(call.resource, call.namespace, call.name)
@@ -103,19 +103,19 @@ async def change(
         new = await run(size, with_old_times, old, new)
         to_store = await to_storage(registry, call, new) if call.resource.custom else new
         if to_store == raw and not stored.is_outdated:
-            return ObjectAnswer(stored=stored)
+            return ObjectResult(stored=stored)
         value = await run(call.size, encoder(call.resource), to_store)
         if value.find(EMPTY_LIST) >= 0 and not call.resource.custom:
             row = registry.stored_row(call.resource)
             new, value = await run(call.size, without_empty_lists, registry, row, new, value)
             if new == raw and not stored.is_outdated:
-                return ObjectAnswer(stored=stored)
+                return ObjectResult(stored=stored)
         if raw_fields := registry.scheme.strategy(call.resource).raw:
             value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
         if options.dry_run:
             new = await dry_run_result(registry, call, new, to_store)
             new["metadata"]["resourceVersion"] = str(stored.revision)
-            return ObjectAnswer(tree=new)
+            return ObjectResult(tree=new)
         answer = await _store(registry, call, stored, new, value, claims)
         if answer is not None:
             return answer
@@ -239,7 +239,7 @@ def _reset_fields(strategy: Strategy, subresource: str, new: Tree, old: Tree) ->
 
 async def _store(
     registry: Registry, call: Call, stored: Stored, new: Tree, value: bytes, claims: Claims
-) -> ObjectAnswer | None:
+) -> ObjectResult | None:
     """Replace the stored object by the new one; None if the stored one is not the newest, or if a claim failed."""
     key = stored.key
     ended = _is_ended(registry.scheme.strategy(call.resource), new)
@@ -258,7 +258,7 @@ async def _store(
         return await _store(registry, call, stored, new, smaller, claims)
     if not result.succeeded:
         return None
-    return ObjectAnswer(stored=Stored(key, value, stored.revision if ended else result.revision))
+    return ObjectResult(stored=Stored(key, value, stored.revision if ended else result.revision))
 
 
 def _is_ended(strategy: Strategy, tree: Tree) -> bool:

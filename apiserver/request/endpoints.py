@@ -15,7 +15,7 @@ from mockube.apimachinery.status import (
 )
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
-from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListAnswer
+from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListResult
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.create import create
 from mockube.apiserver.registry.delete import delete, delete_collection
@@ -187,7 +187,7 @@ class Endpoints:
             await self._registry.watch_cache.deliver()
         if self._registry.scheme.conversion(call.resource) is not None:
             answer = await to_client_version(self._registry, call.resource, answer)
-        if not isinstance(answer, ListAnswer):
+        if not isinstance(answer, ListResult):
             if answer.stored is not None and output.format is Format.JSON and output.view is View.OBJECT:
                 body = answer.stored.text
             else:

@@ -16,7 +16,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.autoscaling.scale import CUSTOM_PRINTER
 from mockube.apiserver.long_work import QUICK_SLICE, Worker, yield_between_batches
-from mockube.apiserver.registry.call import Call, ListAnswer, ObjectAnswer
+from mockube.apiserver.registry.call import Call, ListResult, ObjectResult
 from mockube.apiserver.registry.registry import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire import partial, table, yaml_codec
@@ -50,12 +50,12 @@ class Renderer:
         self._clock = clock
         self._report = report
 
-    async def object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+    async def object(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         """Render an object, in the worker's thread if it is large. One that is stored in the output format needs no rendering."""
         size = call.size if answer.stored is None else _size(answer.stored)
         return await self._worker.run(size, self._object, call, answer, output)
 
-    def _object(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+    def _object(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         try:
             return self._render(call, answer, output)
         except ApiError:
@@ -66,7 +66,7 @@ class Renderer:
             self._report(answer.stored, error)
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error
 
-    def _render(self, call: Call, answer: ObjectAnswer, output: OutputFormat) -> bytes:
+    def _render(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         if output.view is View.OBJECT:
             return write(answer.object(), output.format)
         tree = answer.object()
@@ -86,7 +86,7 @@ class Renderer:
         return write(table.make(printer, [row(tree)], metadata, version=version), output.format)
 
     async def collection(
-        self, call: Call, answer: ListAnswer, output: OutputFormat
+        self, call: Call, answer: ListResult, output: OutputFormat
     ) -> Sequence[bytes | memoryview]:
         """Render a list; return its parts in order."""
         if output.view is View.TABLE:
@@ -95,7 +95,7 @@ class Renderer:
             return await _parts(answer)
         return await self._list(call, answer, output)
 
-    async def _list(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
+    async def _list(self, call: Call, answer: ListResult, output: OutputFormat) -> Sequence[bytes]:
         """Render a list object by object."""
         if output.view is View.PARTIAL:
             _check_view(call, answer.api_version, answer.kind, output, is_list=True)
@@ -125,7 +125,7 @@ class Renderer:
             )
         return results
 
-    async def _table(self, call: Call, answer: ListAnswer, output: OutputFormat) -> Sequence[bytes]:
+    async def _table(self, call: Call, answer: ListResult, output: OutputFormat) -> Sequence[bytes]:
         printer, items = self._printer(call.resource), answer.items
         if order := printer.order:
             keys = await self._make_each(call, lambda stored: (order(stored.tree()), stored), items)
@@ -190,7 +190,7 @@ def _join_items(head: Tree, field: str, items: Sequence[bytes], format_: Format)
     return [b'%b,"%b":[' % (orjson.dumps(head)[:-1], field.encode()), *first, *items[1:], b"]}"]
 
 
-def _head(answer: ListAnswer, output: OutputFormat) -> Tree:
+def _head(answer: ListResult, output: OutputFormat) -> Tree:
     if output.view is View.PARTIAL:
         return partial.head_of_list(_without_empty(answer.metadata), output.version)
     return {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
@@ -201,7 +201,7 @@ def _without_empty(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in metadata.items() if value != ""}
 
 
-def _shape(answer: ListAnswer, output: OutputFormat) -> Callable[[Stored], Tree]:
+def _shape(answer: ListResult, output: OutputFormat) -> Callable[[Stored], Tree]:
     """Return a function that converts an object to a list item; protobuf needs its kind."""
     if output.view is View.PARTIAL:
         return lambda stored: partial.of(stored.tree(), output.version)
@@ -215,7 +215,7 @@ def _without_type(stored: Stored) -> Tree:
 _TYPE_META = frozenset({"kind", "apiVersion"})
 
 
-async def _parts(answer: ListAnswer) -> Sequence[bytes | memoryview]:
+async def _parts(answer: ListResult) -> Sequence[bytes | memoryview]:
     """Return the parts of a list in JSON. All requests share them, so that many or slow clients need no more memory."""
     head = {"kind": answer.kind, "apiVersion": answer.api_version, "metadata": answer.metadata}
     items: list[bytes | memoryview]

@@ -29,7 +29,7 @@ from mockube.etcd.errors import KVError
 LOG = logging.getLogger(__name__)
 
 PATH: Final = "/mockube/snapshot"
-LARGEST: Final = 1 << 30
+MAX_SNAPSHOT_BYTES: Final = 1 << 30
 """The maximum of bytes of a compressed snapshot in a PUT, enough for about ten million objects."""
 BODY_SECONDS: Final = 300.0
 """How long a client may take to send a snapshot, which counts as a write in flight."""
@@ -84,7 +84,7 @@ async def _write_rest(request: Request, sink: Sink, pieces: AsyncIterator[bytes]
 async def _restore_snapshot(request: Request, backend: Backend, deadlines: Deadlines) -> Response:
     if not isinstance(backend.kv, EmbeddedStore):
         raise BadRequest(_NEEDS_EMBEDDED_STORE)
-    body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(LARGEST)))
+    body = io.BytesIO(await deadlines.within(BODY_SECONDS, request.client.read(MAX_SNAPSHOT_BYTES)))
     replace = _first_value(request, "replace") == "true"
     try:
         name = _first_value(request, "name", "what was sent")

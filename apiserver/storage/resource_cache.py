@@ -59,7 +59,7 @@ LOG = logging.getLogger(__name__)
 
 HISTORY_SECONDS = 75.0
 """How long changes are kept for a watch that resumes; upstream's target."""
-HISTORY_LEAST, HISTORY_MOST = 100, 102_400
+MIN_HISTORY, MAX_HISTORY = 100, 102_400
 """The minimum and maximum of changes in the history, regardless of their age; upstream's bounds."""
 LARGE, HISTORY_BYTES = 16 * 1024, 8 << 20
 """Bytes of a large object; and the limit of all replaced large objects, above which half of the history is dropped."""
@@ -262,10 +262,10 @@ class ResourceCache:
         """Drop the older half of the history if it is old enough, or the history is too large."""
         count = len(self._history)
         is_large = self._history_bytes > HISTORY_BYTES and count > 1
-        if count < 2 * HISTORY_LEAST and not is_large:
+        if count < 2 * MIN_HISTORY and not is_large:
             return
         half = count // 2
-        if is_large or count > HISTORY_MOST or now - self._history[half].observed_at > HISTORY_SECONDS:
+        if is_large or count > MAX_HISTORY or now - self._history[half].observed_at > HISTORY_SECONDS:
             self._oldest = self._history[half - 1].revision
             self._history_bytes -= sum(map(_large_bytes, self._history[:half]))
             del self._history[:half]

@@ -21,7 +21,7 @@ from mockube.controller_manager.client.wire import NoAnswer, Unreachable
 from mockube.controller_manager.metrics.client import InformerCounts
 
 PAGE: Final = 500
-SHORTEST_WATCH: Final = 300
+MIN_WATCH_SECONDS: Final = 300
 """Seconds that a watch lasts at least; by chance up to twice that, so that not all of them end at once."""
 GRACE: Final = 15.0
 """Seconds after which a watch is cut that its server has not ended in time."""
@@ -141,7 +141,7 @@ class Reflector:
         began, before = self._clock.monotonic(), self._counts.events
         self._counts.watches += 1
         self._initial = None if self._revision else []
-        seconds = int(SHORTEST_WATCH * (1.0 + fraction(self._random)))
+        seconds = int(MIN_WATCH_SECONDS * (1.0 + fraction(self._random)))
         async with self._client.watch(self._resource, self._query(seconds), within=seconds + GRACE) as stream:
             async for batch in split_lines(stream.chunks()):
                 for line in batch:

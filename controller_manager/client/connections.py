@@ -19,9 +19,9 @@ IDLE_SECONDS: Final = 30.0
 """How long an idle connection is kept open: less than any server does, so that none is closed during a request."""
 CONNECT_SECONDS: Final = 10.0
 
-MOST_HEAD: Final = 1 << 16
+MAX_HEAD_BYTES: Final = 1 << 16
 """Bytes of a status line and the headers."""
-MOST_LINE: Final = 1 << 12
+MAX_LINE_BYTES: Final = 1 << 12
 """Bytes of a line between chunks."""
 
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [^\r\n]*)?")
@@ -245,7 +245,7 @@ class ResponseReader:
     def _take_head(self, data: bytes) -> bytes | None:
         """Return what follows the head, or None if the head is not complete."""
         head, end, rest = data.partition(b"\r\n\r\n")
-        if len(head) > MOST_HEAD:
+        if len(head) > MAX_HEAD_BYTES:
             raise MalformedResponse("the response header is too long")
         if not end:
             self._partial_head = data
@@ -314,7 +314,7 @@ class _Chunks:
                 position += len(part)
                 continue
             end = data.find(b"\r\n", position)
-            if (len(data) if end < 0 else end) - position > MOST_LINE:
+            if (len(data) if end < 0 else end) - position > MAX_LINE_BYTES:
                 raise MalformedResponse("a line between chunks of the response is too long")
             if end < 0:
                 self._partial_line = data[position:]

@@ -66,7 +66,7 @@ class FileToken:
             raise Unreachable(f"no token: {error}") from error
 
 
-MOST: Final = 10
+MAX_RETRIES: Final = 10
 """The number of retries after a Retry-After; upstream's."""
 MAX_RETRY_AFTER: Final = 30.0
 """Seconds. A longer Retry-After is returned to the caller, which decides when to retry."""
@@ -81,7 +81,7 @@ def delay(request: Request, outcome: Answer | NoAnswer, tried: int) -> float | N
     if isinstance(outcome, NoAnswer):
         return RETRY_DELAYS[tried - 1] if request.is_read and tried <= len(RETRY_DELAYS) else None
     retry_after = outcome.retry_after
-    if retry_after is None or retry_after > MAX_RETRY_AFTER or tried > MOST:
+    if retry_after is None or retry_after > MAX_RETRY_AFTER or tried > MAX_RETRIES:
         return None
     may = outcome.status in UNEXECUTED_CODES or (request.is_read and outcome.status > 500)
     return retry_after if may else None

@@ -12,7 +12,7 @@ SIMULATED_CIDR: Final = "10.128.0.0/9"
 """With simulated nodes, whose number and size are beyond what /16 and /24 have room for."""
 SIMULATED_MASK: Final = 21
 _USUAL_MASK: Final = {4: 24, 6: 64}
-_LARGEST_DIFFERENCE: Final = 16
+_MAX_DIFFERENCE: Final = 16
 """Of IPv6, upstream: between the length of the whole range's prefix and of a node's."""
 
 
@@ -70,6 +70,6 @@ def _range(network: Network, mask: int) -> NodeRange:
             "Invalid --cluster-cidr, mask size of cluster CIDR must be less than or equal to --node-cidr-mask-size "
             "configured for CIDR family"
         )
-    if network.version == 6 and mask - network.prefixlen > _LARGEST_DIFFERENCE:
+    if network.version == 6 and mask - network.prefixlen > _MAX_DIFFERENCE:
         raise ValueError("New CIDR set failed; the node CIDR size is too big")
     return NodeRange(network, mask)

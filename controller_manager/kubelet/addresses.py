@@ -15,12 +15,12 @@ _POD_NETWORK: Final = 244
 _BLOCK: Final = 254
 _BLOCKS_OF_NODE: Final = 12
 _ROW: Final = 256
-MOST_NODES: Final = 9 * _ROW - 1
+MAX_NODES: Final = 9 * _ROW - 1
 """There is room for nine rows of nodes without ranges, with one to spare."""
-MOST_PODS: Final = _BLOCK * _BLOCKS_OF_NODE
+MAX_PODS: Final = _BLOCK * _BLOCKS_OF_NODE
 _RESERVED: Final = 2
 """A range's own address, and the gateway's, which usual network plugins take first."""
-_LONGEST_SCAN: Final = 1 << 16
+_MAX_SCAN: Final = 1 << 16
 """Addresses of a range that pods are given: there are not more pods than that on a node."""
 
 
@@ -63,7 +63,7 @@ class NumberedNode(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        return MOST_PODS
+        return MAX_PODS
 
     def at(self, number: int) -> str:
         return pod_address(self.number, number)
@@ -81,7 +81,7 @@ class NodeRange(Struct, frozen=True):
     @property
     def size(self) -> int:
         is_four = isinstance(self.network, IPv4Network)
-        return max(0, min(self.network.num_addresses - _RESERVED - is_four, _LONGEST_SCAN))
+        return max(0, min(self.network.num_addresses - _RESERVED - is_four, _MAX_SCAN))
 
     def at(self, number: int) -> str:
         return str(self.network.network_address + _RESERVED + number)

@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.cache.store import Lister
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.kubelet.addresses import (
-    MOST_NODES,
+    MAX_NODES,
     NumberedNode,
     PodAddresses,
     PodNetwork,
@@ -53,7 +53,7 @@ class NodeRegistry:
 
     def number_of(self, name: str) -> int:
         """Return the number of a node: that in the name of an own node; other nodes are numbered down from the end."""
-        return number_in(name) or self._strangers.setdefault(name, MOST_NODES - len(self._strangers))
+        return number_in(name) or self._strangers.setdefault(name, MAX_NODES - len(self._strangers))
 
     def ip_of(self, name: str) -> str:
         node = self._nodes.get("", name)

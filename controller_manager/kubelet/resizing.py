@@ -21,7 +21,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.config.settings import Simulation
-from mockube.controller_manager.kubelet.addresses import MOST_NODES
+from mockube.controller_manager.kubelet.addresses import MAX_NODES
 
 LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class DesiredNodes(Struct, frozen=True, kw_only=True):
 def number_in(name: str) -> int | None:
     """Of a node of ours, by its name."""
     match = _NUMBERED.fullmatch(name)
-    return int(match[1]) if match and int(match[1]) <= MOST_NODES else None
+    return int(match[1]) if match and int(match[1]) <= MAX_NODES else None
 
 
 def desired_nodes(resizing: ReadOnlyTree | None, flags: Simulation) -> DesiredNodes:
@@ -62,10 +62,8 @@ def desired_nodes(resizing: ReadOnlyTree | None, flags: Simulation) -> DesiredNo
 
 def _read(data: Mapping[str, str], flags: Simulation) -> DesiredNodes:
     nodes = int(data["nodes"]) if data.get("nodes", "").isdecimal() else -1
-    if not 0 <= nodes <= MOST_NODES:
-        raise ValueError(
-            f"nodes must be a number from 0 to {MOST_NODES}, not {data.get('nodes', '')[:100]!r}"
-        )
+    if not 0 <= nodes <= MAX_NODES:
+        raise ValueError(f"nodes must be a number from 0 to {MAX_NODES}, not {data.get('nodes', '')[:100]!r}")
     labels = [pair.partition("=")[::2] for pair in data.get("labels", "").split(",") if pair]
     zones = tuple(filter(None, data.get("zones", "").split(",")))
     return DesiredNodes(

@@ -205,7 +205,7 @@ class Debouncer(Generic[K]):
 
 
 BASE_SECONDS: Final = 0.005
-LONGEST_SECONDS: Final = 1000.0
+MAX_SECONDS: Final = 1000.0
 OVERALL: Final = Rate(qps=10.0, burst=100)
 """The limit of retries over all keys of a queue."""
 
@@ -214,7 +214,7 @@ class Retries(Struct, frozen=True):
     """Seconds that a key that failed waits: first, and at most."""
 
     base: float = BASE_SECONDS
-    max_seconds: float = LONGEST_SECONDS
+    max_seconds: float = MAX_SECONDS
 
 
 DEFAULT_RETRIES: Final = Retries()
@@ -223,7 +223,7 @@ DEFAULT_RETRIES: Final = Retries()
 class Backoff(Generic[K]):
     """Exponential backoff per key."""
 
-    def __init__(self, base: float = BASE_SECONDS, max_seconds: float = LONGEST_SECONDS) -> None:
+    def __init__(self, base: float = BASE_SECONDS, max_seconds: float = MAX_SECONDS) -> None:
         self._base = base
         self._max_seconds = max_seconds
         self._failures: dict[K, int] = {}

@@ -14,8 +14,8 @@ from mockube.apimachinery.clock import Clock, Timer
 from mockube.controller_manager.client.resources import Key
 
 FIRST_BACKOFF: Final = 1.0
-LONGEST_BACKOFF: Final = 10.0
-LONGEST_WAIT: Final = 300.0
+MAX_BACKOFF: Final = 10.0
+MAX_WAIT: Final = 300.0
 """Seconds after which a pod is tried again though nothing seems to have changed."""
 
 
@@ -113,12 +113,12 @@ class SchedulingQueue:
         waiting = self._waiting.get(key)
         if waiting is None:
             return
-        backoff = min(FIRST_BACKOFF * 2 ** (waiting.attempts - 1), LONGEST_BACKOFF)
+        backoff = min(FIRST_BACKOFF * 2 ** (waiting.attempts - 1), MAX_BACKOFF)
         waiting.retry_at = self._clock.monotonic() + backoff
         self._stuck[key] = waiting
         if depends_on_pods:
             self._stuck_dependents.add(key)
-        self._call_after(LONGEST_WAIT, waiting, self._release)
+        self._call_after(MAX_WAIT, waiting, self._release)
         if self._moved_meanwhile or (depends_on_pods and self._assigned_meanwhile):
             self._release(waiting)
 

@@ -22,7 +22,7 @@ from mockube.controller_manager.workloads.templates import safe_encode
 
 LABEL_HASH: Final = "controller.kubernetes.io/hash"
 
-_LONGEST_PREFIX: Final = 223
+_MAX_PREFIX_LENGTH: Final = 223
 """How much of the owner's name fits into a revision's, beside the hash."""
 
 
@@ -97,7 +97,7 @@ def _record(
 def _new(desired: DesiredRevision, newest: int, collision_count: int) -> dict[str, Any]:
     hashed = hash_of(desired.data, collision_count)
     metadata = {
-        "name": f"{meta.name(desired.owner)[:_LONGEST_PREFIX]}-{hashed}",
+        "name": f"{meta.name(desired.owner)[:_MAX_PREFIX_LENGTH]}-{hashed}",
         "namespace": meta.namespace(desired.owner),
         "labels": {**desired.labels, LABEL_HASH: hashed},
         "annotations": dict(desired.annotations),

@@ -53,7 +53,7 @@ _INT64_DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
 _NO_DECIMAL: Final = f"(*inf.Dec){_NIL}"
 _WORD_BITS: Final = 64
-_MOST_DIGITS: Final = 10_000
+_MAX_DIGITS: Final = 10_000
 """The maximum length of a number that is written in words, as upstream does for all: longer ones could fill the memory."""
 _NANO_DIGITS: Final = 9
 
@@ -334,7 +334,7 @@ def _amount(value: int, scale: int, text: str, form: Format, *, decimal: str = _
 def _decimal(value: Quantity, sign: str) -> str:
     """Billionths, in machine words from the lowest on."""
     number = value.number.copy_abs()
-    if number.adjusted() > _MOST_DIGITS:
+    if number.adjusted() > _MAX_DIGITS:
         words = [str(value)]
     else:
         integer = int(number.scaleb(_NANO_DIGITS))

@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 
 _DIGITS: Final = "0123456789"
-_HIGHEST: Final = 2**63 - 1
+_MAX_INT64: Final = 2**63 - 1
 
 
 # --- by priority
@@ -49,8 +49,8 @@ def _sort_key(pod: PodView, terms: Sequence[ReadOnlyTree]) -> tuple[int, int]:
 
 def _trailing_number(text: str) -> int:
     digits = text[len(text.rstrip(_DIGITS)) :].lstrip("0")
-    number = int(digits or 0) if len(digits) <= len(str(_HIGHEST)) else 0
-    return number if number <= _HIGHEST else 0
+    number = int(digits or 0) if len(digits) <= len(str(_MAX_INT64)) else 0
+    return number if number <= _MAX_INT64 else 0
 
 
 # --- scattered

@@ -12,7 +12,7 @@ from mockube.cli.parsing import Parser
 from mockube.cli.target import add_server, reporting_failures, server_of
 from mockube.connect import open_client
 from mockube.controller_manager.client.kubeconfig import Access
-from mockube.controller_manager.kubelet.addresses import MOST_NODES
+from mockube.controller_manager.kubelet.addresses import MAX_NODES
 
 TIMEOUT: Final = 60.0
 
@@ -59,8 +59,8 @@ async def _run(options: argparse.Namespace, access: Access) -> str:
 
 def _count(text: str) -> int:
     number = non_negative_int(text)
-    if number > MOST_NODES:
-        raise argparse.ArgumentTypeError(f"no more than {MOST_NODES} nodes have addresses")
+    if number > MAX_NODES:
+        raise argparse.ArgumentTypeError(f"no more than {MAX_NODES} nodes have addresses")
     return number
 
 

@@ -24,7 +24,7 @@ from mockube.processes.preimport import START
 NO_VARIABLES: Final[Mapping[str, str]] = {}
 
 FIRST_DELAY: Final = 1.0
-LONGEST_DELAY: Final = 30.0
+MAX_DELAY: Final = 30.0
 STABLE_SECONDS: Final = 60.0
 """Seconds of health after which the backoff is reset."""
 
@@ -159,7 +159,7 @@ class SupervisedProcess:
             self._report(f"{exit_message(self._program, self.code)}; it is restarted in {delay:g} s")
             await self._clock.sleep(delay)
             self.restarts += 1
-            delay = min(2 * delay, LONGEST_DELAY)
+            delay = min(2 * delay, MAX_DELAY)
 
     async def _run_once(self) -> int:
         async with self._processes.start_program(self._program, stdin=PIPE) as process:

@@ -32,9 +32,9 @@ PACKAGES = ("apimachinery", "apiserver", "controller_manager", "etcd", "mockube"
 
 CPU_SECONDS, CPU_SECONDS_PER_MEGABYTE = 0.4, 6.0
 """The time limit of a case: a linear walk in Python of some megabytes takes seconds, a quadratic one minutes."""
-LONGEST_CALLBACK_SECONDS = 0.3
+MAX_CALLBACK_SECONDS = 0.3
 """Limit of CPU time of a server's event loop: /livez may wait this long."""
-LONGEST_SECONDS, LONGEST_CPU_SECONDS = 90.0, 15.0
+MAX_SECONDS, MAX_CPU_SECONDS = 90.0, 15.0
 """Seconds after which a case is ended."""
 POOL = 3000
 """The number of cases that are kept for mutation, of each target."""
@@ -187,12 +187,12 @@ class Runner:
                 return "", Finding(signature(error), orjson.loads(text), described(error))
             spent = min(spent, time.thread_time() - begun)
             longest = min(longest, getattr(self._opened, "longest_callback", 0.0))
-            if spent <= allowed and longest <= LONGEST_CALLBACK_SECONDS:
+            if spent <= allowed and longest <= MAX_CALLBACK_SECONDS:
                 break
         if spent > self.figures.slowest[0]:
             self.figures.slowest = (spent, orjson.loads(text))
         self.figures.longest = max(self.figures.longest, longest)
-        if longest > LONGEST_CALLBACK_SECONDS:
+        if longest > MAX_CALLBACK_SECONDS:
             detail = f"one callback of the loop takes {longest:.2f} s of CPU time; outcome {outcome[:200]}"
             return outcome, Finding(
                 f"blocks the loop: {normalised(outcome)[:60]}", orjson.loads(text), detail
@@ -211,7 +211,7 @@ class Runner:
     async def _in_time(self, case: Any) -> str:
         self._opened.longest_callback = 0.0
         try:
-            async with asyncio.timeout(LONGEST_SECONDS):
+            async with asyncio.timeout(MAX_SECONDS):
                 return await self.target.check(self._opened, case)
         except TimeoutError as error:
             raise Fault("no end") from error
@@ -228,7 +228,7 @@ def _cpu_limit() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST_CPU_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, MAX_CPU_SECONDS)
     try:
         yield
     finally:

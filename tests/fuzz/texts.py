@@ -23,7 +23,7 @@ _ODD = (
 )
 
 
-LONGEST = 300_000
+MAX_TEXT_LENGTH = 300_000
 """Maximum length in characters; limits of URLs and headers are a megabyte, and bodies have targets of their own."""
 
 
@@ -32,7 +32,7 @@ def of_tokens(random, tokens, *, most=8):
     if random.random() < 0.04:
         part = random.choice(tokens) + random.choice((*tokens, ""))
         first, last = random.choice((part, "", random.choice(tokens))), random.choice((*tokens, ""))
-        return first + (part * random.choice((200, 5_000, 40_000)))[:LONGEST] + last
+        return first + (part * random.choice((200, 5_000, 40_000)))[:MAX_TEXT_LENGTH] + last
     parts = [random.choice(tokens) for _ in range(random.randrange(most + 1))]
     if random.random() < 0.15:
         parts.insert(random.randrange(len(parts) + 1), random.choice(_ODD))

@@ -23,7 +23,7 @@ from tests.support.recorded.recordings import FOLDER
 TOKEN = "admintoken"
 SETTLING = 3
 """How many times in a row a command has to print the same before it is recorded."""
-MOST_TRIES = 40
+MAX_TRIES = 40
 
 
 def main() -> int:
@@ -107,7 +107,7 @@ def _session(case: dict, kubeconfig: Path, kubectl: str) -> dict:
 
 def _printed(shell, step: dict) -> dict:
     last, times = {}, 0
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         reply = kubectl_golden.clean(shell.run(step["cmd"], step.get("stdin", "")), step, shell.ns)
         times = times + 1 if reply == last else 1
         last = reply

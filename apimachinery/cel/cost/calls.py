@@ -8,7 +8,7 @@ from mockube.apimachinery.cel.ast import Expr, Literal
 from mockube.apimachinery.cel.cost.ranges import (
     AUTHORIZATION_CHECK,
     LIST_BASE,
-    MOST,
+    MAX_UINT64,
     ONE,
     REGEX_FACTOR,
     SIMPLE_FUNCTIONS,
@@ -117,14 +117,14 @@ def _replace(call: Call) -> Estimate | None:
     size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
     most, most_kept = 0, 0
     if old.low == 0:
-        most, most_kept = min(size.high + 1, MOST), size.high
+        most, most_kept = min(size.high + 1, MAX_UINT64), size.high
     elif new.high <= old.low:
         most_kept = size.high
     else:
         most = math.ceil(float(size.high) / float(old.low))
     least, least_kept = 0, 0
     if old.high == 0:
-        least, least_kept = min(size.low + 1, MOST), size.low
+        least, least_kept = min(size.low + 1, MAX_UINT64), size.low
     elif old.high <= new.low:
         least_kept = size.low
     else:
@@ -231,7 +231,7 @@ def _slice(call: Call) -> Estimate | None:
 def _flatten(call: Call) -> Estimate | None:
     if call.target is None:
         return None
-    depth = _int_value(call.args[0], MOST) if call.args else 1
+    depth = _int_value(call.args[0], MAX_UINT64) if call.args else 1
     return _allocation(float(depth), call.size(call.target))
 
 
@@ -291,7 +291,7 @@ BY_FUNCTION: Final[dict[str, Estimator]] = {
 BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_slice": _slice,
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
-    "lists_range": lambda call: _allocation(1, exact_range(_int_value(call.args[0], MOST))),
+    "lists_range": lambda call: _allocation(1, exact_range(_int_value(call.args[0], MAX_UINT64))),
     "list_reverse": _reverse,
     "list_distinct": _distinct_cost,
     **{f"list_{name}_sort": _sort(name, by_keys=False) for name in SORT_NAMES},

@@ -19,7 +19,7 @@ from mockube.apimachinery.cel.cost.calls import Estimate, Node, Sizes, estimate_
 from mockube.apimachinery.cel.cost.ranges import (
     LIST_BASE,
     MAP_BASE,
-    MOST,
+    MAX_UINT64,
     ONE,
     REGEX_FACTOR,
     STRING_FACTOR,
@@ -147,7 +147,7 @@ class Coster:
         if node.target is not None:
             before = self.cost(node.target)
             target = self.node(node.target)
-        total, size = Range(MOST, 0), None
+        total, size = Range(MAX_UINT64, 0), None
         for overload in node.overloads:
             estimate = self.overload(node, overload, target, args, arg_costs)
             total = total.union(estimate.cost)
@@ -221,7 +221,7 @@ class Coster:
 
     def create_list(self, node: CreateList) -> Range:
         total = self.sum(node.elements)
-        size = Range(MOST, 0) if node.elements else ZERO
+        size = Range(MAX_UINT64, 0) if node.elements else ZERO
         for element in node.elements:
             size = size.union(self.size_or_unknown(element))
         self.entries[id(node)] = Entries("list", ONE, size)
@@ -229,7 +229,7 @@ class Coster:
 
     def create_map(self, node: CreateMap) -> Range:
         total = exact_range(MAP_BASE)
-        keys = values = Range(MOST, 0) if node.entries else ZERO
+        keys = values = Range(MAX_UINT64, 0) if node.entries else ZERO
         for entry in node.entries:
             total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
             keys = keys.union(self.size_or_unknown(entry.key))
@@ -320,9 +320,9 @@ def _conversion_cost(overload: str, args: Sequence[Node]) -> Estimate | None:
         return None
     size = _size(args[0])
     result = {
-        "string_to_bytes": Range(size.low, size.high * 4 % (MOST + 1)),
+        "string_to_bytes": Range(size.low, size.high * 4 % (MAX_UINT64 + 1)),
         "bytes_to_string": Range(size.low // 4, size.high),
-        "strings_quote": Range(cap(size.low + 2), (size.high * 2 + 2) % (MOST + 1)),
+        "strings_quote": Range(cap(size.low + 2), (size.high * 2 + 2) % (MAX_UINT64 + 1)),
     }[overload]
     return Estimate(size.by(STRING_FACTOR), result)
 

@@ -3,17 +3,17 @@
 import math
 from typing import Final, NamedTuple
 
-MOST: Final = (1 << 64) - 1
+MAX_UINT64: Final = (1 << 64) - 1
 
 
 def cap(number: int) -> int:
-    return min(number, MOST)
+    return min(number, MAX_UINT64)
 
 
 def scale(number: int, factor: float) -> int:
     """Return a number times a factor, rounded up."""
     product = float(number) * factor
-    return MOST if product >= 2.0**64 else math.ceil(product)
+    return MAX_UINT64 if product >= 2.0**64 else math.ceil(product)
 
 
 class Range(NamedTuple):
@@ -39,7 +39,7 @@ def exact_range(number: int) -> Range:
     return Range(number, number)
 
 
-UNKNOWN: Final = Range(0, MOST)
+UNKNOWN: Final = Range(0, MAX_UINT64)
 ZERO: Final = exact_range(0)
 ONE: Final = exact_range(1)
 STRING_FACTOR: Final = 0.1

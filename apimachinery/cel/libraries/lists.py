@@ -43,7 +43,7 @@ EXTENSION: Final = declare(
 )
 """Those of cel-go."""
 DECLARED: Final = merge(_KUBERNETES, EXTENSION)
-_LONGEST_RANGE: Final = 10_000_000
+_MAX_RANGE: Final = 10_000_000
 """Longer ranges cost more than any limit."""
 
 
@@ -118,7 +118,7 @@ def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
 
 
 def _range(count: int) -> list[int]:
-    if count > _LONGEST_RANGE:
+    if count > _MAX_RANGE:
         raise CelError("operation cancelled: actual cost limit exceeded")
     return list(range(count))
 

@@ -20,7 +20,7 @@ from mockube.apimachinery.cel.values import (
 )
 
 OBJECT: Final = "Object"
-_LARGEST_EXACT: Final = 2**53
+_MAX_EXACT_INTEGER: Final = 2**53
 JSON_PATCH: Final = "JSONPatch"
 _PATCH_FIELDS: Final[Mapping[str, Type]] = {
     "op": types.STRING,
@@ -127,7 +127,7 @@ def _plain_scalar(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise CelError(f"json: unsupported value: {value}")
-        return int(value) if value.is_integer() and abs(value) < _LARGEST_EXACT else value
+        return int(value) if value.is_integer() and abs(value) < _MAX_EXACT_INTEGER else value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, bytes):

@@ -24,7 +24,7 @@ from mockube.apimachinery.patch.apply.elements import (
 from mockube.apimachinery.schema.model import Field, Shape, Type
 
 _NAMES: Final = 1024
-_LONGEST_NAME: Final = 100
+_MAX_NAME_LENGTH: Final = 100
 """Steps cached for each list whose elements have names."""
 
 RAW_EXTENSION: Final = "runtime.RawExtension"
@@ -128,7 +128,7 @@ class ListAtom:
 def _single(key: str) -> Callable[[str], Element]:
     """What makes the step of the one key of a list, if its value is a text."""
     begin = f"{KEY}{{{quote_text(key)}:"
-    return memoize(_NAMES, max_length=_LONGEST_NAME)(lambda name: f"{begin}{quote_text(name)}}}")
+    return memoize(_NAMES, max_length=_MAX_NAME_LENGTH)(lambda name: f"{begin}{quote_text(name)}}}")
 
 
 def _defaults(keys: Sequence[str], fields: Mapping[str, Field]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _MAX_NAMES_LENGTH: Final = 1000
 
 _SPEC: Final = "spec"
 _SPECS: Final = 40
-_LONGEST_SPEC: Final = 16 * 1024
+_MAX_SPEC_BYTES: Final = 16 * 1024
 """Specs of one kind whose fields are cached, and the length of their texts."""
 
 _NEVER: Final = difference(NEVER_OWNED, of_fields("metadata"))
@@ -47,7 +47,7 @@ def writer(versions: Versions, empty: Json) -> Write:
     never = union(_NEVER, versions.reset_fields.get(own, EMPTY))
     write = _write_of_shared(versions.atoms[own], empty, never)
     # Of many objects that are made alike, such as the pods of a ReplicaSet, the spec is the same.
-    write_spec = memoize(_SPECS, max_length=_LONGEST_SPEC)(lambda text: write({_SPEC: orjson.loads(text)}))
+    write_spec = memoize(_SPECS, max_length=_MAX_SPEC_BYTES)(lambda text: write({_SPEC: orjson.loads(text)}))
 
     def write_object(new: Json) -> Fields:
         tree = versions.to_version(own, new)
@@ -55,7 +55,7 @@ def writer(versions: Versions, empty: Json) -> Write:
             return write(tree)
         rest = {name: item for name, item in tree.items() if name != _SPEC}
         text = orjson.dumps(tree[_SPEC])
-        is_short = len(text) <= _LONGEST_SPEC
+        is_short = len(text) <= _MAX_SPEC_BYTES
         fields = write(rest) | (write_spec(text) if is_short else write({_SPEC: tree[_SPEC]}))
         return {element: fields[element] for element in sorted(fields)}
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mockube.apimachinery import errors
-from mockube.apimachinery.cel.cost.ranges import MOST
+from mockube.apimachinery.cel.cost.ranges import MAX_UINT64
 from mockube.apimachinery.cel.language import WHOLE, Language
 from mockube.apimachinery.cel.schema_types import DeclaredType, declare, escape
 from mockube.apimachinery.errors import FieldError
@@ -36,7 +36,7 @@ class TotalCost(Struct):
     expensive: list[tuple[int, Path]] = field(default_factory=list)
 
     def add(self, path: Path, cost: int) -> None:
-        self.total = min(self.total + cost, MOST)
+        self.total = min(self.total + cost, MAX_UINT64)
         if cost >= DEFINITION_LIMIT // 100:
             self.expensive.append((cost, path))
 
@@ -84,7 +84,7 @@ class RuleContext(Struct):
     def _child(self, schema: ReadOnlyTree, declared: DeclaredType | None) -> "RuleContext":
         max_elements = _max_elements(self.schema)
         bounded = self.cardinality is not None and max_elements is not None
-        cardinality = min(self.cardinality * max_elements, MOST) if bounded else None  # type: ignore[operator]
+        cardinality = min(self.cardinality * max_elements, MAX_UINT64) if bounded else None  # type: ignore[operator]
         return RuleContext(
             schema, self.total, declared, cardinality, self.uncorrelatable, language=self.language
         )
@@ -150,7 +150,9 @@ def check_rules(context: RuleContext, path: Path) -> Iterator[FieldError]:
 
 def _check_rule(rule: Rule, context: RuleContext, declared: DeclaredType, path: Path) -> Iterator[FieldError]:
     times = context.cardinality if context.cardinality is not None else max_cardinality(declared)
-    yield from _check_cost("estimated rule cost", min(rule.cost * times, MOST), context, path.child("rule"))
+    yield from _check_cost(
+        "estimated rule cost", min(rule.cost * times, MAX_UINT64), context, path.child("rule")
+    )
     if rule.error:
         yield errors.invalid(path.child("rule"), _validation_rule(rule.source), rule.error)
     if rule.message_error:

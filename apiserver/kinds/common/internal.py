@@ -21,7 +21,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 _NAMES_OF_FILES: Final = 2
 """The lines that every difference begins with, and that mean nothing here."""
 _CONTEXT: Final = 3
-_MOST_COMPARED: Final = 4_000
+_MAX_COMPARED: Final = 4_000
 """Lines whose difference is made as upstream does, which takes the square of their number: half a second."""
 
 
@@ -31,7 +31,7 @@ def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Co
         _lines({name: value for name, value in internal(struct, tree).items() if name not in without})
         for tree in (old, new)
     )
-    is_small = len(before) + len(after) <= _MOST_COMPARED
+    is_small = len(before) + len(after) <= _MAX_COMPARED
     text = (
         "".join(islice(unified_diff(before, after), _NAMES_OF_FILES, None))
         if is_small

@@ -47,9 +47,9 @@ class NameRule(NamedTuple):
 
 METADATA: Final = ROOT.child("metadata")
 
-_MOST_ANNOTATIONS: Final = 256 * 1024
-_LONGEST_MANAGER: Final = 128
-_LONGEST_SUBRESOURCE: Final = 256
+_MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
+_MAX_MANAGER_LENGTH: Final = 128
+_MAX_SUBRESOURCE_LENGTH: Final = 256
 
 
 def named_by(check_full: Callable[[str], list[str]]) -> NameRule:
@@ -73,7 +73,7 @@ def with_any_finalizers(rule: NameRule) -> NameRule:
     return rule._replace(finalizer=lambda _finalizer: [])
 
 
-LEAST: Final = with_any_finalizers(PATH_SEGMENT)
+ANY_NAME: Final = with_any_finalizers(PATH_SEGMENT)
 """The rule for names of every kind."""
 
 
@@ -107,10 +107,10 @@ _check_no_namespace: Final = optional("namespace", refuse_any("not allowed on th
 # --- labels
 
 _KEYS: Final = 4096
-_LONGEST_KEY: Final = 128
+_MAX_KEY_LENGTH: Final = 128
 """The number and length of label keys whose results are cached: objects share a few."""
 
-check_label_name: Final = report(memoize(_KEYS, max_length=_LONGEST_KEY)(names.check_label_key))
+check_label_name: Final = report(memoize(_KEYS, max_length=_MAX_KEY_LENGTH)(names.check_label_key))
 check_label_value: Final = report(names.check_label_value)
 
 
@@ -128,8 +128,8 @@ def check_annotations(annotations: Mapping[str, str] | None, path: Path) -> Iter
         for problem in names.check_label_key(key.lower()):
             yield errors.invalid(path, key, problem)
     size = sum(len(key.encode()) + len(value.encode()) for key, value in (annotations or {}).items())
-    if size > _MOST_ANNOTATIONS:
-        yield errors.too_long(path, _MOST_ANNOTATIONS)
+    if size > _MAX_ANNOTATIONS_BYTES:
+        yield errors.too_long(path, _MAX_ANNOTATIONS_BYTES)
 
 
 # --- owners
@@ -147,7 +147,7 @@ def _check_version(owner: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
     return ()
 
 
-_LONGEST_OWNER: Final = 1024
+_MAX_OWNER_LENGTH: Final = 1024
 """The characters of an owner that an error shows, because there may be as many errors as owners."""
 
 _BANNED: Final = frozenset({("v1", "Event")})
@@ -172,7 +172,7 @@ def _check_owners(owners: Sequence[ReadOnlyTree] | None, path: Path) -> Iterator
         yield from _CHECK_OWNER(owner, path)
         if not owner.get("controller"):
             continue
-        controller = errors.shorten(f"{owner.get('kind', '')}/{owner.get('name', '')}", _LONGEST_OWNER)
+        controller = errors.shorten(f"{owner.get('kind', '')}/{owner.get('name', '')}", _MAX_OWNER_LENGTH)
         if first:
             problem = (
                 "Only one reference can have Controller set to true. "
@@ -239,8 +239,8 @@ _CHECK_MANAGED: Final = all_of(
     field(
         "fieldsType", require_that(lambda value: value in ("", "FieldsV1"), "must be `FieldsV1`"), absent=""
     ),
-    field("manager", max_bytes(_LONGEST_MANAGER), check_printable, absent=""),
-    field("subresource", max_bytes(_LONGEST_SUBRESOURCE), absent=""),
+    field("manager", max_bytes(_MAX_MANAGER_LENGTH), check_printable, absent=""),
+    field("subresource", max_bytes(_MAX_SUBRESOURCE_LENGTH), absent=""),
 )
 
 

@@ -132,7 +132,7 @@ def _check_type_and_metadata(value: Mapping[str, Any], path: Path) -> Iterator[F
         tree = {"metadata": _DEFAULT_NAME | {name: member for name, member in metadata.items() if member}}
         namespaced = bool(metadata.get("namespace"))
         yield from objectmeta.check(
-            tree, objectmeta.LEAST, namespaced=namespaced, path=path.child("metadata")
+            tree, objectmeta.ANY_NAME, namespaced=namespaced, path=path.child("metadata")
         )
 
 

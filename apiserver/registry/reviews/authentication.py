@@ -16,7 +16,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
 from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import Call, ObjectResult
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.reviews import review
 from mockube.apiserver.user import User
@@ -26,7 +26,7 @@ class TokenReviews:
     def __init__(self, tokens: BearerTokens) -> None:
         self._tokens = tokens
 
-    async def create(self, registry: Registry, call: Call) -> ObjectAnswer:
+    async def create(self, registry: Registry, call: Call) -> ObjectResult:
         tree = await review.read(registry, call, _check_token)
         spec = tree["spec"]
         try:
@@ -50,7 +50,7 @@ def _check_token(tree: Tree) -> None:
         raise status.BadRequest("token is required for TokenReview in authentication")
 
 
-async def self_subject_review(registry: Registry, call: Call) -> ObjectAnswer:
+async def self_subject_review(registry: Registry, call: Call) -> ObjectResult:
     tree = await review.read(registry, call)
     type_meta = {"kind": tree["kind"], "apiVersion": tree["apiVersion"]}
     metadata = {"creationTimestamp": format_time(registry.clock.now())}
@@ -65,7 +65,7 @@ def user_info(user: User) -> Tree:
 
 
 TOKEN_REQUEST = GroupKind("authentication.k8s.io", "TokenRequest")
-LEAST_SECONDS, MOST_SECONDS = 600, 1 << 32
+MIN_SECONDS, MAX_SECONDS = 600, 1 << 32
 EXTENDED_SECONDS = 365 * 24 * 60 * 60
 """The lifetime of the token that a pod gets by default."""
 
@@ -74,7 +74,7 @@ class TokenRequests:
     def __init__(self, accounts: ServiceAccounts) -> None:
         self._accounts = accounts
 
-    async def create(self, registry: Registry, call: Call) -> ObjectAnswer:
+    async def create(self, registry: Registry, call: Call) -> ObjectResult:
         attributes = await review.run_mutation(registry, call)
         tree = review.object_of(attributes)
         spec, metadata = tree.get("spec") or {}, tree["metadata"]
@@ -198,8 +198,8 @@ def _check_uid(sent_uid: str, uid: str, name: str) -> None:
 
 def _check_seconds(seconds: int) -> list[FieldError]:
     path = ROOT.child("spec", "expirationSeconds")
-    if seconds < LEAST_SECONDS:
+    if seconds < MIN_SECONDS:
         return [errors.invalid(path, seconds, "may not specify a duration less than 10 minutes")]
-    if seconds > MOST_SECONDS:
+    if seconds > MAX_SECONDS:
         return [errors.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")]
     return []

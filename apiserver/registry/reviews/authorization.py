@@ -9,7 +9,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authz.chain import Attributes, Authorization, AuthorizerFailed, Decision
-from mockube.apiserver.registry.call import Call, ObjectAnswer
+from mockube.apiserver.registry.call import Call, ObjectResult
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.reviews import review, selectors
 from mockube.apiserver.user import User
@@ -23,19 +23,19 @@ class AccessReviews:
     def __init__(self, authorization: Authorization) -> None:
         self._authorization = authorization
 
-    async def of_subject(self, registry: Registry, call: Call) -> ObjectAnswer:
+    async def of_subject(self, registry: Registry, call: Call) -> ObjectResult:
         tree = await review.read(registry, call, _check_of_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
-    async def of_local_subject(self, registry: Registry, call: Call) -> ObjectAnswer:
+    async def of_local_subject(self, registry: Registry, call: Call) -> ObjectResult:
         tree = await review.read(registry, call, _check_of_local_subject)
         return await self._answer(tree, _subject(tree["spec"]))
 
-    async def of_self(self, registry: Registry, call: Call) -> ObjectAnswer:
+    async def of_self(self, registry: Registry, call: Call) -> ObjectResult:
         tree = await review.read(registry, call, _check_of_self)
         return await self._answer(tree, call.user)
 
-    async def rules(self, registry: Registry, call: Call) -> ObjectAnswer:
+    async def rules(self, registry: Registry, call: Call) -> ObjectResult:
         tree = await review.read(registry, call, _check_namespace)
         rules = self._authorization.rules(call.user, tree["spec"]["namespace"])
         review_status = {
@@ -46,7 +46,7 @@ class AccessReviews:
         }
         return review.answer({**tree, "metadata": {}, "spec": {}}, review_status)
 
-    async def _answer(self, tree: Tree, user: User) -> ObjectAnswer:
+    async def _answer(self, tree: Tree, user: User) -> ObjectResult:
         problem = ""
         try:
             decision, reason = await self._authorization.authorize(_attributes(user, tree["spec"]))

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
+from mockube.apiserver.registry.call import Attributes, Call, ObjectResult, Operation, write_options
 from mockube.apiserver.registry.registry import Registry
 
 Check: TypeAlias = Callable[[Tree], None]
@@ -49,11 +49,11 @@ def object_of(attributes: Attributes) -> Tree:
     return attributes.object
 
 
-def answer(tree: Tree, status: Tree) -> ObjectAnswer:
+def answer(tree: Tree, status: Tree) -> ObjectResult:
     """Return the review with its status, without fields that are not set."""
     spec = {"spec": tree["spec"]} if tree.get("spec") is not None else {}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": tree["metadata"]}
-    return ObjectAnswer(code=201, tree={**head, **spec, "status": status})
+    return ObjectResult(code=201, tree={**head, **spec, "status": status})
 
 
 def without_empty(fields: Tree) -> Tree:

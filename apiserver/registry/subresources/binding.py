@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apimachinery.wellknown import CONDITION_POD_SCHEDULED
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import Attributes, Call, ObjectAnswer, Operation, write_options
+from mockube.apiserver.registry.call import Attributes, Call, ObjectResult, Operation, write_options
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.stored import canonical
 from mockube.etcd.kv import Compare, Target, Txn
@@ -22,7 +22,7 @@ _TARGETS = ("", "Node")
 _SCHEDULED = {"type": CONDITION_POD_SCHEDULED, "status": "True", "lastProbeTime": None}
 
 
-async def create(registry: Registry, call: Call) -> ObjectAnswer:
+async def create(registry: Registry, call: Call) -> ObjectResult:
     options = write_options(call, "CreateOptions")
     binding = await registry.begin(call, read_object, registry, call, options)
     metadata.match_namespace(binding, call)
@@ -41,7 +41,7 @@ async def create(registry: Registry, call: Call) -> ObjectAnswer:
     await registry.admission.validate(registry, attributes)
     while not await _bind(registry, call.namespace, name, binding, dry_run=options.dry_run):
         pass
-    return ObjectAnswer(code=201, tree=status.success(code=201))
+    return ObjectResult(code=201, tree=status.success(code=201))
 
 
 def _check(binding: Tree) -> list[FieldError]:

@@ -16,7 +16,7 @@ from mockube.apiserver.registry.body import read_object
 from mockube.apiserver.registry.call import (
     Attributes,
     Call,
-    ObjectAnswer,
+    ObjectResult,
     Operation,
     WriteOptions,
     write_options,
@@ -33,7 +33,7 @@ POD = GroupResource("", "Pod")
 
 SERVER = "kube-apiserver"
 RETRIES = 20
-MOST_DISRUPTED = 2000
+MAX_DISRUPTED_PODS = 2000
 """The maximum of disrupted pods of a budget that its controller has not yet observed."""
 VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 MULTIPLE_BUDGETS = (
@@ -50,7 +50,7 @@ _EVICTED = {
 _EXHAUSTED = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
 
 
-async def create(registry: Registry, call: Call) -> ObjectAnswer:
+async def create(registry: Registry, call: Call) -> ObjectResult:
     written = write_options(call, "CreateOptions")
     eviction = await registry.begin(call, read_object, registry, call, written)
     metadata.match_namespace(eviction, call)
@@ -66,7 +66,7 @@ async def create(registry: Registry, call: Call) -> ObjectAnswer:
     options = replace(delete_options, dry_run=delete_options.dry_run or written.dry_run)
     await registry.admission.validate(registry, attributes)
     await _evict(registry, call, options)
-    return ObjectAnswer(code=201, tree=status.success(code=201))
+    return ObjectResult(code=201, tree=status.success(code=201))
 
 
 async def _evict(registry: Registry, call: Call, options: DeleteOptions) -> None:
@@ -191,7 +191,7 @@ def _check(budget: Tree) -> None:
         raise _still_processed(name)
     if disruptions_left < 0:
         raise status.forbidden(BUDGET, name, "pdb disruptions allowed is negative")
-    if len(budget["status"].get("disruptedPods", {})) > MOST_DISRUPTED:
+    if len(budget["status"].get("disruptedPods", {})) > MAX_DISRUPTED_PODS:
         problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise status.forbidden(BUDGET, name, problem)
     if disruptions_left == 0:

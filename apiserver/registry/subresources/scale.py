@@ -25,7 +25,7 @@ from mockube.apiserver.registry import metadata, read
 from mockube.apiserver.registry import patch as patches
 from mockube.apiserver.registry.apply import read_application
 from mockube.apiserver.registry.body import read_object
-from mockube.apiserver.registry.call import APPLY_TYPES, Call, ObjectAnswer, WriteOptions, write_options
+from mockube.apiserver.registry.call import APPLY_TYPES, Call, ObjectResult, WriteOptions, write_options
 from mockube.apiserver.registry.convert import to_client_version
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
@@ -178,13 +178,13 @@ def _replicas(scale: Mapping[str, Any]) -> int:
     return replicas
 
 
-async def get(registry: Registry, call: Call) -> ObjectAnswer:
+async def get(registry: Registry, call: Call) -> ObjectResult:
     answer = await to_client_version(registry, call.resource, await read.get(registry, call))
-    assert isinstance(answer, ObjectAnswer)
-    return scale_view(call.resource).view_answer(answer)
+    assert isinstance(answer, ObjectResult)
+    return scale_view(call.resource).view_result(answer)
 
 
-async def update(registry: Registry, call: Call) -> ObjectAnswer:
+async def update(registry: Registry, call: Call) -> ObjectResult:
     options, view = write_options(call, "UpdateOptions"), scale_view(call.resource)
     scale = await registry.begin(call, _read_scale, registry, call, options)
     metadata.match_namespace(scale, call)
@@ -195,7 +195,7 @@ async def update(registry: Registry, call: Call) -> ObjectAnswer:
         new = view.take(old, orjson.loads(untouched))
         return await registry.worker.run(call.size, _manage, registry, call, new, old, options)
 
-    return view.view_answer(await change(registry, call, options, replace, uid=meta.uid(scale)))
+    return view.view_result(await change(registry, call, options, replace, uid=meta.uid(scale)))
 
 
 _NOT_REGISTERED = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
@@ -216,13 +216,13 @@ def _read_scale(registry: Registry, call: Call, options: WriteOptions) -> Tree:
         raise status.BadRequest(_NOT_REGISTERED) from error
 
 
-async def patch(registry: Registry, call: Call) -> ObjectAnswer:
+async def patch(registry: Registry, call: Call) -> ObjectResult:
     if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
         return await _apply(registry, call)
     return await patches.patch(registry, call, scale_view(call.resource))
 
 
-async def _apply(registry: Registry, call: Call) -> ObjectAnswer:
+async def _apply(registry: Registry, call: Call) -> ObjectResult:
     view = scale_view(call.resource)
     reading = partial(read_application, registry, call, _field_manager(registry), time=None)
     application = await registry.begin(call, reading)
@@ -235,7 +235,7 @@ async def _apply(registry: Registry, call: Call) -> ObjectAnswer:
         scale = await registry.worker.run(call.size, application.merge_into, live)
         return _with_managers(view.take(old, scale), _managed_fields(old), scale, call.resource)
 
-    return view.view_answer(await change(registry, call, application.options, transform))
+    return view.view_result(await change(registry, call, application.options, transform))
 
 
 def _field_manager(registry: Registry) -> FieldManager:

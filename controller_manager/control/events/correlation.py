@@ -203,7 +203,7 @@ FINISHED_AFTER: Final = timedelta(minutes=6)
 """How long after the last time it is another event."""
 REFRESH_INTERVAL: Final = timedelta(minutes=30)
 """The interval at which a continuing series is written."""
-LONGEST_NOTE: Final = 1024
+MAX_NOTE_LENGTH: Final = 1024
 """Events; beyond that the oldest is dropped, and is a new event if it occurs again."""
 
 
@@ -263,7 +263,7 @@ class Series:
             "reason": occurrence.reason,
             "regarding": occurrence.about,
             **related,
-            "note": occurrence.message[:LONGEST_NOTE],
+            "note": occurrence.message[:MAX_NOTE_LENGTH],
             "type": occurrence.type,
         }
 

@@ -51,7 +51,7 @@ NAME: Final = "certificatesigningrequest-signing-controller"
 ACCOUNT: Final = "certificate-controller"
 QUEUE: Final = "certificate"
 RETRIES: Final = Retries(base=0.2, max_seconds=1000.0)
-SHORTEST: Final = timedelta(minutes=10)
+MIN_DURATION: Final = timedelta(minutes=10)
 """A request for less is given so much."""
 PROBLEMS: Final[Mapping[str, Callable[[RequestedCertificate, Collection[str]], str]]] = {
     KUBELET_SERVING: kubelet_serving_problem,
@@ -103,7 +103,7 @@ def _is_to_be_signed(csr: ReadOnlyTree) -> bool:
 def lifetime_of(seconds: int | None, max_lifetime: timedelta) -> timedelta:
     if seconds is None or timedelta(seconds=seconds) > max_lifetime:
         return max_lifetime
-    return max(timedelta(seconds=seconds), SHORTEST)
+    return max(timedelta(seconds=seconds), MIN_DURATION)
 
 
 def _failure(csr: ReadOnlyTree, problem: str, now: datetime) -> Plan:

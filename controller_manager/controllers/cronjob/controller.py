@@ -45,7 +45,7 @@ Timing = tuple[str, str | None]
 """The schedule and the time zone of a CronJob."""
 BUCKETS: Final = tuple(2.0**power for power in range(10))
 """Seconds; upstream's."""
-_LONGEST_WAIT: Final = timedelta(days=30)
+_MAX_WAIT: Final = timedelta(days=30)
 
 
 def reconcile(caches: Caches, key: Key, now: datetime, memory: Timing | None) -> Plan:
@@ -83,7 +83,7 @@ def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
         schedule = times.schedule_of(cron_job)
     except ScheduleError:
         return None
-    return min(times.wait(cron_job, schedule, now), _LONGEST_WAIT)
+    return min(times.wait(cron_job, schedule, now), _MAX_WAIT)
 
 
 def _without_deleted(record: Record, outcome: Outcome) -> Record:

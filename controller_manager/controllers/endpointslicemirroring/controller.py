@@ -43,7 +43,7 @@ from mockube.controller_manager.workloads.endpoint_slices import (
 
 BY_MIRRORED: Final = "mirrored"
 MANAGER: Final = "endpointslicemirroring-controller.k8s.io"
-_MOST: Final = 1000
+_MAX_ENDPOINTS: Final = 1000
 _NOT_MIRRORED: Final = (ANNOTATION_LAST_CHANGE_TRIGGER_TIME, ANNOTATION_LAST_APPLIED)
 
 
@@ -64,7 +64,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
         slices = [endpoint_slice for endpoint_slice in present if endpoint_slice["addressType"] == family]
         if desired or slices:
             new_slice = partial(_mirror_slice, endpoints, labels, family)
-            shape = Shape(labels=labels, new_slice=new_slice, most=_MOST, placeholder=False)
+            shape = Shape(labels=labels, new_slice=new_slice, most=_MAX_ENDPOINTS, placeholder=False)
             changes = changes + arrange(endpoints, slices, desired, shape)
     return Plan(actions=tuple(_actions(changes)))
 

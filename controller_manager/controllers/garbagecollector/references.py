@@ -112,7 +112,7 @@ class KindMap:
         return self._by_kind.get(GroupKind(GroupVersion.parse(api_version).group, kind))
 
 
-_MOST: Final = 500
+_MAX_UIDS: Final = 500
 
 
 class AbsentOwner:
@@ -127,5 +127,5 @@ class AbsentOwner:
 
     def add(self, uid: str) -> None:
         self._uids[uid] = None
-        if len(self._uids) > _MOST:
+        if len(self._uids) > _MAX_UIDS:
             self._uids.popitem(last=False)

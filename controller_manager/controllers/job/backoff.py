@@ -12,7 +12,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.controller_manager.client.podview import PodView
 
 INITIAL_DELAY: Final = timedelta(seconds=10)
-LONGEST_DELAY: Final = timedelta(minutes=10)
+MAX_DELAY: Final = timedelta(minutes=10)
 _DOUBLINGS: Final = 6
 """After so many the delay is as long as it gets."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -41,7 +41,7 @@ def backoff_left(failures: int, last: datetime, now: datetime) -> timedelta:
     """How long to wait after so many failures, the last of which was then."""
     if failures == 0:
         return timedelta()
-    delay = min(INITIAL_DELAY * (1 << min(failures - 1, _DOUBLINGS)), LONGEST_DELAY)
+    delay = min(INITIAL_DELAY * (1 << min(failures - 1, _DOUBLINGS)), MAX_DELAY)
     return max(timedelta(), after(last, delay) - now)
 
 

@@ -48,7 +48,7 @@ from mockube.controller_manager.workloads.templates import pod_of
 
 MAX_CONCURRENT_PODS: Final = 500
 """How many pods one reconciliation makes or deletes."""
-_LONGEST_PREFIX: Final = 58
+_MAX_PREFIX_LENGTH: Final = 58
 """Of a generated name."""
 _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
@@ -182,7 +182,7 @@ def _indexed_pod(state: JobState, index: int) -> dict[str, Any]:
     annotations = {ANNOTATION_JOB_COMPLETION_INDEX: number, **_failure_counts(state, index)}
     pod = meta.with_annotations(pod, annotations)
     suffix = f"-{number}-"
-    pod = meta.with_metadata(pod, generateName=f"{name[: _LONGEST_PREFIX - len(suffix)]}{suffix}")
+    pod = meta.with_metadata(pod, generateName=f"{name[: _MAX_PREFIX_LENGTH - len(suffix)]}{suffix}")
     return {**pod, "spec": {**_with_index_variable(pod["spec"]), "hostname": f"{name}-{number}"}}
 
 

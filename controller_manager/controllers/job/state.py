@@ -18,7 +18,7 @@ from mockube.controller_manager.controllers.job.policies import FAIL_INDEX, pod_
 FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURE_COUNT: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
 MANAGER: Final = "kubernetes.io/job-controller"
-_MOST_FAILURES: Final = 2**31 - 1
+_MAX_FAILURES: Final = 2**31 - 1
 
 # --- fields of a Job
 
@@ -72,7 +72,7 @@ def indexes_of(pods: Iterable[PodView]) -> set[int]:
 def failure_count(pod: PodView, annotation: str = FAILURE_COUNT) -> int:
     """How many pods of its index failed before it."""
     count = int_or_none(meta.annotations(pod.object).get(annotation, "0")) or 0
-    return count if 0 <= count <= _MOST_FAILURES else 0
+    return count if 0 <= count <= _MAX_FAILURES else 0
 
 
 def all_failures(pod: PodView) -> int:

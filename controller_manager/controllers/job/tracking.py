@@ -45,7 +45,7 @@ from mockube.controller_manager.controllers.job.state import (
     is_tracked,
 )
 
-MOST_UNCOUNTED: Final = 500
+MAX_UNCOUNTED: Final = 500
 """So that no status grows beyond some 20 KB, and no Job keeps others waiting."""
 
 Status = Mapping[str, Any]
@@ -157,7 +157,7 @@ def _name_uncounted(progress: Progress) -> tuple[Sequence[PodView], Status, bool
             continue
         ended.append(pod)
         names.add(pod)
-        if names.count >= MOST_UNCOUNTED:
+        if names.count >= MAX_UNCOUNTED:
             return ended, names.status(), True
     return ended, names.status(), False
 

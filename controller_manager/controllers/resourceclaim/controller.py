@@ -36,7 +36,7 @@ NAME: Final = "resourceclaim-controller"
 ACCOUNT: Final = "resource-claim-controller"
 _POD, _CLAIM = "pod:", "claim:"
 _BY_TEMPLATE: Final = "podResourceClaimTemplate"
-_MOST_GONE: Final = 500
+_MAX_DELETED: Final = 500
 
 
 def pod_key(pod: Key) -> Key:
@@ -55,7 +55,7 @@ class DeletedPods:
 
     def add(self, uid: str) -> None:
         self.uids[uid] = None
-        if len(self.uids) > _MOST_GONE:
+        if len(self.uids) > _MAX_DELETED:
             self.uids.popitem(last=False)
 
 

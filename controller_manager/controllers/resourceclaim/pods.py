@@ -38,7 +38,7 @@ from mockube.controller_manager.workloads.device_claims import (
 BY_OWNER: Final = "claimPodOwner"
 FIELD_MANAGER: Final = "ResourceClaimController"
 _FAILED: Final = "FailedResourceClaimCreation"
-_LONGEST_BASE: Final = 57
+_MAX_BASE_LENGTH: Final = 57
 """Room for a hyphen and five characters is left in a name of 63."""
 
 Names = Mapping[str, str]
@@ -137,9 +137,9 @@ def _claim(pod: PodView, pod_claim: ReadOnlyTree, template: ReadOnlyTree) -> dic
 def generate_name(pod: str, claim: str) -> str:
     """Where it is too long, both names lose as large a share."""
     base_name = f"{pod}-{claim}-"
-    if len(base_name) <= _LONGEST_BASE:
+    if len(base_name) <= _MAX_BASE_LENGTH:
         return base_name
-    parts = [name[: len(name) * _LONGEST_BASE // len(base_name)] for name in (pod, claim)]
+    parts = [name[: len(name) * _MAX_BASE_LENGTH // len(base_name)] for name in (pod, claim)]
     return "-".join(parts)
 
 

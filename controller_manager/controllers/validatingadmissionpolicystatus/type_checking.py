@@ -15,7 +15,7 @@ from mockube.controller_manager.controllers.validatingadmissionpolicystatus.sche
     KindsByName,
 )
 
-MOST_KINDS: Final = 10
+MAX_KINDS: Final = 10
 
 
 def kinds_to_check(policy: ReadOnlyTree, kinds: KindsByName) -> list[GroupVersionKind]:
@@ -24,7 +24,7 @@ def kinds_to_check(policy: ReadOnlyTree, kinds: KindsByName) -> list[GroupVersio
     for rule in policy["spec"]["matchConstraints"]["resourceRules"]:
         for count, kind in enumerate(_kinds_of_rule(rule, kinds), 1):
             checked_kinds.add(kind)
-            if count == MOST_KINDS:
+            if count == MAX_KINDS:
                 return sorted(checked_kinds)
     return sorted(checked_kinds)
 

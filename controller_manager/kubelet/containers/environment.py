@@ -16,8 +16,8 @@ from mockube.controller_manager.kubelet.pod_lifecycle.program import expand_refe
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MAP_ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 _NAME_BREAKS: Final = re.compile(r"[^A-Za-z0-9_]")
-_MOST_DIGITS: Final = 18
-_MOST: Final = str(2**63 - 1)
+_MAX_DIGITS: Final = 18
+_MAX_INT64: Final = str(2**63 - 1)
 
 
 class References(Struct, frozen=True, kw_only=True):
@@ -165,7 +165,9 @@ def resource_value(
     divisor = quantity.from_json(chosen.get("divisor") or "1")
     number = amount.number / (divisor.number or Decimal(1))
     return (
-        str(number.to_integral_value(rounding=ROUND_CEILING)) if number.adjusted() < _MOST_DIGITS else _MOST
+        str(number.to_integral_value(rounding=ROUND_CEILING))
+        if number.adjusted() < _MAX_DIGITS
+        else _MAX_INT64
     )
 
 

@@ -39,7 +39,7 @@ from mockube.controller_manager.kubelet.pod_lifecycle.scripted_probes import (
 )
 
 INITIAL_BACKOFF: Final = timedelta(seconds=10)
-LONGEST_BACKOFF: Final = timedelta(minutes=5)
+MAX_BACKOFF: Final = timedelta(minutes=5)
 BACKOFF_RESET: Final = timedelta(minutes=10)
 """A run that lasted so long resets the back-off."""
 _DOUBLINGS: Final = 5
@@ -69,7 +69,7 @@ def backoff(restarts: int, ran: timedelta) -> timedelta:
     if restarts == 0 or ran >= BACKOFF_RESET:
         return timedelta(0)
     doublings = min(restarts - 1, _DOUBLINGS)
-    return min(INITIAL_BACKOFF * (1 << doublings), LONGEST_BACKOFF)
+    return min(INITIAL_BACKOFF * (1 << doublings), MAX_BACKOFF)
 
 
 # --- state after the run

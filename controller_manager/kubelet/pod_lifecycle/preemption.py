@@ -22,7 +22,7 @@ _TARGET: Final = {
 }
 _CRITICAL_PRIORITY: Final = 2_000_000_000
 _MIRROR: Final = "kubernetes.io/config.mirror"
-_LEAST_KILL_SECONDS: Final = 10.0
+_MIN_KILL_SECONDS: Final = 10.0
 
 Shortage = Mapping[str, int]
 """Missing amounts by resource."""
@@ -114,4 +114,4 @@ def preempted_status(pod: ReadOnlyTree, status: ReadOnlyTree, now: datetime) -> 
 
 def kill_timeout(pod: ReadOnlyTree) -> float:
     """For how many seconds a kubelet waits until a pod is killed."""
-    return max(grace_seconds(pod) * 1.5, _LEAST_KILL_SECONDS)
+    return max(grace_seconds(pod) * 1.5, _MIN_KILL_SECONDS)

@@ -22,7 +22,7 @@ from mockube.controller_manager.supervision import cancel_and_wait, start
 
 HOOK_SECONDS: Final = 600.0
 """That a postStart hook may take; a kubelet waits for ever."""
-LEAST_GRACE: Final = 2.0
+MIN_GRACE_SECONDS: Final = 2.0
 """Seconds that a process has after its preStop hook, as upstream."""
 
 
@@ -89,7 +89,7 @@ class ContainerChecks:
         result = await attempt(hook, self._run.target(), self._clock, seconds)
         if not result.success:
             self._run.record_event("Warning", "FailedPreStopHook", "PreStopHook failed")
-        return LEAST_GRACE
+        return MIN_GRACE_SECONDS
 
     async def _pass_post_start_hook(self, hook: ReadOnlyTree) -> bool:
         result = await attempt(hook, self._run.target(), self._clock, HOOK_SECONDS)

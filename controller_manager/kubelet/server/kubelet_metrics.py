@@ -13,7 +13,7 @@ from mockube.controller_manager.kubelet.server.node_usage import Measurement, st
 
 CPU_PERIOD: Final = 100_000.0
 """Microseconds, in which a container may use its limit."""
-LEAST_SHARES: Final = 2.0
+MIN_SHARES: Final = 2.0
 SHARES_OF_CORE: Final = 1024
 
 
@@ -222,7 +222,7 @@ def _cpu_period(container: ReadOnlyTree) -> float | None:
 def _cpu_shares(container: ReadOnlyTree) -> float:
     requested = limit_of(container, "cpu", "requests")
     requested = limit_of(container, "cpu") if requested is None else requested
-    return max(math.floor((requested or 0.0) * SHARES_OF_CORE), LEAST_SHARES)
+    return max(math.floor((requested or 0.0) * SHARES_OF_CORE), MIN_SHARES)
 
 
 def _memory_limit(container: ReadOnlyTree) -> float:

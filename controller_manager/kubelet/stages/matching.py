@@ -56,9 +56,9 @@ def _value_text(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int) else None
 
 
-_LONGEST_DELAY: Final = 100 * 365 * 24 * 3600 * 1000
+_MAX_DELAY: Final = 100 * 365 * 24 * 3600 * 1000
 """Milliseconds, a hundred years: much longer, and there is no moment at which it ends."""
-_LONGEST_WEIGHT: Final = 18
+_MAX_WEIGHT_LENGTH: Final = 18
 """Digits."""
 
 
@@ -98,14 +98,14 @@ def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
     if value is None:
         return int(stage.weight.value or 0)
     text = str(value)
-    return int(text) if text.isdecimal() and len(text) <= _LONGEST_WEIGHT else None
+    return int(text) if text.isdecimal() and len(text) <= _MAX_WEIGHT_LENGTH else None
 
 
 def _span(amount: Amount, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
     """Milliseconds of the document, or a duration or time in the object; None without either."""
     value = _query_result(amount, obj)
     if value is None:
-        return None if amount.value is None else timedelta(milliseconds=min(amount.value, _LONGEST_DELAY))
+        return None if amount.value is None else timedelta(milliseconds=min(amount.value, _MAX_DELAY))
     try:
         return parse_time(str(value)) - now
     except TimestampError:

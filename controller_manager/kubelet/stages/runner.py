@@ -21,7 +21,7 @@ from mockube.controller_manager.kubelet.template.expression import Environment, 
 
 LOG = logging.getLogger(__name__)
 
-MOST_IMMEDIATE: Final = 100
+MAX_IMMEDIATE_STEPS: Final = 100
 """Consecutive stages with immediateNextStage: more are a cycle."""
 
 
@@ -53,7 +53,7 @@ class StageRunner:
 
     async def run(self, key: Key, obj: ReadOnlyTree) -> timedelta | None:
         """Execute what is due; returns when to requeue."""
-        for _ in range(MOST_IMMEDIATE):
+        for _ in range(MAX_IMMEDIATE_STEPS):
             chosen = self._choose(key, obj)
             if chosen is None:
                 return None
@@ -65,7 +65,9 @@ class StageRunner:
                 return None
             obj = result
         LOG.warning(
-            "%s: %d consecutive stages have immediateNextStage: the cycle is stopped", key, MOST_IMMEDIATE
+            "%s: %d consecutive stages have immediateNextStage: the cycle is stopped",
+            key,
+            MAX_IMMEDIATE_STEPS,
         )
         return None
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mockube.controller_manager.kubelet.template.functions import FROM_ENVIRONMENT, FUNCTIONS
 
-_LONGEST_NUMBER: Final = 18
+_MAX_NUMBER_LENGTH: Final = 18
 """Characters: what is longer may be a number of thousands of digits, which take long to read."""
 
 
@@ -145,7 +145,7 @@ def _operand(tokens: Tokens) -> Expression:
 
 
 def _number(text: str) -> int | float:
-    if len(text) > _LONGEST_NUMBER:
+    if len(text) > _MAX_NUMBER_LENGTH:
         raise TemplateError(f"a number of {len(text)} characters is not supported")
     return float(text) if "." in text else int(text)
 

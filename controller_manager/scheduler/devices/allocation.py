@@ -12,9 +12,9 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.scheduler.devices.pools import Device, DeviceId, Pool
 from mockube.controller_manager.workloads.device_claims import tolerates_taint
 
-MOST_DEVICES: Final = 32
+MAX_DEVICES: Final = 32
 """Of one claim."""
-MOST_STEPS: Final = 20_000
+MAX_STEPS: Final = 20_000
 """After which a node counts as one that has no devices for the claims: the ways are as many as people care to write."""
 _PREVENTING: Final = ("NoSchedule", "NoExecute")
 
@@ -80,8 +80,8 @@ class Search(Struct, eq=False):
         least = sum(
             min(self._count(claim, alternative) for alternative in alternatives) for alternatives in requests
         )
-        if least > MOST_DEVICES:
-            problem = f"number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
+        if least > MAX_DEVICES:
+            problem = f"number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
             raise AllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
 
     def _count(self, claim: int, alternative: Alternative) -> int:
@@ -116,11 +116,11 @@ class Search(Struct, eq=False):
         self, claim: int, request: int, alternative: Alternative, remaining: int, start: int
     ) -> bool:
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        if self._steps > MAX_STEPS:
             raise _TooManySteps
         if remaining == 0:
             return self._request(claim, request + 1)
-        if len(self.results[claim]) + remaining > MOST_DEVICES:
+        if len(self.results[claim]) + remaining > MAX_DEVICES:
             return False
         devices = self._all_devices()
         for place in range(start, len(devices)):

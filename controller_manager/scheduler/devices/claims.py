@@ -31,7 +31,7 @@ from mockube.controller_manager.workloads.device_claims import (
 )
 from mockube.controller_manager.workloads.node_selectors import selects
 
-MOST_CONSUMERS: Final = 256
+MAX_CONSUMERS: Final = 256
 _NONE: Final = Refusal(("cannot allocate all claims",), is_final=True)
 _INVALID: Final = Refusal(("invalid resource pools were encountered",), is_final=True)
 _ELSEWHERE: Final = Refusal(("resourceclaim not available on the node",), is_final=True)
@@ -76,7 +76,7 @@ def check_claims(pod: PodInfo, devices: DeviceSnapshot) -> Check | Refusal:
     """What nodes are checked for, or why no node will do."""
     claims = claims_of(pod.view, devices.claims)
     for claim in claims:
-        if len(reserved_for(claim)) >= MOST_CONSUMERS and not is_reserved_for(pod.view, claim):
+        if len(reserved_for(claim)) >= MAX_CONSUMERS and not is_reserved_for(pod.view, claim):
             return _IN_USE
     waiting = [claim for claim in claims if allocation(claim) is None]
     for claim in waiting:

@@ -17,8 +17,8 @@ from mockube.controller_manager.workloads.node_selectors import term_holds
 from mockube.controller_manager.workloads.tolerations import tolerates
 
 _MEGABYTE: Final = 1024 * 1024
-_LEAST_IMAGE: Final = 23 * _MEGABYTE
-_MOST_IMAGE: Final = 1000 * _MEGABYTE
+_MIN_IMAGE_BYTES: Final = 23 * _MEGABYTE
+_MAX_IMAGE_BYTES: Final = 1000 * _MEGABYTE
 
 
 def preferred_affinity(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) -> list[float] | None:
@@ -52,10 +52,12 @@ def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) 
     if not any(sizes):
         return None
     spread = {image: sum(image in image_sizes for image_sizes in sizes) / len(nodes) for image in images}
-    most = _MOST_IMAGE * len(images)
+    most = _MAX_IMAGE_BYTES * len(images)
     raw = [sum(image_sizes.get(image, 0) * spread[image] for image in images) for image_sizes in sizes]
     return [
-        MAX_NODE_SCORE * (min(max(value, _LEAST_IMAGE), most) - _LEAST_IMAGE) / (most - _LEAST_IMAGE)
+        MAX_NODE_SCORE
+        * (min(max(value, _MIN_IMAGE_BYTES), most) - _MIN_IMAGE_BYTES)
+        / (most - _MIN_IMAGE_BYTES)
         for value in raw
     ]
 

@@ -52,7 +52,7 @@ def _of_claims(resource: Resource[ReadOnlyTree]) -> ToKeys:
     return keys
 
 
-_HIGHEST_ORDINAL: Final = 2**31 - 1
+_MAX_ORDINAL: Final = 2**31 - 1
 
 
 def pod_name(owner: SetView, ordinal: int) -> str:
@@ -65,7 +65,7 @@ def ordinal_in(owner: SetView, name: str) -> int | None:
     if parent != owner.key.name or not (digits.isascii() and digits.isdecimal()):
         return None
     ordinal = int(digits)
-    return ordinal if str(ordinal) == digits and ordinal <= _HIGHEST_ORDINAL else None
+    return ordinal if str(ordinal) == digits and ordinal <= _MAX_ORDINAL else None
 
 
 def revision_of(pod: PodView) -> str:

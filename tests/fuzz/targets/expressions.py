@@ -10,7 +10,7 @@ from tests.fuzz import texts
 from tests.fuzz.engine import Target
 
 LIMIT = 20_000
-LONGEST = 8_000
+MAX_TEXT_LENGTH = 8_000
 """Characters: to compile one takes some 30 µs."""
 SCHEMA = {
     "type": "object",
@@ -73,8 +73,8 @@ def _expression(random, depth=0):
 
 def _make(random):
     if random.random() < 0.25:
-        return texts.of_tokens(random, (*OPERANDS, *OPERATORS, *OPERATORS), most=16)[:LONGEST]
-    return _expression(random)[:LONGEST]
+        return texts.of_tokens(random, (*OPERANDS, *OPERATORS, *OPERATORS), most=16)[:MAX_TEXT_LENGTH]
+    return _expression(random)[:MAX_TEXT_LENGTH]
 
 
 def _check(text):

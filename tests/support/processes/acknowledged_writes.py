@@ -17,7 +17,7 @@ from tests.support.processes.process import tls
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 WRITERS = 4
-MOST = 20_000
+MAX_WRITES = 20_000
 """The maximum number of objects of one writer, which stops then."""
 PAUSE = 0.05
 """Seconds after which a request without response, or an unmet condition, is tried again."""
@@ -139,7 +139,7 @@ class Load:
         return self._count
 
     def _write(self, number, asker):
-        for n in range(MOST):
+        for n in range(MAX_WRITES):
             name = f"{self._prefix}-{number}-{n}"
             config_map = {"metadata": {"name": name}, "data": {"state": "made"}}
             self._until_acknowledged(asker, "POST", MAPS, config_map)

@@ -6,7 +6,7 @@ from mockube.apimachinery import durations
 from mockube.apimachinery.durations import DurationError
 
 SECOND = 10**9
-MOST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ MOST = 2**63 - 1
         pytest.param(90 * SECOND, "1m30s", id="minutes"),
         pytest.param(3600 * SECOND, "1h0m0s", id="hour"),
         pytest.param(-5400 * SECOND, "-1h30m0s", id="negative"),
-        pytest.param(MOST, "2562047h47m16.854775807s", id="longest"),
+        pytest.param(MAX_INT64, "2562047h47m16.854775807s", id="longest"),
     ],
 )
 def test_duration_is_printed_and_parsed(span, text):
@@ -76,7 +76,7 @@ def test_parse_refuses(text, message):
     assert str(refused.value) == message
 
 
-@given(st.integers(-MOST, MOST))
+@given(st.integers(-MAX_INT64, MAX_INT64))
 def test_printed_duration_parses_to_itself(span):
     assert durations.parse_duration(durations.format_duration(span)) == span
 
@@ -87,4 +87,4 @@ def test_any_duration_text_is_parsed_or_refused(text):
         span = durations.parse_duration(text)
     except DurationError:
         return
-    assert abs(span) <= MOST + 1
+    assert abs(span) <= MAX_INT64 + 1

@@ -19,7 +19,7 @@ from tests.support.controllers import pods
 LONG = "9" * 5_000
 """Python's `int` refuses more than 4,300 digits."""
 TEXTS = [LONG, f"-{LONG}", "²", "٣", "1_0", " 1", "", "+", "9" * 20, "inf", "nan", "1e999999999", "0x1"]
-MOST = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 LATE = "9999-12-31T23:59:59Z"
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -77,14 +77,14 @@ def test_numbers_in_exit_codes(code):
 
 @pytest.mark.parametrize("span", [LONG, "9" * 400, "9" * 30, "99999999999d"])
 def test_very_long_sleep_is_supported(span):
-    world = pods.SimulatedPod(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MOST))
+    world = pods.SimulatedPod(pods.pod(pods.container("c", "sleep", span), activeDeadlineSeconds=MAX_INT64))
     world.look()
     world.after(3600)
     assert world.phase == "Running"
     assert world.ready
 
 
-@pytest.mark.parametrize("seconds", [MOST, 10**11, 10**10])
+@pytest.mark.parametrize("seconds", [MAX_INT64, 10**11, 10**10])
 def test_very_long_toleration_is_supported(seconds):
     taint = {"key": "a", "effect": "NoExecute"}
     allowed = tolerated_time([taint], [{"operator": "Exists", "tolerationSeconds": seconds}])

@@ -34,7 +34,7 @@ check_dns_policy: Final = require(
     "dnsPolicy", one_of("ClusterFirstWithHostNet", "ClusterFirst", "Default", _NO_POLICY)
 )
 
-_MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES = 3, 32, 2048
+_MAX_SERVERS, _MAX_SEARCHES, _MAX_SEARCHES_LENGTH = 3, 32, 2048
 
 
 def check_dns_config(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
@@ -49,17 +49,17 @@ def check_dns_config(spec: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
 
 
 def _check_name_servers(servers: Sequence[str], path: Path) -> Iterator[FieldError]:
-    if len(servers) > _MOST_SERVERS:
-        yield errors.invalid(path, servers, f"must not have more than {_MOST_SERVERS} nameservers")
+    if len(servers) > _MAX_SERVERS:
+        yield errors.invalid(path, servers, f"must not have more than {_MAX_SERVERS} nameservers")
     yield from each_item(check_ip)(servers, path)
 
 
 def _check_searches(searches: Sequence[str], path: Path) -> Iterator[FieldError]:
-    if len(searches) > _MOST_SEARCHES:
-        yield errors.invalid(path, searches, f"must not have more than {_MOST_SEARCHES} search paths")
-    if len(" ".join(searches).encode()) > _LONGEST_SEARCHES:
+    if len(searches) > _MAX_SEARCHES:
+        yield errors.invalid(path, searches, f"must not have more than {_MAX_SEARCHES} search paths")
+    if len(" ".join(searches).encode()) > _MAX_SEARCHES_LENGTH:
         problem = (
-            f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
+            f"must not have more than {_MAX_SEARCHES_LENGTH} characters (including spaces) in the search list"
         )
         yield errors.invalid(path, searches, problem)
     for index, search in enumerate(searches):

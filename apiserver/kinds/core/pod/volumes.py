@@ -13,7 +13,7 @@ from mockube.apiserver.kinds.core.pod.context import PodContext, PodValidationOp
 from mockube.apiserver.kinds.core.volumes.projected import check_descending, check_projected_leniently
 from mockube.apiserver.kinds.core.volumes.sources import SOURCES, check_source
 
-_LONGEST_ISCSI: Final = 64
+_MAX_ISCSI_LENGTH: Final = 64
 
 
 @cache
@@ -30,7 +30,7 @@ def _sources(*, in_pod: bool, any_token_path: bool) -> Mapping[str, Check]:
 def _check_iscsi_name(volume: ReadOnlyTree, path: Path) -> Iterator[FieldError]:
     source, name = volume.get("iscsi") or {}, volume.get("name", "")
     length = len(f"{name}:{source.get('targetPortal', '')}".encode())
-    if source.get("initiatorName") is not None and length > _LONGEST_ISCSI:
+    if source.get("initiatorName") is not None and length > _MAX_ISCSI_LENGTH:
         problem = (
             "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
             "if iscsi.initiatorName is specified."

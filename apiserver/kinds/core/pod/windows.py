@@ -12,8 +12,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.kinds.common.checks import all_of, pointer, report
 from mockube.apiserver.kinds.core.pod.context import PodContext, containers_of
 
-_LARGEST_SPEC_KIB: Final = 64
-_LONGEST_DOMAIN, _LONGEST_USER = 256, 104
+_MAX_SPEC_KIB: Final = 64
+_MAX_DOMAIN_LENGTH, _MAX_USER_LENGTH = 256, 104
 
 _NET_BIOS: Final = re.compile(r"""[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}""")
 _DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -27,8 +27,8 @@ def _credential_problems(spec: str) -> Iterator[str]:
     size = len(spec.encode())
     if not size:
         yield "gmsaCredentialSpec cannot be an empty string"
-    elif size > _LARGEST_SPEC_KIB * 1024:
-        yield f"gmsaCredentialSpec size must be under {_LARGEST_SPEC_KIB} KiB"
+    elif size > _MAX_SPEC_KIB * 1024:
+        yield f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
 
 
 def _user_name_problems(name: str) -> Iterator[str]:
@@ -47,8 +47,8 @@ def _user_name_problems(name: str) -> Iterator[str]:
 
 
 def _domain_problems(domain: str) -> Iterator[str]:
-    if len(domain.encode()) >= _LONGEST_DOMAIN:
-        yield f"runAsUserName's Domain length must be under {_LONGEST_DOMAIN} characters"
+    if len(domain.encode()) >= _MAX_DOMAIN_LENGTH:
+        yield f"runAsUserName's Domain length must be under {_MAX_DOMAIN_LENGTH} characters"
     if not (_NET_BIOS.fullmatch(domain) or _DNS.fullmatch(domain)):
         yield "runAsUserName's Domain doesn't match the NetBios nor the DNS format"
 
@@ -56,8 +56,8 @@ def _domain_problems(domain: str) -> Iterator[str]:
 def _user_problems(user: str) -> Iterator[str]:
     if not user:
         yield "runAsUserName's User cannot be empty"
-    elif len(user.encode()) > _LONGEST_USER:
-        yield f"runAsUserName's User length must not be longer than {_LONGEST_USER} characters"
+    elif len(user.encode()) > _MAX_USER_LENGTH:
+        yield f"runAsUserName's User length must not be longer than {_MAX_USER_LENGTH} characters"
     if _DOTS_AND_SPACES.fullmatch(user):
         yield "runAsUserName's User cannot contain only periods or spaces"
     if _NOT_IN_USER.search(user):

@@ -23,7 +23,7 @@ _MAX_UNAVAILABLE: Final = "20%"
 _NO_DEADLINE: Final = 2**31 - 1
 
 _PERCENT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
-_MOST_DIGITS: Final = 100
+_MAX_DIGITS: Final = 100
 """Python refuses to parse thousands of them."""
 
 
@@ -134,9 +134,9 @@ def _percentage(text: str, replicas: int) -> int:
     if match is None:
         return 0
     integer, _, fraction = match[1].partition(".")
-    if len(integer.lstrip("0")) > _MOST_DIGITS:
+    if len(integer.lstrip("0")) > _MAX_DIGITS:
         return replicas + 1
-    return math.ceil(Fraction(f"{integer[-_MOST_DIGITS:]}.{fraction[:_MOST_DIGITS] or 0}") * replicas / 100)
+    return math.ceil(Fraction(f"{integer[-_MAX_DIGITS:]}.{fraction[:_MAX_DIGITS] or 0}") * replicas / 100)
 
 
 def _scale(value: IntOrString, replicas: int, *, round_up: bool) -> int:

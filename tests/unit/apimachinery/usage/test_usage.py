@@ -44,11 +44,11 @@ def used(tree=None, own=None, cluster=()):
     }
 
 
-LEAST = {"cpu": "1m", "memory": "16Mi"}
+MIN_USAGE = {"cpu": "1m", "memory": "16Mi"}
 
 
 def test_default_usage_is_half_of_requests():
-    assert used() == {"c": {"cpu": "1500m", "memory": "512Mi"}, "d": LEAST}
+    assert used() == {"c": {"cpu": "1500m", "memory": "512Mi"}, "d": MIN_USAGE}
 
 
 def test_usage_annotations_apply_to_each_container():

@@ -10,7 +10,7 @@ from mockube.apiserver.request.response import MIN_COMPRESSED_SIZE, PIECE, Respo
 from tests.support.server.http_server import served
 
 LARGE = b"0123456789" * PIECE
-LEAST = b"x" * (MIN_COMPRESSED_SIZE + 1)
+SMALLEST = b"x" * (MIN_COMPRESSED_SIZE + 1)
 
 
 class Connection:
@@ -43,8 +43,8 @@ async def connection():
     bodies = {
         "/large": [LARGE],
         "/parts": [b"a", LARGE, b"b"],
-        "/least": [LEAST],
-        "/small": [LEAST[1:]],
+        "/least": [SMALLEST],
+        "/small": [SMALLEST[1:]],
     }
 
     async def handle(request):
@@ -65,7 +65,7 @@ async def test_large_response_is_compressed_if_accepted(connection, encodings):
     headers, body = await connection.answer()
     assert (headers["Content-Encoding"], headers["Vary"]) == ("gzip", "Accept-Encoding")
     assert headers["Warning"] == '299 - "look"'
-    assert gzip.decompress(body) == LEAST
+    assert gzip.decompress(body) == SMALLEST
 
 
 @pytest.mark.parametrize("encodings", ["", "identity", "gzip;q=0", "gzip;q=1", "gzipped"])
@@ -73,14 +73,14 @@ async def test_response_is_plain_unless_gzip_is_accepted(connection, encodings):
     connection.ask("/least", encodings)
     headers, body = await connection.answer()
     assert "Content-Encoding" not in headers
-    assert body == LEAST
+    assert body == SMALLEST
 
 
 async def test_small_response_is_not_compressed(connection):
     connection.ask("/small", "gzip")
     headers, body = await connection.answer()
     assert "Content-Encoding" not in headers
-    assert body == LEAST[1:]
+    assert body == SMALLEST[1:]
 
 
 async def test_pipelined_responses_keep_order_of_requests(connection):
@@ -89,7 +89,7 @@ async def test_pipelined_responses_keep_order_of_requests(connection):
         connection.ask(path, "gzip")
     answers = [await connection.answer() for _ in paths]
     texts = [gzip.decompress(body) if "Content-Encoding" in headers else body for headers, body in answers]
-    assert texts == [b"a" + LARGE + b"b", LEAST[1:], LARGE, LEAST, LEAST[1:]]
+    assert texts == [b"a" + LARGE + b"b", SMALLEST[1:], LARGE, SMALLEST, SMALLEST[1:]]
 
 
 async def test_whole_body_is_compressed_in_pieces():
@@ -102,4 +102,4 @@ async def test_http_1_0_response_is_not_compressed(connection):
     connection.ask("/least", "gzip", version="1.0")
     headers, body = await connection.answer()
     assert "Content-Encoding" not in headers
-    assert body == LEAST
+    assert body == SMALLEST

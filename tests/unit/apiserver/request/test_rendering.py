@@ -7,7 +7,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.groups import GroupKind, GroupVersion
 from mockube.apiserver.kinds.registry import GROUPS, printer_of_kind
 from mockube.apiserver.long_work import SLICE
-from mockube.apiserver.registry.call import Call, ListAnswer
+from mockube.apiserver.registry.call import Call, ListResult
 from mockube.apiserver.request.rendering import Renderer
 from mockube.apiserver.storage.stored import Stored, canonical
 from mockube.apiserver.user import User
@@ -31,7 +31,7 @@ def printer_of(api_version, kind):
 async def shown(kind, items, format_, view, **query):
     row = ROWS[kind]
     call = Call(verb="list", resource=row, user=User(name="u"), query=query)
-    answer = ListAnswer(
+    answer = ListResult(
         api_version=row.api_version, kind=row.list_kind, items=items, metadata={"resourceVersion": "9"}
     )
     renderer = Renderer(printer_of, SteppedClock())

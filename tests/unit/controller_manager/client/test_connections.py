@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mockube.apimachinery.clock import RealClock, SteppedClock
 from mockube.controller_manager.client.connections import (
     IDLE_SECONDS,
-    MOST_HEAD,
-    MOST_LINE,
+    MAX_HEAD_BYTES,
+    MAX_LINE_BYTES,
     Address,
     ConnectionBroken,
     Connections,
@@ -222,8 +222,8 @@ def test_truncated_response_is_incomplete(said):
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "encoded as b'gzip"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", "size of b'-1'"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", "longer than its size"),
-        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * MOST_HEAD, "response header is too long"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * (MOST_LINE + 1), "too long"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * MAX_HEAD_BYTES, "response header is too long"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * (MAX_LINE_BYTES + 1), "too long"),
     ],
 )
 def test_malformed_response_is_refused(said, problem):

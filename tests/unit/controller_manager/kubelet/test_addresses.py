@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockube.controller_manager.kubelet.addresses import (
-    MOST_NODES,
-    MOST_PODS,
+    MAX_NODES,
+    MAX_PODS,
     NoAddressLeft,
     NumberedNode,
     PodAddresses,
@@ -25,9 +25,9 @@ NODE = NumberedNode(1)
         (1, 0, "10.244.1.1"),
         (3, 253, "10.244.3.254"),
         (3, 254, "10.245.3.1"),
-        (3, MOST_PODS - 1, "10.255.3.254"),
+        (3, MAX_PODS - 1, "10.255.3.254"),
         (256, 0, "10.232.0.1"),
-        (MOST_NODES, 0, "10.148.255.1"),
+        (MAX_NODES, 0, "10.148.255.1"),
     ],
 )
 def test_pod_addresses(number, pod, address):
@@ -38,7 +38,7 @@ def test_node_addresses():
     assert [node_address(number) for number in (1, 255, 256)] == ["172.18.0.1", "172.18.0.255", "172.18.1.0"]
 
 
-places = st.tuples(st.integers(1, MOST_NODES), st.integers(0, MOST_PODS - 1))
+places = st.tuples(st.integers(1, MAX_NODES), st.integers(0, MAX_PODS - 1))
 
 
 @given(places, places)
@@ -75,7 +75,7 @@ def test_release_affects_own_address_only():
 
 def test_exhausted_node_has_no_address():
     addresses = PodAddresses()
-    for number in range(MOST_PODS):
+    for number in range(MAX_PODS):
         addresses.of(str(number), NODE)
     with pytest.raises(NoAddressLeft):
         addresses.of("one more", NODE)

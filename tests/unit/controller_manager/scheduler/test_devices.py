@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kinds import DEVICE_CLASSES, RESOURCE_CLA
 from mockube.controller_manager.client.podview import PodView
 from mockube.controller_manager.scheduler.choice import diagnosis, find_feasible
 from mockube.controller_manager.scheduler.cluster import Cluster, ClusterSnapshot
-from mockube.controller_manager.scheduler.devices.allocation import MOST_STEPS, Alternative, Search
+from mockube.controller_manager.scheduler.devices.allocation import MAX_STEPS, Alternative, Search
 from mockube.controller_manager.scheduler.devices.claims import (
     DeviceSnapshot,
     allocate,
@@ -168,7 +168,7 @@ def test_device_search_is_limited():
         in_use=(),
     )
     assert not search.run()
-    assert search._steps > MOST_STEPS
+    assert search._steps > MAX_STEPS
 
 
 @settings(max_examples=100)

@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.client.resources import Key
-from mockube.controller_manager.scheduler.queue import LONGEST_WAIT, SchedulingQueue
+from mockube.controller_manager.scheduler.queue import MAX_WAIT, SchedulingQueue
 from tests.support.turns import turn
 
 A, B, C = (Key("default", name) for name in "abc")
@@ -71,7 +71,7 @@ async def test_backoff_grows_with_attempts(tried):
 async def test_unschedulable_pod_is_retried_after_timeout(tried):
     tried.queue.put(A, 0)
     await tried.after(0)
-    assert await tried.after(LONGEST_WAIT - 1) == []
+    assert await tried.after(MAX_WAIT - 1) == []
     assert await tried.after(1) == [A]
 
 
@@ -82,7 +82,7 @@ async def test_deleted_pod_is_not_scheduled(tried):
     assert await tried.after(0) == [B]
     tried.queue.drop(B)
     tried.queue.move_all()
-    assert await tried.after(LONGEST_WAIT) == []
+    assert await tried.after(MAX_WAIT) == []
     tried.queue.put(A, 0)
     assert await tried.after(0) == [A]
 
