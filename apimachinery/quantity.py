@@ -192,20 +192,20 @@ def _fits_int64(digits: str, scale: int, base: int, exponent: int) -> bool:
     return scale == 0 and len(digits) + exponent * 3 // 10 <= _BINARY_DIGITS
 
 
-class Amount(NamedTuple):
+class Int64Amount(NamedTuple):
     """A number in 64 bits times a power of ten, as upstream counts while it can."""
 
     value: int
     scale: int
 
-    def plus(self, other: "Amount") -> "Amount | None":
+    def plus(self, other: "Int64Amount") -> "Int64Amount | None":
         """Return the sum, or None if 64 bits do not hold it."""
         if not other.value or not self.value:
             return other if other.value else self
         scale = min(self.scale, other.scale)
         parts = [amount.value * 10 ** (amount.scale - scale) for amount in (self, other)]
         fits = all(-(2**63) <= number < 2**63 for number in (*parts, sum(parts)))
-        return Amount(sum(parts), scale) if fits else None
+        return Int64Amount(sum(parts), scale) if fits else None
 
     def int64_value(self) -> int | None:
         """Return the integer, or None where upstream sees none: not in `1000m` either."""
@@ -213,7 +213,7 @@ class Amount(NamedTuple):
         return number if -(2**63) <= number < 2**63 else None
 
 
-def amount_of(text: str) -> Amount | None:
+def amount_of(text: str) -> Int64Amount | None:
     """Return the amount that a valid text is read as, or None if upstream takes a decimal for it."""
     match = _PARTS.fullmatch(text)
     assert match is not None
@@ -224,7 +224,7 @@ def amount_of(text: str) -> Amount | None:
     if not _fits_int64(digits, scale, base, exponent):
         return None
     value = int(sign + digits) * (2**exponent if base == 2 else 1)
-    return Amount(value, scale)
+    return Int64Amount(value, scale)
 
 
 def milli_value(text: str) -> int:

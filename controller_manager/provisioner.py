@@ -62,14 +62,18 @@ class DefaultClassCreator:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._loop = Loop(
-            "simulated-storage-class", self._offer, workers=1, clock=context.clock, metrics=context.metrics
+            "simulated-storage-class",
+            self._create_storage_class,
+            workers=1,
+            clock=context.clock,
+            metrics=context.metrics,
         )
 
     async def run(self) -> None:
         self._loop.add(Key("", NAME))
         await self._loop.run()
 
-    async def _offer(self, _: Key) -> None:
+    async def _create_storage_class(self, _: Key) -> None:
         present = await self._client.list(STORAGE_CLASSES)
         body = default_storage_class(default=default_class(present.items) is None)
         try:

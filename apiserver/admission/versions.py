@@ -19,7 +19,7 @@ def to_version(registry: Registry, attributes: Attributes, row: Resource, tree: 
     if tree is None:
         return None
     if _is_scale(attributes):
-        return scale.scale_view(attributes.resource).show(tree)
+        return scale.scale_view(attributes.resource).from_object(tree)
     if (row is attributes.resource and _is_own(attributes, tree)) or _has_other_kind(attributes):
         return tree
     if tree["apiVersion"] == row.api_version and tree["kind"] == row.kind:
@@ -78,7 +78,7 @@ def to_admitted_version(registry: Registry, attributes: Attributes, row: Resourc
     before = attributes.object
     assert before is not None
     if _is_scale(attributes):
-        return scale.scale_view(attributes.resource).take(before, decoded)
+        return scale.scale_view(attributes.resource).update_object(before, decoded)
     if attributes.operation is Operation.CREATE and not attributes.subresource:
         system_fields = {
             name: before["metadata"][name] for name in _SYSTEM_FIELDS if name in before["metadata"]

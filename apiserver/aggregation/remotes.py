@@ -117,15 +117,15 @@ class Remotes:
         """Begin to follow the watch cache, after that has listed all objects."""
         watch_cache = self._backend.watch_cache
         watch_cache.resource_cache(self.prefix).follow(self)
-        watch_cache.on_reset.append(self.miss)
-        self.miss()
+        watch_cache.on_reset.append(self.handle_missed_change)
+        self.handle_missed_change()
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         before = b"" if change.before is None else change.before.value
         if _HAS_SERVICE in change.after.value or _HAS_SERVICE in before:
-            self.miss()
+            self.handle_missed_change()
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         self._is_outdated = True
         self.notify()
 

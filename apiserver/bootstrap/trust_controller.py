@@ -36,10 +36,10 @@ class TrustController:
         self._cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(resource))
         self._is_outdated = asyncio.Event()
 
-    def offer(self, _change: Change) -> None:
+    def handle_change(self, _change: Change) -> None:
         self.invalidate()
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         self.invalidate()
 
     def invalidate(self) -> None:

@@ -130,7 +130,7 @@ class WebhookConversion:
         pruned: Tree = self._custom.prune(converted_tree, [])
         return pruned
 
-    async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
+    async def to_client_version(self, items: Sequence[Stored]) -> Sequence[Stored]:
         """Return stored objects in this version."""
         missing = [item for item in items if (item.key, item.revision) not in self._cache]
         if not missing:

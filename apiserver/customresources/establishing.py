@@ -111,13 +111,13 @@ class Establishing:
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        registry.watch_cache.on_reset.append(self.miss)
+        registry.watch_cache.on_reset.append(self.handle_missed_change)
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         self._changed_names[_name_of(change.after)] = None
         self._wake()
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         self._needs_resync = True
         self._wake()
 
@@ -133,7 +133,7 @@ class Establishing:
         self._resource_cache.follow(self)
         try:
             async with asyncio.TaskGroup() as group:
-                self.miss()
+                self.handle_missed_change()
                 while True:
                     await self._changed.wait()
                     self._changed.clear()

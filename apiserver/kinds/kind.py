@@ -28,8 +28,8 @@ class RemoteConversion(Protocol):
 
     async def from_stored(self, tree: Tree) -> Tree: ...
 
-    async def show(self, items: Sequence[Stored]) -> Sequence[Stored]:
-        """Stored objects in the version; what was converted before is not converted again."""
+    async def to_client_version(self, items: Sequence[Stored]) -> Sequence[Stored]:
+        """Return stored objects in the version; what was converted before is not converted again."""
 
     async def convert_uncached(self, stored: Stored) -> Stored:
         """Return one of them, bypassing the cache of conversions."""

@@ -40,7 +40,7 @@ async def old_object(registry: Registry, call: Call, stored: Stored, tree: Tree)
     """Return a stored object in the version in which updates are validated, and in the client's version."""
     conversion = registry.scheme.conversion(call.resource)
     if conversion is not None and conversion.remote is not None:
-        (client_object,) = await conversion.remote.show([stored])
+        (client_object,) = await conversion.remote.to_client_version([stored])
         return client_object.tree(), client_object.tree()
     client_tree = await registry.worker.run(call.size, from_stored, registry, call.resource, tree)
     return (client_tree if conversion is not None and conversion.at_storage else tree), client_tree
@@ -63,7 +63,7 @@ async def objects_for_selectors(
 ) -> Sequence[Stored]:
     """Return stored objects as selectors match them: in the version of the resource if a webhook converts them."""
     remote = remote_conversion(registry, resource)
-    return items if remote is None or not items else await remote.show(items)
+    return items if remote is None or not items else await remote.to_client_version(items)
 
 
 def remote_conversion(registry: Registry, resource: Resource) -> RemoteConversion | None:
@@ -168,25 +168,25 @@ def client_version_converter(registry: Registry, resource: Resource) -> Callable
 
     encode = encoder(resource)
 
-    def show(stored: Stored) -> Stored:
+    def convert(stored: Stored) -> Stored:
         if conversion.stored_before is not None and stored.revision > conversion.stored_before:
             return stored
         return Stored(stored.key, encode(conversion.from_stored(stored.tree())), stored.revision)
 
-    return show
+    return convert
 
 
 def tolerant_client_version_converter(
     registry: Registry, resource: Resource
 ) -> Callable[[Stored], Stored | None] | None:
     """Return the same function, which returns None for an object with fields of wrong types."""
-    show = client_version_converter(registry, resource)
-    if show is None:
+    converter = client_version_converter(registry, resource)
+    if converter is None:
         return None
 
     def tolerant(stored: Stored) -> Stored | None:
         try:
-            return show(stored)
+            return converter(stored)
         except OF_WRONG_TYPES as error:
             registry.watch_cache.report_malformed(stored, error)
             return None
@@ -202,7 +202,7 @@ async def _to_remote_version(
     registry: Registry, resource: Resource, remote: RemoteConversion, answer: ObjectResult | ListResult
 ) -> ObjectResult | ListResult:
     if isinstance(answer, ListResult):
-        return replace(answer, items=await remote.show(answer.items))
+        return replace(answer, items=await remote.to_client_version(answer.items))
     if answer.stored is not None:
         stored = await remote.convert_uncached(answer.stored)
         return replace(answer, stored=stored)
@@ -219,8 +219,8 @@ async def to_client_version(
     remote = remote_conversion(registry, resource)
     if remote is not None:
         return await _to_remote_version(registry, resource, remote, answer)
-    show = client_version_converter(registry, resource)
-    if show is None:
+    converter = client_version_converter(registry, resource)
+    if converter is None:
         return answer
     if isinstance(answer, ListResult):
         tolerant = tolerant_client_version_converter(registry, resource)
@@ -229,7 +229,7 @@ async def to_client_version(
         return replace(answer, items=[item for item in converted if item is not None])
     if answer.stored is not None:
         try:
-            stored = await registry.worker.run(_size(answer.stored), show, answer.stored)
+            stored = await registry.worker.run(_size(answer.stored), converter, answer.stored)
             return replace(answer, stored=stored)
         except OF_WRONG_TYPES as error:
             raise CorruptObject(answer.stored.key, answer.stored.revision, error) from error

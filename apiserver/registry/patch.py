@@ -102,25 +102,25 @@ PATCH_TYPES: Final = frozenset({*LANGUAGES, *APPLY_TYPES})
 
 
 class SubresourceView(Struct, frozen=True, kw_only=True):
-    """How a subresource shows an object as another kind, and how a write of that kind changes the object."""
+    """Converts an object to the kind of a subresource, and a write of that kind to a change of the object."""
 
-    show: Callable[[Tree], Tree]
-    patched: Callable[[Tree], Tree] | None = None
+    from_object: Callable[[Tree], Tree]
+    patch_base: Callable[[Tree], Tree] | None = None
     """Returns the tree to which a patch is applied, if that is not the one that a client reads."""
-    take: Callable[[Tree, Tree], Tree]
+    update_object: Callable[[Tree, Tree], Tree]
     """Returns the new object for the old one and the written tree, or refuses the latter."""
     manage: Callable[[Registry, Call, Tree, Tree, WriteOptions], Tree] = metadata.manage_change
     """Returns the changed object with its managers; the fourth argument is the old object."""
 
     def view_result(self, answer: ObjectResult) -> ObjectResult:
-        return replace(answer, stored=None, tree=self.show(answer.object()))
+        return replace(answer, stored=None, tree=self.from_object(answer.object()))
 
 
 def _as_written(_old: Tree, written: Tree) -> Tree:
     return written
 
 
-OBJECT_VIEW = SubresourceView(show=lambda tree: tree, take=_as_written)
+OBJECT_VIEW = SubresourceView(from_object=lambda tree: tree, update_object=_as_written)
 
 
 async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_VIEW) -> ObjectResult:
@@ -145,11 +145,11 @@ async def patch(registry: Registry, call: Call, view: SubresourceView = OBJECT_V
     def patched_tree(old: Tree) -> Tree:
         # The new object shares unchanged parts with the old one, and gets defaults in place.
         own = orjson.loads(orjson.dumps(old))
-        seen = (view.patched or view.show)(own)
+        seen = (view.patch_base or view.from_object)(own)
         patched = call.patched = _carry_out(registry, read, seen)
         if language.reads_type:
             _check_type(call, options, Outcome(registry, read, patched, seen, not call.is_unstructured))
-        new = view.take(own, _decode_patched(registry, call, options, read, patched, seen))
+        new = view.update_object(own, _decode_patched(registry, call, options, read, patched, seen))
         return view.manage(registry, call, new, own, options)
 
     async def transform(old: Tree) -> Tree:

@@ -10,8 +10,8 @@ from mockube.apiserver.long_work import QUICK_SLICE, filter_in_slices, yield_to_
 from mockube.apiserver.registry.call import (
     EXACT,
     Call,
-    ListResult,
     ListOptions,
+    ListResult,
     ObjectResult,
     list_options,
 )

@@ -18,10 +18,10 @@ class _Follower(Struct):
     prefix: bytes
     changed: asyncio.Event
 
-    def offer(self, _change: Change) -> None:
+    def handle_change(self, _change: Change) -> None:
         self.changed.set()
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         self.changed.set()
 
 
@@ -44,11 +44,11 @@ class ChangedKeys:
         self._keys: dict[bytes, None] = {}
         self._has_missed = True
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         self._keys[change.after.key] = None
         self._changed.set()
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         self._has_missed = True
         self._changed.set()
 
@@ -80,12 +80,12 @@ def _following(
     watch_cache = backend.watch_cache
     caches = [watch_cache.resource_cache(backend.layout.resource_cache(each)) for each in resources]
     followers = [make(cache) for cache in caches]
-    watch_cache.on_reset += [follower.miss for follower in followers]
+    watch_cache.on_reset += [follower.handle_missed_change for follower in followers]
     for cache, follower in zip(caches, followers, strict=True):
         cache.follow(follower)
     try:
         yield followers
     finally:
         for cache, follower in zip(caches, followers, strict=True):
-            watch_cache.on_reset.remove(follower.miss)
+            watch_cache.on_reset.remove(follower.handle_missed_change)
             cache.remove_watcher(follower)

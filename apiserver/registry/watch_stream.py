@@ -36,7 +36,7 @@ BOOKMARK = "BOOKMARK"
 ADDED, MODIFIED, DELETED = (kind.value for kind in ChangeKind)
 
 
-Show = Callable[[Stored], Stored | None]
+Converter = Callable[[Stored], Stored | None]
 """Converts an object to the version of the request; None if the object cannot be read."""
 
 
@@ -58,7 +58,7 @@ class Stream:
         prefix: bytes,
         resource_cache: ResourceCache,
         chosen: Selection,
-        show: Show | None = None,
+        converter: Converter | None = None,
         remote: RemoteConversion | None = None,
     ) -> None:
         self.prefix = prefix
@@ -66,7 +66,7 @@ class Stream:
         """Events up to this version are not sent again."""
         self._resource_cache = resource_cache
         self._matches, self._cost = chosen.matches, chosen.cost
-        self._show = show
+        self._converter = converter
         """Converts objects to the client's version, if that is not the stored one."""
         self._remote = remote
         """Converts objects by a webhook. The selector is then applied to the converted objects when they are read."""
@@ -105,7 +105,7 @@ class Stream:
         self.version, self._next_check = version, NEVER_REACHED
         try:
             for change in self._resource_cache.since(version, self.prefix):
-                self.offer(change)
+                self.handle_change(change)
         except TooOld as error:
             self.end(Expired(str(error)))
         self._begin_count()
@@ -114,7 +114,7 @@ class Stream:
         self._owed = len(self._queue)
         self._next_check = self._owed + UNCOUNTED
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         if self._ended or change.revision <= self.version:
             return
         event = self._selected_event(change, self._selected)
@@ -125,7 +125,7 @@ class Stream:
             self._check_backlog()
         self._wake()
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         """End the watch: the client has to list again, because it may have missed a change."""
         self.end(Expired("The resourceVersion for the provided watch is too old."))
 
@@ -161,7 +161,9 @@ class Stream:
             changes = [event.change for event in events if event.change is not None]
             items += [change.before for change in changes if change.before is not None]
         converted_objects = (
-            {(item.key, item.revision): item for item in await remote.show(items)} if items else {}
+            {(item.key, item.revision): item for item in await remote.to_client_version(items)}
+            if items
+            else {}
         )
         converted_events: list[Event] = []
         for event in events:
@@ -188,9 +190,9 @@ class Stream:
         One at a time, so that not all of them are converted at once. The change is left out, since its encoded form is
         that of the stored version.
         """
-        if self._show is None or event.stored is None:
+        if self._converter is None or event.stored is None:
             return event
-        client_object = self._show(event.stored)
+        client_object = self._converter(event.stored)
         return None if client_object is None else event._replace(stored=client_object, change=None)
 
     def end(self, error: ApiError | None) -> None:
@@ -212,7 +214,7 @@ class Stream:
             )
             self.overflowed, self._queue, self.version = True, [], NEVER_REACHED
             if is_between:
-                self.miss()
+                self.handle_missed_change()
             else:
                 self.end(None)
         self._next_check = len(self._queue) + max(UNCOUNTED, len(sizes) // 4)
@@ -255,9 +257,9 @@ async def watch(registry: Registry, call: Call) -> tuple[Stream, ListOptions]:
     await _reach(registry, options, version)
     await registry.watch_cache.wait_consistent()
     resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(call.resource))
-    show = tolerant_client_version_converter(registry, call.resource)
+    converter = tolerant_client_version_converter(registry, call.resource)
     remote = remote_conversion(registry, call.resource)
-    stream = Stream(_prefix(registry, call, chosen), resource_cache, chosen, show, remote)
+    stream = Stream(_prefix(registry, call, chosen), resource_cache, chosen, converter, remote)
     resource_cache.follow(stream)
     if options.initial_events is False:
         stream.resume(version or registry.watch_cache.revision)

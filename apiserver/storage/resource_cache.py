@@ -82,11 +82,11 @@ class CacheWatcher(Protocol):
 
     prefix: bytes
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         """Receive a change; must not wait."""
 
-    def miss(self) -> None:
-        """A change was offered, and `offer` raised an error."""
+    def handle_missed_change(self) -> None:
+        """Called after `handle_change` raised an error: a change was missed."""
 
 
 class TooOld(Exception):
@@ -187,10 +187,10 @@ class ResourceCache:
         self._trim(change.observed_at)
         for follower in self._followers_of(key):
             try:
-                follower.offer(change)
+                follower.handle_change(change)
             except Exception:
                 LOG.exception("a watch could not process the change of %s", key.decode(errors="replace"))
-                follower.miss()
+                follower.handle_missed_change()
 
     @property
     def newest(self) -> int:

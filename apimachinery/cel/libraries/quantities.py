@@ -32,7 +32,7 @@ class QuantityValue(Opaque):
     __slots__ = ("amount", "is_sum", "quantity")
     type_name = "kubernetes.Quantity"
 
-    def __init__(self, quantity: quantities.Quantity, amount: quantities.Amount | None = None) -> None:
+    def __init__(self, quantity: quantities.Quantity, amount: quantities.Int64Amount | None = None) -> None:
         self.quantity = quantity
         self.amount = amount
         """What decides whether it is an integer."""
@@ -86,7 +86,7 @@ def _as_integer(value: QuantityValue) -> int:
 
 def _value_of_int(number: int) -> QuantityValue:
     quantity = quantities.Quantity(number, quantities.Format.DECIMAL_EXPONENT)
-    return QuantityValue(quantity, quantities.Amount(number, 0))
+    return QuantityValue(quantity, quantities.Int64Amount(number, 0))
 
 
 def _sum(left: QuantityValue, right: QuantityValue) -> QuantityValue:
@@ -99,11 +99,11 @@ def _sum(left: QuantityValue, right: QuantityValue) -> QuantityValue:
 def _difference(left: QuantityValue, right: QuantityValue) -> QuantityValue:
     amount = None
     if left.amount is not None and right.amount is not None:
-        amount = left.amount.plus(quantities.Amount(-right.amount.value, right.amount.scale))
+        amount = left.amount.plus(quantities.Int64Amount(-right.amount.value, right.amount.scale))
     return _result(left.quantity - right.quantity, amount)
 
 
-def _result(quantity: quantities.Quantity, amount: quantities.Amount | None) -> QuantityValue:
+def _result(quantity: quantities.Quantity, amount: quantities.Int64Amount | None) -> QuantityValue:
     result = QuantityValue(quantity, amount)
     result.is_sum = True
     return result

@@ -188,8 +188,8 @@ class _Watcher:
         self.resource = resource
         self._graph = graph
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         self._graph.note(self.resource, change.after.key)
 
-    def miss(self) -> None:
-        """Do nothing: `offer` does not read objects, so it cannot fail."""
+    def handle_missed_change(self) -> None:
+        """Do nothing: `handle_change` does not read objects, so it cannot fail."""

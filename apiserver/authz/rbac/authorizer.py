@@ -154,8 +154,8 @@ class _Watcher:
         self._authorizer = authorizer
         self._resource = resource
 
-    def offer(self, change: Change) -> None:
+    def handle_change(self, change: Change) -> None:
         self._authorizer.change(self._resource, change)
 
-    def miss(self) -> None:
+    def handle_missed_change(self) -> None:
         """Do nothing: a role or binding that cannot be read grants no more than before."""

@@ -49,16 +49,18 @@ _OF_SCALE: Final[Path] = ("spec", "replicas")
 def scale_view(resource: Resource) -> patches.SubresourceView:
     """Return the view of a resource's objects as Scales."""
 
-    def show(tree: Tree) -> Tree:
+    def from_object(tree: Tree) -> Tree:
         return _scale(tree, resource)
 
-    def take(old: Tree, scale: Tree) -> Tree:
+    def update_object(old: Tree, scale: Tree) -> Tree:
         return _apply_scale(resource, old, scale)
 
-    def view_patched(tree: Tree) -> Tree:
+    def patch_base(tree: Tree) -> Tree:
         return metadata.without_empty_managers(_scale_with_managers(tree, resource))
 
-    return patches.SubresourceView(show=show, patched=view_patched, take=take, manage=_manage)
+    return patches.SubresourceView(
+        from_object=from_object, patch_base=patch_base, update_object=update_object, manage=_manage
+    )
 
 
 def _manage(registry: Registry, call: Call, new: Tree, old: Tree, options: WriteOptions) -> Tree:
@@ -192,7 +194,7 @@ async def update(registry: Registry, call: Call) -> ObjectResult:
     untouched = orjson.dumps(scale)
 
     async def replace(old: Tree) -> Tree:
-        new = view.take(old, orjson.loads(untouched))
+        new = view.update_object(old, orjson.loads(untouched))
         return await registry.worker.run(call.size, _manage, registry, call, new, old, options)
 
     return view.view_result(await change(registry, call, options, replace, uid=meta.uid(scale)))
@@ -233,7 +235,7 @@ async def _apply(registry: Registry, call: Call) -> ObjectResult:
             application.check_type()
             raise ApiError(_NOT_CONVERTED)
         scale = await registry.worker.run(call.size, application.merge_into, live)
-        return _with_managers(view.take(old, scale), _managed_fields(old), scale, call.resource)
+        return _with_managers(view.update_object(old, scale), _managed_fields(old), scale, call.resource)
 
     return view.view_result(await change(registry, call, application.options, transform))
 

@@ -95,7 +95,7 @@ class EventWriter(Collector):
         self._latest = max(nanoseconds, self._latest + 1)
         return now, self._latest
 
-    def offer(self, component: _Component, occurrence: Occurrence) -> None:
+    def enqueue(self, component: _Component, occurrence: Occurrence) -> None:
         try:
             if component.can_wait:
                 self._recorded_at = self._clock.monotonic()
@@ -208,14 +208,14 @@ class Recorder:
         """`action` and `related` are fields of events.k8s.io only."""
         occurrence = self._occurrence(reference(about), type_, reason, message)
         other = None if related is None else reference(related)
-        self._writer.offer(self._component, replace(occurrence, action=action, related=other))
+        self._writer.enqueue(self._component, replace(occurrence, action=action, related=other))
 
     def record_on(
         self, host: str, about: ReadOnlyTree, type_: str, reason: str, message: str, *, part: str = ""
     ) -> None:
         """For a component that runs on several hosts; `part` is a field of the object, as `spec.containers{web}`."""
         occurrence = self._occurrence(reference(about, part), type_, reason, message)
-        self._writer.offer(self._component, replace(occurrence, host=host))
+        self._writer.enqueue(self._component, replace(occurrence, host=host))
 
     def _occurrence(self, about: ReadOnlyTree, type_: str, reason: str, message: str) -> Occurrence:
         now, nanoseconds = self._writer.timestamp()

@@ -221,7 +221,7 @@ class ProcessRun:
             self._end(128, reason="StartError", message=message)
         finally:
             for queue in self._listeners:
-                _offer(queue, OUTPUT_END)
+                _put_unless_full(queue, OUTPUT_END)
 
     def _end(self, code: int, *, reason: str = "", message: str = "", started: bool | None = True) -> None:
         now = self._context.clock.now()
@@ -324,7 +324,7 @@ class ProcessRun:
         while data := await read_some(stream):
             log.write(number, data)
             for queue in self._listeners:
-                _offer(queue, (number, data))
+                _put_unless_full(queue, (number, data))
             self._context.wrote(self.pod)
 
     async def _stop_when_requested(self, process: LocalProcess, checks: ContainerChecks) -> None:
@@ -372,8 +372,8 @@ async def _first_of(process: "asyncio.Task[int]", beside: "Sequence[asyncio.Task
         await asyncio.wait([process])
 
 
-def _offer(queue: Output, piece: tuple[int, bytes]) -> None:
-    """The end is never dropped."""
+def _put_unless_full(queue: Output, piece: tuple[int, bytes]) -> None:
+    """Queue a piece of output, or drop it if the queue is full. The end of the output is never dropped."""
     if queue.full():
         if piece is not OUTPUT_END:
             return

@@ -27,8 +27,8 @@ class InputStream:
         if data:
             await self._queue.put(data)
 
-    def offer(self, data: bytes) -> None:
-        """Take it if there is room: it may be lost."""
+    def feed_nowait(self, data: bytes) -> None:
+        """Feed data if there is room, and drop it otherwise."""
         if data and not self._queue.full():
             self._queue.put_nowait(data)
 

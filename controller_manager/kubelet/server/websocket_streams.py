@@ -65,7 +65,7 @@ class WebSocketStreams:
                 elif data[:1] == bytes([STDIN]) and self.stdin is not None:
                     await self.stdin.feed(data[1:])
                 elif data[:1] == bytes([RESIZE]):
-                    self.resize.offer(data[1:])
+                    self.resize.feed_nowait(data[1:])
         finally:
             if self.stdin is not None:
                 self.stdin.cut()

@@ -25,7 +25,7 @@ class Requirement(Struct, frozen=True, kw_only=True):
     values: frozenset[str]
 
 
-class Amount(Struct, frozen=True, kw_only=True):
+class ValueFrom(Struct, frozen=True, kw_only=True):
     """A number of the document, or of a field of the object if it is set."""
 
     value: float | None
@@ -64,10 +64,10 @@ class Stage(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     requirements: tuple[Requirement, ...]
-    weight: Amount
-    delay: Amount
+    weight: ValueFrom
+    delay: ValueFrom
     """In milliseconds, as is the jitter."""
-    jitter: Amount
+    jitter: ValueFrom
     steps: tuple[StageStep, ...]
     immediate_next_stage: bool
 
@@ -166,7 +166,7 @@ def _stage(name: str, spec: _Fields) -> Stage | None:
     return stage if selector is not None else None
 
 
-def _amount(fields: _Fields, name: str, source: str, default: float | None = None) -> Amount:
+def _amount(fields: _Fields, name: str, source: str, default: float | None = None) -> ValueFrom:
     value = fields.take(name, default)
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63
@@ -176,7 +176,7 @@ def _amount(fields: _Fields, name: str, source: str, default: float | None = Non
         expression = origin.text("expressionFrom")
         with origin.child("jq") as newer:
             expression = newer.text("expression", expression)
-    return Amount(value=value, query=compile_query(expression) if expression else None)
+    return ValueFrom(value=value, query=compile_query(expression) if expression else None)
 
 
 # --- the selector

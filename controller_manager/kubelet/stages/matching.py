@@ -9,7 +9,7 @@ from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.randomness import Random, fraction
 from mockube.apimachinery.timestamps import TimestampError, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.controller_manager.kubelet.stages.document import Amount, Requirement, Stage
+from mockube.controller_manager.kubelet.stages.document import Requirement, Stage, ValueFrom
 
 
 def matching_stages(stages: Iterable[Stage], obj: ReadOnlyTree) -> list[Stage]:
@@ -101,7 +101,7 @@ def _weight(stage: Stage, obj: ReadOnlyTree) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= _MAX_WEIGHT_LENGTH else None
 
 
-def _span(amount: Amount, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
+def _span(amount: ValueFrom, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
     """Milliseconds of the document, or a duration or time in the object; None without either."""
     value = _query_result(amount, obj)
     if value is None:
@@ -116,6 +116,6 @@ def _span(amount: Amount, obj: ReadOnlyTree, now: datetime) -> timedelta | None:
         return None
 
 
-def _query_result(amount: Amount, obj: ReadOnlyTree) -> object | None:
+def _query_result(amount: ValueFrom, obj: ReadOnlyTree) -> object | None:
     results = amount.query(obj) if amount.query else None
     return results[0] if results else None

@@ -81,7 +81,7 @@ class LastChanges:
         self.revision = max((stored.revision for stored in resource_cache), default=0)
         resource_cache.follow(self)
 
-    def offer(self, change):
+    def handle_change(self, change):
         self.revision = change.revision
 
 

@@ -68,7 +68,7 @@ class Storage(FakeApiServer):
     def put_claim(self, tree):
         self.put(PERSISTENT_VOLUME_CLAIMS, tree)
 
-    def offer(self, storage_class):
+    def add_storage_class(self, storage_class):
         self.add(STORAGE_CLASSES, storage_class)
 
     def delete(self, resource, tree):

@@ -66,7 +66,7 @@ class _Follower:
         self._name = name
         self._census = census
 
-    def offer(self, change):
+    def handle_change(self, change):
         if self._name.partition(".")[0] in OFTEN_ANEW:
             return
         if change.kind is ChangeKind.ADDED:

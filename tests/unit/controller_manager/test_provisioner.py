@@ -95,7 +95,7 @@ def test_deleting_claim_gets_no_volume():
 def test_storage_class_of_provisioner(default):
     storage = Storage()
     body = default_storage_class(default=default)
-    storage.offer(body)
+    storage.add_storage_class(body)
     storage.claim()
     storage.settle()
     assert storage.phase("data") == ("Bound" if default else "Pending")
