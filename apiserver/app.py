@@ -59,9 +59,10 @@ from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import BINDINGS, Routes
 from mockube.apiserver.request.filter import Config
+from mockube.apiserver.request.flow_control import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Health, Pages, server_checks
-from mockube.apiserver.request.limits import Deadlines, Flows, InFlight
+from mockube.apiserver.request.limits import Deadlines, InFlight
 from mockube.apiserver.request.metrics_endpoint import metrics_page
 from mockube.apiserver.request.metrics_pages import MetricsPages
 from mockube.apiserver.request.openapi import openapi_pages, openid_pages

@@ -25,8 +25,8 @@ from mockube.apiserver.kinds.registry import kinds_of
 from mockube.apiserver.outgoing import Outbound
 from mockube.apiserver.packs.registry import pack_kinds, pack_webhooks
 from mockube.apiserver.registry.registry import Allocations, Registry, Scheme
-from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.shapes import Shapes
 from mockube.apiserver.storage.watch_cache import WatchCache
 from mockube.etcd.kv import KV
@@ -98,7 +98,7 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         conversions=catalog.conversions,
         prepare=catalog.prepare,
     )
-    expiry = Expiry(kv, clock=clock, seconds=settings.event_ttl)
+    event_leases = LeaseManager(kv, clock=clock, seconds=settings.event_ttl)
     return Registry(
         kv=kv,
         layout=layout,
@@ -108,7 +108,9 @@ def make_registry(  # noqa: PLR0913 - each argument is a dependency
         rows=catalog.stored_rows,
         scheme=scheme,
         admission=admission,
-        allocations=Allocations(claimants={SERVICES: services}, expiry=dict.fromkeys(EVENTS, expiry)),
+        allocations=Allocations(
+            claimants={SERVICES: services}, lease_managers=dict.fromkeys(EVENTS, event_leases)
+        ),
         permits=rights.permits,
         watch_list=settings.watch_list,
     )

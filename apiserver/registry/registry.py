@@ -26,8 +26,8 @@ from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.registry.call import Attributes, Call, ListResult, ObjectResult
-from mockube.apiserver.storage.compaction import Expiry
 from mockube.apiserver.storage.keys import Layout
+from mockube.apiserver.storage.lease_manager import LeaseManager
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored import MAX_REASON, Stored
 from mockube.apiserver.storage.watch_cache import WatchCache
@@ -214,7 +214,7 @@ class Allocations(Struct, frozen=True, kw_only=True):
     """What writes of objects allocate, by resource, and the leases of objects with a time to live."""
 
     claimants: Mapping[GroupResource, Claimant] = field(default_factory=dict)
-    expiry: Mapping[GroupResource, Expiry] = field(default_factory=dict)
+    lease_managers: Mapping[GroupResource, LeaseManager] = field(default_factory=dict)
     """By resource."""
 
     def may_claim(self, resource: Resource) -> bool:
@@ -241,8 +241,8 @@ class Allocations(Struct, frozen=True, kw_only=True):
 
     async def lease(self, resource: Resource) -> int:
         """Return the lease of the store under which an object of the resource is put."""
-        expiry = self.expiry.get(resource.group_resource)
-        return NO_LEASE if expiry is None else await expiry.lease()
+        lease_manager = self.lease_managers.get(resource.group_resource)
+        return NO_LEASE if lease_manager is None else await lease_manager.lease()
 
 
 class Admission(Protocol):

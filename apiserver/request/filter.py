@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.metrics.requests import AccessMetrics
     from mockube.apiserver.request.audit import AuditIds, Observer
+    from mockube.apiserver.request.flow_control import Flows
     from mockube.apiserver.request.hosts import Hosts
-    from mockube.apiserver.request.limits import Deadlines, Flows, InFlight
+    from mockube.apiserver.request.limits import Deadlines, InFlight
 
 Handle: TypeAlias = Callable[[Request], Awaitable[Response]]
 """Handles a request: a filter with all later ones, or the endpoint."""

@@ -1,23 +1,19 @@
-"""Limits of requests: their number in flight, their time, and the flow schema that upstream would queue them by.
+"""Limits of requests: their number in flight and their time.
 
-Long-running requests such as watches have neither limit; a snapshot counts as in flight, but has no deadline. Flow
-schemas and priority levels do not limit requests here: as upstream, the headers of each response have their uids.
+Long-running requests such as watches have neither limit; a snapshot counts as in flight, but has no deadline.
 """
 
 import asyncio
 import math
 from collections.abc import Awaitable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from mockube.apimachinery import meta, status
+from mockube.apimachinery import status
 from mockube.apimachinery.clock import Clock, Timer
 from mockube.apimachinery.durations import DurationError, parse_duration
-from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.status import ApiError
-from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apiserver.registry.registry import OF_WRONG_TYPES, Backend
 from mockube.apiserver.request.filter import Config, Handle
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, too_many_requests
@@ -32,12 +28,6 @@ LONG_PATHS: Final = "/mockube/"
 """Requests below these paths have no deadline."""
 LONG_SUBRESOURCES = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 READS = frozenset({"get", "list", "watch"})
-FLOW_SCHEMAS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "flowschemas")
-PRIORITY_LEVELS: Final = GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
-_FLOW_CACHE_SIZE: Final = 4096
-_ALL: Final = "*"
-_SCHEMA: Final = "X-Kubernetes-Pf-Flowschema-Uid"
-_LEVEL: Final = "X-Kubernetes-Pf-Prioritylevel-Uid"
 
 
 class Budget(Struct, frozen=True, kw_only=True):
@@ -100,21 +90,6 @@ def with_deadline(handle: Handle, config: Config) -> Handle:
         if not request.is_in_flight or has_no_deadline(request.info):
             return handle(request)
         return deadlines.within(request_timeout(request.query.get("timeout", ()), most), handle(request))
-
-    return filter_
-
-
-def with_flow_headers(handle: Handle, config: Config) -> Handle:
-    """Add the uids of the flow schema and the priority level of a request to its response."""
-    flows = config.flows
-    if flows is None:
-        return handle
-
-    def filter_(request: Request) -> Awaitable[Response]:
-        info = request.info
-        if info.verb == "watch" or not is_long_running(info):
-            request.client.head += flows.head(request.user, info)
-        return handle(request)
 
     return filter_
 
@@ -212,114 +187,3 @@ def request_timeout(timeout_values: Sequence[str], most: float) -> float:
     except DurationError as error:
         raise status.BadRequest(f"invalid timeout specified in the request URL - {error}") from error
     return seconds if 0 < seconds < most else most
-
-
-class _Schema(NamedTuple):
-    rules: Sequence[ReadOnlyTree]
-    head: str
-    """The header lines with the uids of the schema and the level."""
-
-
-class Flows:
-    """Finds the flow schema of a request in the watch cache.
-
-    A request is matched once for each user and kind of request, until a schema or a level changes.
-    """
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        layout, rows = backend.layout, backend.rows
-        self._caches = [
-            backend.watch_cache.resource_cache(layout.resource_cache(rows[name]))
-            for name in (FLOW_SCHEMAS, PRIORITY_LEVELS)
-        ]
-        self._revisions: tuple[int, int] | None = None
-        self._schemas: Sequence[_Schema] = ()
-        self._heads: dict[Any, str] = {}
-
-    def head(self, user: User, info: RequestInfo) -> str:
-        """Return the header lines with the uids of the schema and the priority level of a request."""
-        schemas, levels = self._caches
-        newest = schemas.newest, levels.newest
-        if newest != self._revisions:
-            self._revisions, self._schemas, self._heads = newest, self._sorted_schemas(), {}
-        key = (
-            *(user.name, tuple(user.groups), info.verb, info.group, info.resource, info.subresource),
-            info.namespace if info.is_resource else info.path,
-        )
-        head = self._heads.get(key)
-        if head is None:
-            if len(self._heads) >= _FLOW_CACHE_SIZE:
-                self._heads.clear()
-            head = self._heads[key] = self._find(user, info)
-        return head
-
-    def _find(self, user: User, info: RequestInfo) -> str:
-        for schema in self._schemas:
-            if any(_matches(rule, user, info) for rule in schema.rules):
-                return schema.head
-        return ""
-
-    def _sorted_schemas(self) -> Sequence[_Schema]:
-        """Return the schemas whose level exists, in order of precedence."""
-        schemas, levels = self._caches
-        uids = {meta.name(tree): meta.uid(tree) for tree in (stored.tree() for stored in levels)}
-        ranked_schemas = []
-        for stored in schemas:
-            try:
-                tree = stored.tree()
-                spec, name = tree["spec"], meta.name(tree)
-                level = uids.get(spec["priorityLevelConfiguration"]["name"])
-                if level is not None:
-                    head = f"{_SCHEMA}: {meta.uid(tree)}\r\n{_LEVEL}: {level}\r\n"
-                    schema = _Schema(spec.get("rules") or (), head)
-                    ranked_schemas.append((spec.get("matchingPrecedence", 0), name, schema))
-            except OF_WRONG_TYPES as error:
-                self._backend.watch_cache.report_malformed(stored, error)
-        return [schema for _, _, schema in sorted(ranked_schemas, key=lambda ranked: ranked[:2])]
-
-
-def _matches(rule: ReadOnlyTree, user: User, info: RequestInfo) -> bool:
-    if not any(_includes_user(subject, user) for subject in rule.get("subjects") or ()):
-        return False
-    if info.is_resource:
-        return any(_includes_resource(each, info) for each in rule.get("resourceRules") or ())
-    return any(_includes_url(each, info) for each in rule.get("nonResourceRules") or ())
-
-
-def _includes_user(subject: ReadOnlyTree, user: User) -> bool:
-    """Whether the subject includes the user; validation ensures one of the three members."""
-    if named := subject.get("user"):
-        return named["name"] in (_ALL, user.name)
-    if group := subject.get("group"):
-        return group["name"] == _ALL or group["name"] in user.groups
-    account = subject.get("serviceAccount") or {}
-    prefix = f"system:serviceaccount:{account.get('namespace')}:"
-    if account.get("name") == _ALL:
-        return user.name.startswith(prefix)
-    return user.name == f"{prefix}{account.get('name')}"
-
-
-def _contains(values: Sequence[str] | None, value: str) -> bool:
-    return values is not None and (value in values or _ALL in values)
-
-
-def _includes_resource(rule: ReadOnlyTree, info: RequestInfo) -> bool:
-    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    if not (_contains(rule.get("verbs"), info.verb) and _contains(rule.get("apiGroups"), info.group)):
-        return False
-    if not _contains(rule.get("resources"), resource):
-        return False
-    return (
-        _contains(rule.get("namespaces"), info.namespace)
-        if info.namespace
-        else bool(rule.get("clusterScope"))
-    )
-
-
-def _includes_url(rule: ReadOnlyTree, info: RequestInfo) -> bool:
-    urls = rule.get("nonResourceURLs") or ()
-    if not _contains(rule.get("verbs"), info.verb):
-        return False
-    folders = (url.rstrip(_ALL) for url in urls if url.endswith("/*"))
-    return _contains(urls, info.path) or any(map(info.path.startswith, folders))
