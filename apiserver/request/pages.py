@@ -15,7 +15,7 @@ from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import MIN_COMPRESSED_SIZE, Response, json_body
 from mockube.apiserver.request.routes import NOT_ACCEPTABLE, get_only
-from mockube.apiserver.wire.frames import write
+from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import (
     DISCOVERY_VERSIONS,
     FORMATS,
@@ -141,7 +141,7 @@ class _Bodies:
         pretty = is_json and (output.pretty or request.wants_pretty)
         body = self._bodies.get((output.format, pretty))
         if body is None:
-            text = write(self._tree, output.format)
+            text = encode_object(self._tree, output.format)
             body = json_body([text], pretty=pretty) if is_json else [text]
             self._bodies[output.format, pretty] = body
         return body

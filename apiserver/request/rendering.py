@@ -20,7 +20,7 @@ from mockube.apiserver.registry.call import Call, ListResult, ObjectResult
 from mockube.apiserver.registry.registry import MAX_WARNINGS, CorruptObject
 from mockube.apiserver.storage.stored import Stored
 from mockube.apiserver.wire import partial, table, yaml_codec
-from mockube.apiserver.wire.frames import write
+from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Format, OutputFormat, View
 from mockube.apiserver.wire.protobuf import envelope
 
@@ -68,13 +68,13 @@ class Renderer:
 
     def _render(self, call: Call, answer: ObjectResult, output: OutputFormat) -> bytes:
         if output.view is View.OBJECT:
-            return write(answer.object(), output.format)
+            return encode_object(answer.object(), output.format)
         tree = answer.object()
         if tree["kind"] == "Status":
-            return write(tree, output.format)
+            return encode_object(tree, output.format)
         if output.view is View.PARTIAL:
             _check_view(call, tree["apiVersion"], tree["kind"], output, is_list=False)
-            return write(partial.of(tree, output.version), output.format)
+            return encode_object(partial.of(tree, output.version), output.format)
         revision = tree["metadata"].get("resourceVersion")  # a dry run has none
         metadata = {"resourceVersion": revision} if revision else {}
         # A subresource may return another kind than the resource's.
@@ -83,7 +83,7 @@ class Renderer:
             printer = CUSTOM_PRINTER
         version = output.version
         row = self._row(printer, call.parameter("includeObject"), version)
-        return write(table.make(printer, [row(tree)], metadata, version=version), output.format)
+        return encode_object(table.make(printer, [row(tree)], metadata, version=version), output.format)
 
     async def collection(
         self, call: Call, answer: ListResult, output: OutputFormat
@@ -100,7 +100,7 @@ class Renderer:
         if output.view is View.PARTIAL:
             _check_view(call, answer.api_version, answer.kind, output, is_list=True)
             if not answer.items and output.format is not Format.PROTOBUF:
-                return [write(_head(answer, output) | {"items": None}, output.format)]
+                return [encode_object(_head(answer, output) | {"items": None}, output.format)]
         shape, encode = _shape(answer, output), _ITEMS[output.format]
         items = await self._make_each(call, lambda stored: encode(shape(stored)), answer.items)
         return _join_items(_head(answer, output), "items", items, output.format)
@@ -135,7 +135,7 @@ class Renderer:
         rows = await self._make_each(call, lambda stored: encode(row(stored.tree())), items)
         head = table.make(printer, (), _without_empty(answer.metadata), version=output.version)
         if not rows and printer.has_no_rows:
-            return [write(head | {"rows": None}, output.format)]
+            return [encode_object(head | {"rows": None}, output.format)]
         del head["rows"]
         return _join_items(head, "rows", rows, output.format)
 

@@ -16,7 +16,7 @@ import orjson
 from mockube.apimachinery import status
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.status import ApiError
-from mockube.apiserver.wire.frames import write
+from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Endpoint, Format, OutputFormat, negotiate
 from mockube.etcd.errors import KVError, TooLarge
 
@@ -105,7 +105,7 @@ def error_response(error: Exception, request: "Request", warnings: Sequence[str]
     output = negotiate(request.header("Accept"), Endpoint.PLAIN) or _NOT_ACCEPTABLE
     is_json = output.format is Format.JSON
     pretty = output.pretty or request.wants_pretty
-    body = json_body([text], pretty=pretty) if is_json else [write(tree, output.format)]
+    body = json_body([text], pretty=pretty) if is_json else [encode_object(tree, output.format)]
     response = Response(api_error.code, body, output.format.value, warnings=warnings, retry_after=seconds)
     response.refusal = text
     return response

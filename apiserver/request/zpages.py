@@ -11,7 +11,7 @@ from mockube.apimachinery.version import MAJOR, MINOR, PATCH, version_document
 from mockube.apiserver.request.health import Page, Pages
 from mockube.apiserver.request.request import ACCEPT, Request
 from mockube.apiserver.request.response import NOT_CACHED, Response, json_body
-from mockube.apiserver.wire.frames import write
+from mockube.apiserver.wire.frames import encode_object
 from mockube.apiserver.wire.negotiation import Clause, Format, parse_accept
 
 COMPONENT: Final = "apiserver"
@@ -49,7 +49,7 @@ def _page(kind: str, fields: Callable[[], Tree], text: Callable[[Tree], str]) ->
             head = _HEAD.format(component=COMPONENT, name=kind.lower())
             return Response(200, [(head + text(tree)).encode()], "text/plain; charset=utf-8")
         document = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}} | tree
-        body: Sequence[bytes | memoryview] = [write(document, Format(media_type))]
+        body: Sequence[bytes | memoryview] = [encode_object(document, Format(media_type))]
         if media_type == Format.JSON:
             body = json_body(body, pretty=pretty or request.wants_pretty)
         deprecated = f"This version of the {kind.lower()} endpoint is deprecated. Please use a newer version."

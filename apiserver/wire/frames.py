@@ -34,13 +34,13 @@ FRAMES: Mapping[Format, Callable[[str, Any], bytes]] = {
 }
 
 
-_WRITERS: Mapping[Format, Callable[[Any], bytes]] = {
+_ENCODERS: Mapping[Format, Callable[[Any], bytes]] = {
     Format.JSON: orjson.dumps,
     Format.YAML: yaml_codec.dump,
     Format.PROTOBUF: envelope.encode,
 }
 
 
-def write(tree: Any, format_: Format) -> bytes:
-    """Encode an object."""
-    return _WRITERS[format_](tree)
+def encode_object(tree: Any, format_: Format) -> bytes:
+    """Return the body of a response with one object."""
+    return _ENCODERS[format_](tree)

@@ -28,8 +28,8 @@ def pod(
 ):
     """`started` and `changed` are ages; each container of the pod requests this much CPU."""
     containers = [
-        {"name": f"c{at}", "resources": {"requests": {"cpu": cpu}} if cpu else {}}
-        for at, cpu in enumerate(requests)
+        {"name": f"c{index}", "resources": {"requests": {"cpu": cpu}} if cpu else {}}
+        for index, cpu in enumerate(requests)
     ]
     metadata = {"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1", "labels": labels or {}}
     if deleting:
@@ -44,7 +44,9 @@ def pod(
 def samples(*values, window=MINUTE, ago=timedelta()):
     """Samples of the pods p0, p1 …; None is a pod without one."""
     return {
-        f"p{at}": Sample(value, NOW - ago, window) for at, value in enumerate(values) if value is not None
+        f"p{index}": Sample(value, NOW - ago, window)
+        for index, value in enumerate(values)
+        if value is not None
     }
 
 

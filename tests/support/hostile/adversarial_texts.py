@@ -183,7 +183,9 @@ def _joined(left: list[str], right: list[str]) -> list[str]:
     """Yield pairs such that each element of both comes early: not every pair, as there would be too many."""
     if not left or not right:
         return []
-    pairs = [(left[at % len(left)], right[at % len(right)]) for at in range(max(len(left), len(right)))]
+    pairs = [
+        (left[index % len(left)], right[index % len(right)]) for index in range(max(len(left), len(right)))
+    ]
     pairs += [(one, right[0]) for one in left] + [(left[0], one) for one in right]
     pairs += [(one, right[-1]) for one in left] + [(left[-1], one) for one in right]
     return list(dict.fromkeys(one + other for one, other in pairs))
@@ -216,9 +218,9 @@ def _part_samples(code: Any, argument: Any, alphabet: str, groups: dict[int, str
 
 def _pumps(nodes: list[Any], alphabet: str) -> Iterator[Pump]:
     groups: dict[int, str] = {}
-    for at, (code, argument) in enumerate(nodes):
-        befores = _samples(nodes[:at], alphabet, groups, 2)
-        after = _samples(nodes[at + 1 :], alphabet, dict(groups), 1)[0]
+    for index, (code, argument) in enumerate(nodes):
+        befores = _samples(nodes[:index], alphabet, groups, 2)
+        after = _samples(nodes[index + 1 :], alphabet, dict(groups), 1)[0]
         for pump in _own_pumps(code, argument, alphabet, groups):
             for before in befores:
                 yield Pump(before + pump.before, pump.repeated, pump.after + after)

@@ -112,10 +112,10 @@ def scrambled(data, random):
     """Return bytes with a few of them changed, removed or doubled."""
     scrambled_bytes = bytearray(data)
     for _ in range(random.choice((1, 1, 3, 20))):
-        at = random.randrange(len(scrambled_bytes) + 1)
-        end = min(len(scrambled_bytes), at + random.choice((1, 1, 4, 100)))
-        scrambled_bytes[at:end] = random.choice((
-            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(scrambled_bytes[at:end]) * 2, random.randbytes(3),
+        position = random.randrange(len(scrambled_bytes) + 1)
+        end = min(len(scrambled_bytes), position + random.choice((1, 1, 4, 100)))
+        scrambled_bytes[position:end] = random.choice((
+            b"", b"\xff", b"\x00", b"\xed\xa0\x80", b"\xc0\xaf", bytes(scrambled_bytes[position:end]) * 2, random.randbytes(3),
             b"{", b"]", b'"', b"\\ud800", b"NaN", b"-Infinity", b"1e400", b"9" * 5000, b"\xef\xbb\xbf", b",,", b"//",
         ))  # fmt: skip
     return bytes(scrambled_bytes)
@@ -206,10 +206,10 @@ def _large(random):
 def _many(random):
     count = random.choice((1_000, 100_000))
     metadata = {"name": "many"} | random.choice((
-        {"labels": {f"k{at}": "" for at in range(count)}},
-        {"finalizers": [f"example.com/f{at}" for at in range(count)]},
-        {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": f"u{at}"} for at in range(count)]},
-        {"managedFields": [{"manager": f"m{at}"} for at in range(count)]},
+        {"labels": {f"k{index}": "" for index in range(count)}},
+        {"finalizers": [f"example.com/f{index}" for index in range(count)]},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": f"u{index}"} for index in range(count)]},
+        {"managedFields": [{"manager": f"m{index}"} for index in range(count)]},
     ))  # fmt: skip
     return JSON, orjson.dumps({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
 
@@ -218,8 +218,8 @@ def _doubling_patch(random):
     """Each copy copies all copies before it."""
     steps = [{"op": "add", "path": "/data", "value": {"a": "x" * 1000}}]
     steps += [
-        {"op": "copy", "from": "/data", "path": f"/data/k{at}"}
-        for at in range(random.choice((12, 40, 12_000)))
+        {"op": "copy", "from": "/data", "path": f"/data/k{index}"}
+        for index in range(random.choice((12, 40, 12_000)))
     ]
     return "application/json-patch+json", orjson.dumps(steps)
 

@@ -83,8 +83,10 @@ def _wrong_path(sample, random):
     if random.random() < 0.3:
         return framed(sample.method, random.choice(_ODD_TARGETS), b"")
     parts = path.split("/")
-    at = random.randrange(1, len(parts) + 1)
-    parts[at : at + random.choice((0, 1))] = [random.choice(_ODD_SEGMENTS)] * random.choice((1, 1, 1, 2, 50))
+    position = random.randrange(1, len(parts) + 1)
+    parts[position : position + random.choice((0, 1))] = [random.choice(_ODD_SEGMENTS)] * random.choice(
+        (1, 1, 1, 2, 50)
+    )
     body = orjson.dumps(sample.body) if sample.body is not None and random.random() < 0.5 else b""
     return framed(sample.method, "/".join(parts) + (query and f"?{query}"), body)
 
@@ -153,7 +155,7 @@ def _wrong_headers(sample, random):
     body = orjson.dumps(sample.body) if sample.body is not None else b""
     headers = [random.choice(_ODD_HEADERS) for _ in range(random.choice((1, 1, 2, 5)))]
     if random.random() < 0.05:
-        headers += [(b"X-Many-%d" % at, b"v") for at in range(2_000)]
+        headers += [(b"X-Many-%d" % index, b"v") for index in range(2_000)]
     return framed(method, sample.path, body, *headers)
 
 

@@ -261,11 +261,11 @@ class _Module:
         for keyword in call.keywords:
             if keyword.arg == name:
                 return self._values(keyword.value, location)
-        at = positions.index(name) if name in positions else len(call.args)
-        if at < len(call.args) and not any(
-            isinstance(signature, ast.Starred) for signature in call.args[: at + 1]
+        position = positions.index(name) if name in positions else len(call.args)
+        if position < len(call.args) and not any(
+            isinstance(signature, ast.Starred) for signature in call.args[: position + 1]
         ):
-            return self._values(call.args[at], location)
+            return self._values(call.args[position], location)
         signature = function.args
         later = [*signature.posonlyargs, *signature.args][
             len(signature.posonlyargs) + len(signature.args) - len(signature.defaults) :

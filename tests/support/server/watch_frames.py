@@ -8,14 +8,14 @@ _HEADER = 4
 
 def watch_events(stream):
     """Yield the type and the object of each event; raise ProtobufError for an incomplete frame."""
-    at = 0
-    while at < len(stream):
-        start = at + _HEADER
-        at = start + int.from_bytes(stream[at:start])
-        if at > len(stream):
+    position = 0
+    while position < len(stream):
+        start = position + _HEADER
+        position = start + int.from_bytes(stream[position:start])
+        if position > len(stream):
             raise ProtobufError("unexpected EOF")
         try:
-            event = read_parts(stream[start:at])
+            event = read_parts(stream[start:position])
             extension = read_parts(event.get(2, b""))
             event_type = event.get(1, b"").decode()
         except (IndexError, UnicodeError) as error:

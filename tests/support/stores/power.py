@@ -63,9 +63,9 @@ def _mix(random, old, new):
     """Return for each sector the old or the new data, and any possible length."""
     length = random.choice([len(old), len(new), random.randint(*sorted((len(old), len(new))))])
     sectors = range(0, max(len(old), len(new)), SECTOR)
-    chosen = (_sector(random.choice([old, new]), at) for at in sectors)
+    chosen = (_sector(random.choice([old, new]), offset) for offset in sectors)
     return b"".join(chosen)[:length]
 
 
-def _sector(content, at):
-    return content[at : at + SECTOR].ljust(SECTOR, b"\0")
+def _sector(content, offset):
+    return content[offset : offset + SECTOR].ljust(SECTOR, b"\0")
