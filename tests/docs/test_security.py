@@ -24,7 +24,7 @@ FIGURES = [
     ("at most 10,000 headers", connection.HEADERS, 10_000),
     ("first 16 KiB of an Accept header", negotiation.MAX_ACCEPT, 16 * 1024),
     ("A body has at most 3 MiB", endpoints.MAX_BODY, 3 * MIB),
-    ("a snapshot has at most 1 GiB", snapshots.LARGEST, 1 << 30),
+    ("a snapshot has at most 1 GiB", snapshots.MAX_SNAPSHOT_BYTES, 1 << 30),
     ("and 300 s", snapshots.BODY_SECONDS, 300),
     ("200 of 3 MiB at once", memory_limit.MAX_WAITING_REQUESTS, 200),
     ("may have 350,000", matcher.MAX_COST, 350_000),

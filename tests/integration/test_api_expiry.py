@@ -4,7 +4,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.http.settings import Settings
-from mockube.apiserver.storage.compaction import SHARED_SECONDS
+from mockube.apiserver.storage.lease_manager import SHARED_SECONDS
 from tests.support.server import apiserver
 
 TTL = 600

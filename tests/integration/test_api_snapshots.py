@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apiserver.bootstrap.required_object import RequiredObject
-from mockube.apiserver.request.snapshots import BODY_SECONDS, LARGEST, PATH
+from mockube.apiserver.request.snapshots import BODY_SECONDS, MAX_SNAPSHOT_BYTES, PATH
 from mockube.apiserver.storage.watch_cache import SLICE
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
@@ -225,7 +225,7 @@ async def test_endless_upload_is_not_awaited(client):
 async def test_oversized_snapshot_is_not_read(client):
     host, port = client.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    head = f"PUT {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Length: {LARGEST + 1}\r\n\r\n"
+    head = f"PUT {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin\r\nContent-Length: {MAX_SNAPSHOT_BYTES + 1}\r\n\r\n"
     writer.write(head.encode())
     assert (await reader.readline()) == b"HTTP/1.1 413 Request Entity Too Large\r\n"
     writer.transport.abort()
