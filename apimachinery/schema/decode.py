@@ -84,12 +84,16 @@ class Decoder:
 
 def is_too_deep(text: bytes) -> bool:
     """Return whether a JSON text is nested deeper than `MAX_DEPTH`. For an invalid text the result may be anything."""
+    if len(text) <= MAX_DEPTH:
+        return False
     return text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(text) > MAX_DEPTH
 
 
 def has_duplicates(text: bytes, tree: Any) -> bool:
     """Whether an object in `text` has a key twice; `tree` is what orjson read from it."""
     written = orjson.dumps(tree)
+    if written == text:
+        return False
     if text.find(_ESCAPED_COLON) < 0:
         # Then strings have as many colons in both, and every member has one more.
         return written.count(b":") != text.count(b":")

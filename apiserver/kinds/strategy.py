@@ -281,7 +281,9 @@ def _without_empty(value: Any, path: list[str]) -> Any:
 def preserve_fields(new: Tree, old: Mapping[str, Any], paths: Sequence[Path]) -> Tree:
     """Return the new object with the values of some paths from the old one. Neither tree is changed."""
     for path in paths:
-        new = _with_value(new, path, _get(old, path))
+        value = _get(old, path)
+        if value is not None or path[0] in new:
+            new = _with_value(new, path, value)
     return new
 
 

@@ -195,7 +195,9 @@ def manager_name(call: Call, options: WriteOptions) -> str:
     if options.field_manager:
         return options.field_manager
     program = call.user_agent.partition("/")[0]
-    return "".join(filter(str.isprintable, program))[:MAX_FIELD_MANAGER] or "unknown"
+    if not program.isprintable():
+        program = "".join(filter(str.isprintable, program))
+    return program[:MAX_FIELD_MANAGER] or "unknown"
 
 
 def without_managers(registry: Registry, call: Call, value: bytes) -> bytes | None:

@@ -65,8 +65,14 @@ def duplicate_keys(parsed: ParsedObject) -> tuple[str, ...]:
 def _json(data: bytes) -> ParsedObject:
     if is_too_deep(data):
         raise NotJson("exceeded max depth")
-    with suppress(orjson.JSONDecodeError):
+    try:
         return ParsedObject(orjson.loads(data), data)
+    except orjson.JSONDecodeError:
+        return _json_as_go(data)
+
+
+def _json_as_go(data: bytes) -> ParsedObject:
+    """Decode JSON that orjson refuses: Go accepts some of it, and refuses the rest with errors of its own."""
     text = go_json.replace_invalid_characters(data)
     with suppress(orjson.JSONDecodeError):
         return ParsedObject(orjson.loads(text), text)
