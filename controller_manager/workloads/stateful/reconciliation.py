@@ -104,7 +104,8 @@ def _plan(kind: Kind, snapshot: StatefulSetState, synced: SyncedRevision) -> Pla
     scaling = scale(snapshot)
     # Pods that change their lifecycle state are reconciled again afterwards.
     is_moving = any(not patch.subresource for patch in patches)
-    rolled = RolloutResult() if scaling.halted or is_moving else kind.roll(snapshot)
+    is_waiting = scaling.halted or is_moving or not snapshot.has_all_slots
+    rolled = RolloutResult() if is_waiting else kind.roll(snapshot)
     update_patches = [action for action in rolled.actions if isinstance(action, Patch)]
     actions = (*scaling.actions, *rolled.actions)
     account = Account(synced.collision_count, actions, rolled.replaced)
@@ -137,7 +138,7 @@ def _state_of(kind: Kind, caches: Caches, seen: _OwnedObjects) -> StatefulSetSta
     owner = seen.owner
     slots, condemned = by_ordinal(owner, seen.pods)
     beyond = (identity.ordinal_in(owner, pod.key.name) for pod in condemned)
-    ordinals = (*owner.ordinals, *(ordinal for ordinal in beyond if ordinal is not None))
+    ordinals = (*(slot.ordinal for slot in slots), *(ordinal for ordinal in beyond if ordinal is not None))
     current = owner.status.get("currentRevision")
     update = meta.name(seen.update)
     return StatefulSetState(

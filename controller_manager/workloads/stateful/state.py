@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -56,6 +56,10 @@ class DefaultPodHandling:
         return None
 
 
+MAX_MISSING_PODS: Final = 500
+"""How many ordinals without a pod one reconciliation considers: each of its pods starts the next one."""
+
+
 class Slot(Struct, frozen=True, kw_only=True):
     """An ordinal that should have a pod; None before it is created and after it is deleted."""
 
@@ -67,6 +71,7 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     owner: SetView
     pod_handling: PodHandling
     slots: tuple[Slot, ...]
+    """In order; without those behind the first `MAX_MISSING_PODS` that have no pod."""
     condemned: tuple[PodView, ...]
     """Pods whose ordinals are no longer desired, the highest first."""
     claims: Claims
@@ -83,6 +88,10 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
     @property
     def pods(self) -> list[PodView]:
         return [slot.pod for slot in self.slots if slot.pod is not None] + [*self.condemned]
+
+    @property
+    def has_all_slots(self) -> bool:
+        return len(self.slots) == len(self.owner.ordinals)
 
     @property
     def current_name(self) -> str:
@@ -111,12 +120,19 @@ class StatefulSetState(Struct, frozen=True, kw_only=True):
 def by_ordinal(owner: SetView, pods: Iterable[PodView]) -> tuple[tuple[Slot, ...], tuple[PodView, ...]]:
     """The slots in order, and the condemned."""
     ordinals = {identity.ordinal_in(owner, pod.key.name): pod for pod in pods}
-    slots = tuple(Slot(ordinal=number, pod=ordinals.get(number)) for number in owner.ordinals)
+    slots: list[Slot] = []
+    missing = 0
+    for ordinal in owner.ordinals:
+        pod = ordinals.get(ordinal)
+        slots.append(Slot(ordinal=ordinal, pod=pod))
+        missing += pod is None
+        if missing == MAX_MISSING_PODS:
+            break
     beyond = sorted(
         (ordinal for ordinal in ordinals if ordinal is not None and ordinal not in owner.ordinals),
         reverse=True,
     )
-    return slots, tuple(ordinals[number] for number in beyond)
+    return tuple(slots), tuple(ordinals[number] for number in beyond)
 
 
 def pods(caches: Caches, owner: SetView) -> OwnedObjects[PodView]:

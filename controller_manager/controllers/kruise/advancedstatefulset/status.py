@@ -34,8 +34,9 @@ def of(state: StatefulSetState, account: Account) -> dict[str, Any]:
 
 
 def _volume_claims(state: StatefulSetState) -> Iterator[dict[str, Any]]:
+    ordinals = [slot.ordinal for slot in state.slots]
     for template in state.owner.claim_templates:
-        names = (storage.claim_name(state.owner, template, ordinal) for ordinal in state.owner.ordinals)
+        names = (storage.claim_name(state.owner, template, ordinal) for ordinal in ordinals)
         claims = [state.claims[name] for name in names if name in state.claims]
         fitting = [
             claim for claim in claims if not meta.is_deleting(claim) and _claim_matches(claim, template)

@@ -1,8 +1,9 @@
 """The update strategy of an Advanced StatefulSet with its defaults, and its ordinals without the reserved ones."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import islice
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -66,16 +67,44 @@ _END: Final = 2**31
 """The first ordinal that no pod can have."""
 
 
-def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Collection[int]:
+class Ordinals(Collection[int]):
+    """The numbers of some ranges, which do not overlap and are in order."""
+
+    def __init__(self, ranges: Iterable[range]) -> None:
+        self._ranges = [*ranges]
+        self._starts = [each.start for each in self._ranges]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ranges))
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self._ranges)
+
+    def __contains__(self, ordinal: object) -> bool:
+        if not isinstance(ordinal, int):
+            return False
+        index = bisect_right(self._starts, ordinal) - 1
+        return index >= 0 and ordinal in self._ranges[index]
+
+
+def ordinals(start: int, replicas: int, reserved: Sequence[IntOrString]) -> Ordinals:
     """Return so many ordinals from the first, in order, without the reserved ones, which later ordinals replace."""
-    return dict.fromkeys(islice(_free_ordinals(start, _ranges(reserved)), replicas)).keys()
+    return Ordinals(_first(replicas, _free_ranges(start, _ranges(reserved))))
 
 
-def _free_ordinals(start: int, reserved: Iterable[range]) -> Iterator[int]:
+def _free_ranges(start: int, reserved: Iterable[range]) -> Iterator[range]:
     for block in sorted(reserved, key=lambda block_range: block_range.start):
-        yield from range(start, min(block.start, _END))
+        yield range(start, min(block.start, _END))
         start = max(start, block.stop)
-    yield from range(start, _END)
+    yield range(start, _END)
+
+
+def _first(count: int, ranges: Iterable[range]) -> Iterator[range]:
+    """Yield the ranges with so many numbers, none of them empty."""
+    for each in ranges:
+        if part := each[:count]:
+            yield part
+            count -= len(part)
 
 
 def _ranges(reserved: Sequence[IntOrString]) -> list[range]:

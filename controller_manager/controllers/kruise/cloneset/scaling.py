@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
+from typing import Final
 
 from mockube.apimachinery.randomness import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -29,6 +30,10 @@ from mockube.controller_manager.controllers.kruise.cloneset.order import (
 from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSetState, is_preparing_delete
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
+
+
+MAX_CREATED_PODS: Final = 500
+"""How many pods one reconciliation creates: each of them starts the next one."""
 
 
 def plan(state: CloneSetState) -> Decision:
@@ -141,7 +146,7 @@ def _creation(state: CloneSetState, diffs: Diffs) -> tuple[Action, ...]:
     pods.
     """
     owner = state.owner
-    instances = _free_instances(state, diffs.scale_up_limit)
+    instances = _free_instances(state, min(diffs.scale_up_limit, MAX_CREATED_PODS))
     if not instances:
         return ()
     since = lifecycle.annotations_of(state.now)

@@ -237,3 +237,19 @@ def test_deleting_set_counts_pods_after_its_revisions_are_gone():
     assert sets.round() == []
     assert sets.status["replicas"] == 2
     assert sets.all(CONTROLLER_REVISIONS) == []
+
+
+def test_parallel_pods_are_created_500_at_a_time():
+    sets = Sets(podManagementPolicy="Parallel", replicas=1200)
+    assert sets.round() == [("create", f"web-{ordinal}") for ordinal in range(500)]
+    assert sets.round() == [("create", f"web-{ordinal}") for ordinal in range(500, 1000)]
+    assert len(sets.round()) == 200
+    assert sets.round() == []
+
+
+def test_update_waits_until_all_pods_were_created():
+    sets = Sets(podManagementPolicy="Parallel", replicas=1200, updateStrategy=rolling(maxUnavailable="100%"))
+    sets.round()
+    sets.roll("nginx:2")
+    assert {verb for verb, _ in sets.round()} == {"create"}
+    assert ("delete", "web-499") in [*sets.round(), *sets.round()]

@@ -132,3 +132,11 @@ def test_set_with_invalid_limit_is_not_reconciled():
     sets = AdvancedSets(updateStrategy=rolling(maxUnavailable="many"))
     assert sets.round() == []
     assert sets.all(PODS) == []
+
+
+def test_parallel_pods_are_created_500_at_a_time():
+    sets = AdvancedSets(podManagementPolicy="Parallel", replicas=1200)
+    sets.reserve(3)
+    assert len(sets.round()) == 500
+    assert len(sets.round()) == 500
+    assert ("create", "web-1200") in sets.round()

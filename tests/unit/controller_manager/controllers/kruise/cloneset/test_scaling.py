@@ -313,3 +313,8 @@ def test_deleted_clone_set_has_no_plan():
 def test_invalid_selector_is_not_reconciled():
     clones = Clones(selector={"matchExpressions": [{"key": "a", "operator": "Sometimes"}]})
     assert clones.round() == []
+
+
+def test_pods_are_created_500_at_a_time():
+    clones = Clones(replicas=1200)
+    assert [len(clones.round()) for _ in range(3)] == [500, 500, 200]
