@@ -71,7 +71,7 @@ class NodePorts(Struct, kw_only=True):
     def allocate_next(self) -> int:
         """Allocate any free port; return 0 if there is none."""
         if self.dry_run:
-            port = max(self.allocated, default=FIRST_DRY_RUN_PORT - 1) + 1
+            port = max(0, *self.allocated) + 1 if self.allocated else FIRST_DRY_RUN_PORT
             self.allocated.add(port)
             return port
         static = min(max(MIN_STATIC, len(self.ports) // 32), MAX_STATIC)

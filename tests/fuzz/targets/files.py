@@ -35,6 +35,7 @@ from tests.support.hostile.hostile_samples import OWN
 from tests.support.server.apiserver import ALICE
 from tests.support.stores import archives
 
+MAX_FILE_LENGTH = 3 << 20
 POD = next(sample.body for sample in OWN if sample.method == "POST" and sample.path.endswith("/pods"))
 
 
@@ -62,7 +63,12 @@ def as_yaml(tree, random):
 
 
 def mutated_file(text, random):
-    data = text.encode("latin-1")
+    """Return a changed file, or the same one if the changed one would be larger than any that a person writes."""
+    changed = _mutated(text.encode("latin-1"), random)
+    return changed if len(changed) <= MAX_FILE_LENGTH else text
+
+
+def _mutated(data, random):
     with contextlib.suppress(yaml_scalars.YamlError):
         tree = yaml_decode.load(data).tree
         if random.random() < 0.7:

@@ -29,3 +29,8 @@ def test_allocated_port_is_refused_in_dry_run():
 
 def test_dry_run_uses_placeholder_ports():
     assert settled(0, 0) == [FIRST_DRY_RUN_PORT, FIRST_DRY_RUN_PORT + 1]
+
+
+def test_placeholder_ports_follow_requested_ports():
+    assert settled(70000, 0) == [70000, 70001]
+    assert settled(-1, 0) == [-1, 1]
