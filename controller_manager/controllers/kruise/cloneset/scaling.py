@@ -31,7 +31,6 @@ from mockube.controller_manager.controllers.kruise.cloneset.state import CloneSe
 from mockube.controller_manager.workloads.inplace import lifecycle, readiness, update
 from mockube.controller_manager.workloads.inplace.lifecycle import State
 
-
 MAX_CREATED_PODS: Final = 500
 """How many pods one reconciliation creates: each of them starts the next one."""
 
