@@ -53,7 +53,7 @@ class ServiceAllocator(Struct, frozen=True, kw_only=True):
         old_spec = {} if old is None else old["spec"]
         if field_errors := _check_addresses(new["spec"], old_spec or None):
             raise status.invalid(SERVICE, meta.name(new), field_errors)
-        if not is_well_formed(new["spec"]):
+        if needs_cluster_ip(new["spec"]) and not is_well_formed(new["spec"]):
             return NO_CLAIMS
         new["spec"] = dict(new["spec"])
         await self._allocate_addresses(backend, new, old_spec, dry_run=dry_run)

@@ -72,6 +72,14 @@ async def test_type_change_releases_cluster_ip(client):
     assert await addresses(client) == {back.body["spec"]["clusterIP"]: "a"}
 
 
+@pytest.mark.parametrize("address", ["10.0.9.9", "garbage", "None"])
+async def test_type_change_releases_cluster_ip_though_another_is_sent(client, address):
+    await client.post(SERVICES, service("a"))
+    external = service("a", type="ExternalName", externalName="example.com", clusterIP=address)
+    assert (await client.put(f"{SERVICES}/a", external)).status == 200
+    assert await addresses(client) == {}
+
+
 async def test_node_port_is_allocated_once_and_released(client):
     chosen = [{"port": 80, "nodePort": 31000}]
     assert (await client.post(SERVICES, service("a", type="NodePort", ports=chosen))).status == 201
