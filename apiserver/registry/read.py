@@ -1,6 +1,7 @@
 """Get and list from the watch cache, at least as new as requested, without encoding objects again."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from mockube.apimachinery import errors, gotext, status
@@ -73,8 +74,9 @@ async def list_objects(registry: Registry, call: Call) -> ListResult:
         await registry.watch_cache.fresh()
     resource_cache = registry.watch_cache.resource_cache(registry.layout.resource_cache(call.resource))
     if chosen.label is not None and not resource_cache.is_indexed(chosen.label[0]):
-        for _ in resource_cache.index_label(chosen.label[0], QUICK_SLICE):
-            await yield_to_loop()
+        with closing(resource_cache.index_label(chosen.label[0], QUICK_SLICE)) as steps:
+            for _ in steps:
+                await yield_to_loop()
     if not registry.watch_cache.is_consistent:
         await registry.watch_cache.wait_consistent()
     scope = _scope(registry, call, chosen)

@@ -6,7 +6,7 @@ own bounded queue.
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
@@ -113,7 +113,7 @@ class ResourceCache:
         self._labels: dict[str, LabelIndex] = {}
         """The indexes of labels that selectors have used, by name."""
         self._unfinished: dict[str, LabelIndex] = {}
-        """The indexes of labels that are being indexed, by name; of one label, the index that was begun last."""
+        """The indexes of labels that are being indexed, by name."""
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -137,8 +137,10 @@ class ResourceCache:
     def is_indexed(self, label: str) -> bool:
         return label in self._labels or len(self) <= SMALL
 
-    def index_label(self, name: str, step: int) -> Iterator[None]:
-        """Index a label, `step` objects at a time. The index includes changes between two steps."""
+    def index_label(self, name: str, step: int) -> Generator[None, None, None]:
+        """Index a label, `step` objects at a time, unless it is being indexed. The index includes changes between two steps."""
+        if name in self._unfinished:
+            return
         index = self._unfinished[name] = {}
         try:
             keys = list(self.objects)

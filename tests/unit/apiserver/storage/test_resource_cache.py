@@ -103,14 +103,25 @@ def test_index_of_label_contains_changes_made_between_its_steps(changes_between_
 def test_index_that_is_abandoned_or_reset_is_not_used(resource_cache):
     objects = [labelled(number, "a", 1) for number in range(70)]
     resource_cache.reset(objects, 1)
-    abandoned, outdated = (resource_cache.index_label("app", 10) for _ in range(2))
+    abandoned = resource_cache.index_label("app", 10)
     next(abandoned)
-    next(outdated)
     abandoned.close()
+    assert not resource_cache.is_indexed("app")
+    outdated = resource_cache.index_label("app", 10)
+    next(outdated)
     resource_cache.reset(objects[:60], 2)
     assert list(outdated)
     assert not resource_cache.is_indexed("app")
     assert len(resource_cache.select(b"/r/", ("app", "b"))) == 60
+
+
+def test_label_is_indexed_once_by_several_lists(resource_cache):
+    resource_cache.reset([labelled(number, "a", 1) for number in range(70)], 1)
+    first = resource_cache.index_label("app", 10)
+    next(first)
+    assert list(resource_cache.index_label("app", 10)) == []
+    assert len(list(first)) == 6
+    assert resource_cache.is_indexed("app")
 
 
 def test_number_of_indexed_labels_is_limited(resource_cache):
