@@ -143,7 +143,7 @@ class SocketClient:
         await write_pieces(writer, response, message, self.head, keeps_open=self.keeps_open)
 
     def stream(self, response: Response) -> Chunks:
-        self._sink = sink = Chunks(self._request(), response, self._headers())
+        self._sink = sink = Chunks(self._connection, self._request(), response, self._headers())
         return sink
 
     def messages(self, protocols: Sequence[str], frame: Frame, on_closed: Callable[[], None]) -> Messages:

@@ -208,7 +208,7 @@ class Connection(web.RequestHandler):
             response = await self.server.serve(client)
         await client.finish(response)
         if self.writing_paused:
-            await self._drain_helper()
+            await self.drain()
         if isinstance(response, Refusal):
             await self.server.pause(LINGER_SECONDS)
             return False
@@ -222,6 +222,10 @@ class Connection(web.RequestHandler):
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has disconnected")
         transport.write(data)
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough for more to be written."""
+        await self._drain_helper()
 
     def _decline_upgrade(self) -> None:
         """Continue with HTTP: parse the data that followed an upgrade request."""

@@ -142,8 +142,13 @@ class Stream:
         events, self._queue, self._owed, self._next_check = self._queue, [], 0, UNCOUNTED
         return events
 
+    @property
+    def is_converted_remotely(self) -> bool:
+        """Whether `convert` has to be called."""
+        return self._remote is not None
+
     async def convert(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return the events in the client's version if a webhook converts; the watch ends if it fails."""
+        """Return the events in the client's version, as a webhook converts them; the watch ends if it fails."""
         if self._remote is None:
             return events
         try:

@@ -9,7 +9,7 @@ from mockube.apimachinery.status import BadRequest, Expired, NotAcceptable
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.long_work import batches, yield_between_batches, yield_to_loop
+from mockube.apiserver.long_work import LARGE, batches, yield_between_batches, yield_to_loop
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.call import Call, ListOptions
 from mockube.apiserver.registry.registry import Registry
@@ -97,46 +97,56 @@ class Watching:
         return response
 
     async def _send(self, sink: Sink, call: Call, output: OutputFormat, stream: Stream) -> None:
-        first = True
-
-        def frame(event: Event) -> bytes:
-            nonlocal first
-            try:
-                client_event = stream.to_client_version(event)
-                encoded = (
-                    b"" if client_event is None else self._frame(call, output, client_event, first=first)
-                )
-            except Exception as error:
-                if event.stored is None:
-                    raise
-                self._registry.watch_cache.report_malformed(event.stored, error)
-                return b""
-            first = first and not encoded
-            return encoded
-
+        frame = self._framer(call, output, stream)
         is_plain = output.view is View.OBJECT and output.format is Format.JSON
 
         def size(event: Event) -> int:
             return 0 if is_plain else _stored_bytes(event)
 
-        while pending_events := await stream.take():
-            events = await stream.convert(pending_events)
+        while events := await stream.take():
+            if stream.is_converted_remotely:
+                events = await stream.convert(events)
+            elif len(events) == 1 and _stored_bytes(events[0]) < LARGE:  # most are
+                if encoded := frame(events[0]):
+                    await sink.write([encoded])
+                continue
             # At most one batch is buffered for a client that does not read.
             for batch in batches(events, _stored_bytes, count=len(events), max_bytes=PIECE):
                 # A stored object with fields of wrong types has no frame.
-                encoded = await yield_between_batches(frame, batch, size=size, worker=self._registry.worker)
-                if frames := [*filter(None, encoded)]:
+                frames = await yield_between_batches(frame, batch, size=size, worker=self._registry.worker)
+                if frames := [*filter(None, frames)]:
                     await sink.write(frames)
                 if batch is not events:
                     await yield_to_loop()
         if stream.error is not None:
             await sink.write([FRAMES[output.format]("ERROR", stream.error.status())])
 
-    def _frame(self, call: Call, output: OutputFormat, event: Event, *, first: bool) -> bytes:
+    def _framer(self, call: Call, output: OutputFormat, stream: Stream) -> Callable[[Event], bytes]:
+        """Return the function that encodes an event; b"" for an object that cannot be read."""
+        include = call.parameter("includeObject")
+        encode = self._encoder(call.resource, include, output, header=output.view is View.TABLE)
+        encode_next = self._encoder(call.resource, include, output, header=False)
+
+        def frame(event: Event) -> bytes:
+            nonlocal encode
+            try:
+                client_event = stream.to_client_version(event)
+                if client_event is None:
+                    return b""
+                encoded = self._frame(call, output, client_event, encode)
+            except Exception as error:
+                if event.stored is None:
+                    raise
+                self._registry.watch_cache.report_malformed(event.stored, error)
+                return b""
+            encode = encode_next
+            return encoded
+
+        return frame
+
+    def _frame(self, call: Call, output: OutputFormat, event: Event, encode: Encode) -> bytes:
         if event.stored is None:
             return FRAMES[output.format](event.kind, self._bookmark(call, event, output))
-        header = first and output.view is View.TABLE
-        encode = self._encoder(call.resource, call.parameter("includeObject"), output, header=header)
         if event.change is None:
             return encode(event.kind, event.stored)
         return event.change.frame(encode, event.kind, event.stored)

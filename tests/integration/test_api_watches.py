@@ -1,5 +1,6 @@
 """Watches deliver every change once, in order, from any version."""
 
+import asyncio
 import contextlib
 
 import aiohttp
@@ -42,6 +43,40 @@ async def test_watch_resumes_from_resource_version(client):
     assert told(later) == [("MODIFIED", "a"), ("DELETED", "a")]
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in later]
     assert versions == sorted(set(versions))
+
+
+@pytest.mark.parametrize(
+    ("version", "is_chunked"), [pytest.param("1.1", True, id="1.1"), pytest.param("1.0", False, id="1.0")]
+)
+async def test_body_of_watch_ends_as_http_version_allows(client, version, is_chunked):
+    await create(client, "a")
+    await create(client, "b")
+    host, port = client.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = [f"GET {MAPS}?watch=1&timeoutSeconds=1 HTTP/{version}", "Host: localhost", "Connection: close"]
+    credentials = [f"{name}: {value}" for name, value in client.credentials.items()]
+    writer.write("\r\n".join([*head, *credentials, "", ""]).encode())
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+    body = await reader.read()
+    writer.close()
+    assert ("transfer-encoding: chunked" in lines) is is_chunked
+    assert told(map(orjson.loads, (dechunked(body) if is_chunked else body).splitlines())) == [
+        ("ADDED", "a"),
+        ("ADDED", "b"),
+    ]
+
+
+def dechunked(body):
+    data = b""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size, 16)
+        data, end, body = data + rest[:length], rest[length : length + 2], rest[length + 2 :]
+        assert end == b"\r\n"
+        if not length:
+            assert not body
+            return data
+    raise AssertionError("the last chunk is missing")
 
 
 async def test_mark_of_immediate_deletion_is_sent_before_object_is_deleted(client):
