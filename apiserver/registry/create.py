@@ -92,10 +92,11 @@ def _to_stored(registry: Registry, call: Call, tree: Tree, options: WriteOptions
 
 async def _create(registry: Registry, attributes: Attributes, base: str) -> ObjectResult:
     """Create an object with its name, or with a generated one; retry if the generated name or a claim is in use."""
+    assert attributes.object is not None
     tree, row = attributes.object, registry.stored_row(attributes.resource)
-    assert tree is not None
     may_repeat = bool(base) or registry.allocations.may_claim(row)
-    untouched = orjson.dumps(tree) if may_repeat else b""
+    size, run = attributes.call.size, registry.worker.run
+    untouched = await run(size, orjson.dumps, tree) if may_repeat else b""
     for attempt in itertools.count(1):
         if base:
             has_suffix = registry.scheme.strategy(row).generates_suffixes
@@ -110,7 +111,7 @@ async def _create(registry: Registry, attributes: Attributes, base: str) -> Obje
             answer = None
         if answer is not None:
             return answer
-        tree = orjson.loads(untouched)
+        tree = await run(size, orjson.loads, untouched)
     raise AssertionError("the loop above ends by itself")
 
 

@@ -177,7 +177,8 @@ async def _delete_stored(
     registry: Registry, call: Call, options: DeleteOptions, stored: Stored
 ) -> ObjectResult | None:
     """None if another write came between."""
-    strategy, old = registry.scheme.strategy(call.resource), stored.tree()
+    strategy = registry.scheme.strategy(call.resource)
+    old = await registry.worker.run(len(stored.value), stored.tree)
     await _admit(registry, call, options, await deleted_object(registry, call.resource, old))
     if strategy.checks_preconditions:
         check_own_preconditions(call.resource.group_resource, call.name, options, old["metadata"])

@@ -71,11 +71,13 @@ async def update(registry: Registry, call: Call) -> ObjectResult:
         metadata.check_new(sent, call, dry_run=options.dry_run)
         return await create_tree(registry, call, sent, options)
 
-    untouched = orjson.dumps(sent)
+    untouched = await registry.worker.run(call.size, orjson.dumps, sent)
+
+    def new_tree(old: Tree) -> Tree:
+        return metadata.manage_change(registry, call, orjson.loads(untouched), old, options)
 
     async def replace(old: Tree) -> Tree:
-        new = orjson.loads(untouched)
-        return await registry.worker.run(call.size, metadata.manage_change, registry, call, new, old, options)
+        return await registry.worker.run(call.size, new_tree, old)
 
     return await change(registry, call, options, replace, uid=uid)
 
@@ -91,7 +93,7 @@ async def change(
             continue  # others may have changed it
         call.live = stored
         run, size = registry.worker.run, call.size
-        raw = stored.tree()
+        raw = await run(size, stored.tree)
         _check_uid(call, uid, raw["metadata"]["uid"], _named_key(registry, stored.key, options))
         old, client_object = await old_object(registry, call, stored, raw)
         new = await with_conversions(call, partial(transform, client_object))

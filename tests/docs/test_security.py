@@ -30,6 +30,7 @@ FIGURES = [
     ("may have 350,000", matcher.MAX_COST, 350_000),
     ("more than 10^10 steps", matcher.MAX_STEPS, 10**10),
     ("above 4,000 lines", internal._MAX_COMPARED, 4_000),
+    ("at most 1,000 lines of each part", internal._MAX_SHOWN, 1_000),
     ("at most 65,536 characters of a value", errors.MAX_VALUE_TEXT, 65_536),
     ("and 262,144 characters of all errors", errors.MAX_TEXT, 262_144),
     ("at most 4,000 connections", server.MAX_CONNECTIONS, 4_000),

@@ -23,14 +23,13 @@ _NAMES_OF_FILES: Final = 2
 _CONTEXT: Final = 3
 _MAX_COMPARED: Final = 4_000
 """Lines whose difference is made as upstream does, which takes the square of their number: half a second."""
+_MAX_SHOWN: Final = 1_000
+"""Lines of each part of a larger difference that are shown: an error has no room for many more."""
 
 
 def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Collection[str] = ()) -> str:
     """Between two trees of the internal type of that name, such as `core.PodSpec`; `without` some of its fields."""
-    before, after = (
-        _lines({name: value for name, value in internal(struct, tree).items() if name not in without})
-        for tree in (old, new)
-    )
+    before, after = (_lines_of_struct(struct, tree, without) for tree in (old, new))
     is_small = len(before) + len(after) <= _MAX_COMPARED
     text = (
         "".join(islice(unified_diff(before, after), _NAMES_OF_FILES, None))
@@ -40,6 +39,13 @@ def difference(struct: str, old: ReadOnlyTree, new: ReadOnlyTree, *, without: Co
     release(before)
     release(after)
     return text
+
+
+def _lines_of_struct(struct: str, tree: ReadOnlyTree, without: Collection[str]) -> list[str]:
+    fields = internal(struct, tree)
+    lines = _lines({name: value for name, value in fields.items() if name not in without})
+    _release_lists(fields)
+    return lines
 
 
 def _plain_difference(before: Sequence[str], after: Sequence[str]) -> str:
@@ -54,15 +60,37 @@ def _plain_difference(before: Sequence[str], after: Sequence[str]) -> str:
     first = max(start - _CONTEXT, 0)
     last = max(end - _CONTEXT, 0)
     head = f"@@ -{first + 1},{len(before) - last - first} +{first + 1},{len(after) - last - first} @@\n"
-    lines = [f" {line}" for line in before[first:start]]
-    lines += [f"-{line}" for line in before[start : len(before) - end]]
-    lines += [f"+{line}" for line in after[start : len(after) - end]]
-    lines += [f" {line}" for line in before[len(before) - end : len(before) - last]]
-    return head + "".join(lines)
+    parts = (
+        _part(" ", before, first, start),
+        _part("-", before, start, len(before) - end),
+        _part("+", after, start, len(after) - end),
+        _part(" ", before, len(before) - end, len(before) - last),
+    )
+    return head + "".join(parts)
+
+
+def _part(sign: str, lines: Sequence[str], start: int, end: int) -> str:
+    """Return the lines of [start, end) after a sign; the first of them if they are many."""
+    shown = min(end, start + _MAX_SHOWN)
+    text = "".join([f"{sign}{line}" for line in lines[start:shown]])
+    return text if shown == end else f"{text}{sign}... ({end - shown} more lines)\n"
 
 
 def _lines(value: Mapping[str, Any]) -> list[str]:
     return [f"{line}\n" for line in gotext.marshal_indent(value)]
+
+
+class _OwnList(list[Any]):
+    """A list that has no references outside of the struct."""
+
+
+def _release_lists(tree: Mapping[str, Any] | _OwnList) -> None:
+    """Free the items of the lists of a struct, which may be a million, piece by piece."""
+    for value in tree.values() if isinstance(tree, Mapping) else tree:
+        if isinstance(value, dict | _OwnList):
+            _release_lists(value)
+    if isinstance(tree, _OwnList):
+        release(tree)
 
 
 class _Field(Struct, frozen=True):
@@ -106,7 +134,7 @@ def _internal_value(row: _Field, value: Any) -> Any:
     if row.shape == "map":
         return {key: _item(row, item) for key, item in sorted_items(value)}
     if row.shape == "list":
-        return [_item(row, item) for item in value]
+        return _OwnList(_item(row, item) for item in value)
     return _item(row, value)
 
 
