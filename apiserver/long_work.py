@@ -5,13 +5,17 @@ share the interpreter's lock, and each CPU-bound thread delays the event loop.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from types import coroutine
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from mockube.apimachinery.cancellation import cancelled_by
+from mockube.apimachinery.cancellation import Cancelled, cancelled_by
+from mockube.apimachinery.status import ApiError
+
+LOG: Final = logging.getLogger(__name__)
 
 SLICE: Final = 20
 """Objects in a slice. A Pod takes from 50 to 150 microseconds, depending on the output format."""
@@ -54,12 +58,20 @@ class Worker:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             cancelled_event.set()
+            running.add_done_callback(_log_failure)
             raise
 
     def _on_end(self, running: "asyncio.Future[_R]") -> None:
         self._free.release()
         if not running.cancelled():
             running.exception()  # mark it as retrieved: the caller may be cancelled
+
+
+def _log_failure(running: "asyncio.Future[Any]") -> None:
+    """Log an error that no caller receives, unless it is one of a request."""
+    error = None if running.cancelled() else running.exception()
+    if error is not None and not isinstance(error, Cancelled | ApiError):
+        LOG.error("The work of a cancelled request failed", exc_info=error)
 
 
 def _while_wanted(cancelled_event: threading.Event, work: Callable[..., _R], *arguments: object) -> _R:

@@ -125,6 +125,32 @@ async def test_running_work_continues_after_caller_is_cancelled():
     assert done == ["first", "second"]
 
 
+@pytest.mark.parametrize(
+    ("error", "is_logged"),
+    [
+        pytest.param(ZeroDivisionError("a fault"), True, id="a fault"),
+        pytest.param(BadRequest("a wrong field"), False, id="an error of the request"),
+        pytest.param(Cancelled(), False, id="the cancellation"),
+    ],
+)
+async def test_fault_is_logged_after_caller_is_cancelled(caplog, error, is_logged):
+    worker, begun, may_end = Worker(), threading.Event(), threading.Event()
+
+    def failing():
+        begun.set()
+        may_end.wait()
+        raise error
+
+    task = asyncio.create_task(worker.run(LARGE, failing))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    may_end.set()
+    await worker.run(LARGE, lambda: None)
+    assert ["a fault" in record.exc_text for record in caplog.records] == [True] * is_logged
+
+
 async def test_abandoned_work_ends_at_next_check():
     worker, begun, ended = Worker(), threading.Event(), threading.Event()
 
