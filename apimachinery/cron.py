@@ -24,8 +24,8 @@ class ScheduleError(ValueError):
 
 
 class _Bounds(NamedTuple):
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     names: Mapping[str, int]
 
 
@@ -193,7 +193,7 @@ def _range(text: str, bounds: _Bounds) -> _Field:
     low, *high = limits.split("-")
     is_star = low in ("*", "?")
     if is_star:
-        first, last = bounds.least, bounds.most
+        first, last = bounds.minimum, bounds.maximum
     else:
         first = _number(low, bounds)
         if len(high) > 1:
@@ -203,16 +203,16 @@ def _range(text: str, bounds: _Bounds) -> _Field:
         raise ScheduleError(f"too many slashes: {text}")
     step = _parse(steps[0]) if steps else 1
     if steps and not high:
-        last = bounds.most
+        last = bounds.maximum
     _check_range(first, last, step, bounds, text)
     return _Field(frozenset(range(first, last + 1, step)), is_star=is_star and step == 1)
 
 
 def _check_range(first: int, last: int, step: int, bounds: _Bounds, text: str) -> None:
-    if first < bounds.least:
-        raise ScheduleError(f"beginning of range ({first}) below minimum ({bounds.least}): {text}")
-    if last > bounds.most:
-        raise ScheduleError(f"end of range ({last}) above maximum ({bounds.most}): {text}")
+    if first < bounds.minimum:
+        raise ScheduleError(f"beginning of range ({first}) below minimum ({bounds.minimum}): {text}")
+    if last > bounds.maximum:
+        raise ScheduleError(f"end of range ({last}) above maximum ({bounds.maximum}): {text}")
     if first > last:
         raise ScheduleError(f"beginning of range ({first}) beyond end of range ({last}): {text}")
     if not step:

@@ -182,8 +182,8 @@ def format_g(value: float) -> str:
     return _exponential(value) if _is_exponential(value, 1e-4, 1e6) else _positional(value)
 
 
-def _is_exponential(value: float, least: float, limit: float) -> bool:
-    return value != 0 and not least <= abs(value) < limit
+def _is_exponential(value: float, minimum: float, limit: float) -> bool:
+    return value != 0 and not minimum <= abs(value) < limit
 
 
 def _positional(value: float) -> str:
@@ -225,10 +225,10 @@ def int_or_none(text: str, *, bits: int = 64) -> int | None:
         return None
 
 
-def _parse_int_within(text: str, least: int, most: int, function: str) -> int:
+def _parse_int_within(text: str, minimum: int, maximum: int, function: str) -> int:
     # Python refuses to convert thousands of digits; but for leading zeros none of them could be in range.
     digits = text.lstrip("+-").lstrip("0") or "0"
-    value = int(digits) * (-1 if text[0] == "-" else 1) if len(digits) <= 20 else most + 1
-    if not least <= value <= most:
+    value = int(digits) * (-1 if text[0] == "-" else 1) if len(digits) <= 20 else maximum + 1
+    if not minimum <= value <= maximum:
         raise NumberError(function, text, "value out of range")
     return value

@@ -259,8 +259,8 @@ def check_port_number(value: int) -> list[str]:
     return check_in_range(value, 1, 65535)
 
 
-def check_in_range(value: int, least: int, most: int) -> list[str]:
-    return [] if least <= value <= most else [f"must be between {least} and {most}, inclusive"]
+def check_in_range(value: int, minimum: int, maximum: int) -> list[str]:
+    return [] if minimum <= value <= maximum else [f"must be between {minimum} and {maximum}, inclusive"]
 
 
 # --- what the checks share

@@ -102,8 +102,8 @@ class FrameReader:
             raise SpdyError(f"version {version} of SPDY is not supported")
         if kind in (SETTINGS, WINDOW_UPDATE):
             return None
-        least = {SYN_STREAM: 10, RST_STREAM: 8, GOAWAY: 8}.get(kind, 4)
-        if len(body) < least:
+        minimum = {SYN_STREAM: 10, RST_STREAM: 8, GOAWAY: 8}.get(kind, 4)
+        if len(body) < minimum:
             raise SpdyError("a control frame is too short")
         stream = int.from_bytes(body[:4], "big") & 0x7FFFFFFF
         match kind:

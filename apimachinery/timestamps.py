@@ -58,8 +58,8 @@ class _Element(NamedTuple):
     text: str
     pattern: str
     name: str = ""
-    least: int = 0
-    most: int = 0
+    minimum: int = 0
+    maximum: int = 0
 
 
 _ZONE = _Element("Z07:00", "Z|[+-][0-9]{2}:[0-9]{2}")
@@ -128,7 +128,7 @@ def _problem(text: str, layout: _Layout) -> str:
         match = re.match(element.pattern, rest)
         if match is None:
             return f" as {quote_bytes(layout.text)}: cannot parse {quote_bytes(rest)} as {quote_bytes(element.text)}"
-        if element.name and not element.least <= int(match[1]) <= element.most:
+        if element.name and not element.minimum <= int(match[1]) <= element.maximum:
             return f": {element.name} out of range"
         rest = rest[match.end() :]
     if rest:

@@ -25,8 +25,8 @@ BLOCKS_PER_OBJECT: Final = 8
 class OldObjects:
     """Moves old objects to the permanent generation of the interpreter (`gc.freeze`), which collections ignore."""
 
-    def __init__(self, most: int = MAX_COLLECTED_OBJECTS) -> None:
-        self._most = most
+    def __init__(self, maximum: int = MAX_COLLECTED_OBJECTS) -> None:
+        self._most = maximum
         self._count = 0
         """The number of frozen objects after the last full collection."""
 

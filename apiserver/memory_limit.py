@@ -20,9 +20,9 @@ MAX_WAITING_REQUESTS: Final = 200
 class MemoryLimit:
     """Bytes that requests may reserve together; a single request may reserve all of them."""
 
-    def __init__(self, capacity: int, *, least: int) -> None:
+    def __init__(self, capacity: int, *, minimum: int) -> None:
         self.capacity = capacity
-        self.least = least
+        self.minimum = minimum
         """Bytes that a request uses without a reservation."""
         self.reserved = 0
         self._growing: deque[tuple[int, asyncio.Future[None]]] = deque()
@@ -90,7 +90,7 @@ class Reservation:
 
     def needs_reservation(self, size: int) -> bool:
         """Return whether `grow` must be awaited for this size: not for small requests, nor if the bytes are reserved."""
-        return size >= self._limit.least and min(size, self._limit.capacity) > self._size
+        return size >= self._limit.minimum and min(size, self._limit.capacity) > self._size
 
     @asynccontextmanager
     async def suspend(self) -> AsyncIterator[None]:

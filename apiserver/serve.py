@@ -71,9 +71,9 @@ def notify_ready(environment: Mapping[str, str]) -> None:
 
 def _allow_many_files() -> None:
     """Raise the limit of open files to its maximum, as programs in Go do: each connection is a file."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 def _on_stop_signal() -> asyncio.Event:

@@ -90,8 +90,8 @@ async def main() -> None:
             print(f"{'ms, beside a list of ' + str(PODS) + ' Pods as':<40}{'half':>8}{'99 %':>8}{'reads':>8}")
             for name, form in FORMS.items():
                 found = await waits(session, url, form)
-                half, most = found[len(found) // 2], found[len(found) * 99 // 100]
-                print(f"{name:<40}{half * 1e3:>8.1f}{most * 1e3:>8.1f}{len(found):>8}")
+                half, maximum = found[len(found) // 2], found[len(found) * 99 // 100]
+                print(f"{name:<40}{half * 1e3:>8.1f}{maximum * 1e3:>8.1f}{len(found):>8}")
 
 
 if __name__ == "__main__":

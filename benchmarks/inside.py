@@ -40,8 +40,8 @@ def child() -> None:
 
 
 def figures(name: str, seconds: list[float]) -> None:
-    middle, least, most = statistics.median(seconds), min(seconds), max(seconds)
-    print(f"{name:32} {middle * 1e3:7.1f} ms  ({least * 1e3:.1f} to {most * 1e3:.1f})")
+    middle, minimum, maximum = statistics.median(seconds), min(seconds), max(seconds)
+    print(f"{name:32} {middle * 1e3:7.1f} ms  ({minimum * 1e3:.1f} to {maximum * 1e3:.1f})")
 
 
 def main(count: int) -> None:

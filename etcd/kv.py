@@ -212,8 +212,8 @@ class Watch(Protocol):
     async def request_progress(self) -> None:
         """Request a progress notification of at least the store's current revision."""
 
-    def take_pending(self, most: int) -> WatchBatch | None:
-        """Return the next batch if it is available and has at most `most` events; None otherwise."""
+    def take_pending(self, maximum: int) -> WatchBatch | None:
+        """Return the next batch if it is available and has at most `maximum` events; None otherwise."""
 
     async def close(self) -> None: ...
 

@@ -84,10 +84,10 @@ def _system(_environment: Mapping[str, str], _clock: Clock) -> Finding:
 
 
 def _files(_environment: Mapping[str, str], _clock: Clock) -> Finding:
-    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit >= FILES:
         return ok(f"{limit} files may be open at a time")
-    return failed(f"only {limit} files may be open at a time: run `ulimit -n {most}`")
+    return failed(f"only {limit} files may be open at a time: run `ulimit -n {maximum}`")
 
 
 def _folder(environment: Mapping[str, str], _clock: Clock) -> Finding:

@@ -124,12 +124,12 @@ def _start(state: State, precedence: int) -> set[Config]:
     configs: set[Config] = set()
     filtered = state.kind is StateKind.STAR_ENTRY and state.rule in RECURSIVE
     for way, edge in enumerate(state.edges, 1):
-        least = precedence if filtered and way == 1 else None
-        _close(Config(edge.target, way, _EMPTY), configs, least)
+        minimum = precedence if filtered and way == 1 else None
+        _close(Config(edge.target, way, _EMPTY), configs, minimum)
     return configs
 
 
-def _close(config: Config, configs: set[Config], least: int | None = None) -> None:
+def _close(config: Config, configs: set[Config], minimum: int | None = None) -> None:
     """Add what a config leads to without a token. A precedence that is not high enough leads nowhere."""
     stack = [config]
     while stack:
@@ -147,7 +147,7 @@ def _close(config: Config, configs: set[Config], least: int | None = None) -> No
             if edge.rule:
                 start = network().rules[edge.rule].start
                 stack.append(Config(start, way, _intern({edge.target: stacks}), outside))
-            elif least is None or edge.precedence < 0 or edge.precedence >= least:
+            elif minimum is None or edge.precedence < 0 or edge.precedence >= minimum:
                 stack.append(Config(edge.target, way, stacks, outside))
 
 

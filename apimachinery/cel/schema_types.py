@@ -113,8 +113,8 @@ def _array(schema: Schema) -> DeclaredType | None:
     if element is None:
         return None
     limit = schema.get("maxItems")
-    most = max(limit, 0) if limit is not None else _MAX_TEXT_LENGTH // (element.min_size + 1)
-    return DeclaredType(types.list_of(element.type), most, 2, element=element)
+    maximum = max(limit, 0) if limit is not None else _MAX_TEXT_LENGTH // (element.min_size + 1)
+    return DeclaredType(types.list_of(element.type), maximum, 2, element=element)
 
 
 def _object(schema: Schema, *, root: bool) -> DeclaredType | None:
@@ -152,8 +152,8 @@ def _map(schema: Schema, additional: Schema) -> DeclaredType | None:
     if element is None:
         return None
     limit = schema.get("maxProperties")
-    most = max(limit, 0) if limit is not None else _MAX_TEXT_LENGTH // (element.min_size + 6)
-    return DeclaredType(types.map_of(types.STRING, element.type), most, 2, key=_KEY, element=element)
+    maximum = max(limit, 0) if limit is not None else _MAX_TEXT_LENGTH // (element.min_size + 6)
+    return DeclaredType(types.map_of(types.STRING, element.type), maximum, 2, key=_KEY, element=element)
 
 
 def _string(schema: Schema) -> DeclaredType:

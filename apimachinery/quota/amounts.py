@@ -37,7 +37,7 @@ def mask(amounts: Amounts, names: Collection[str]) -> dict[str, Quantity]:
     return {name: amount for name, amount in amounts.items() if name in names}
 
 
-def most(first: Amounts, second: Amounts) -> dict[str, Quantity]:
+def maximum(first: Amounts, second: Amounts) -> dict[str, Quantity]:
     total = {**first}
     for name, amount in second.items():
         total[name] = max(total[name], amount) if name in total else amount

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import Quantity
-from mockube.apimachinery.quota.amounts import ONE, Amounts, add, most
+from mockube.apimachinery.quota.amounts import ONE, Amounts, add, maximum
 from mockube.apimachinery.quota.evaluator import CREATE, UPDATE, Evaluator
 from mockube.apimachinery.quota.pods import IMPLICIT_DEVICES, REQUESTS, is_extended_in_quota, pod_usage
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -114,7 +114,7 @@ def _of_request(request: ReadOnlyTree) -> Amounts:
     if alternatives:
         amounts: Amounts = {}
         for alternative in alternatives:
-            amounts = most(amounts, _of_exact(alternative))
+            amounts = maximum(amounts, _of_exact(alternative))
         return {name: amount for name, amount in amounts.items() if amount}
     exactly = request.get("exactly")
     return _of_exact(exactly) if exactly is not None else {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mockube.apimachinery.quota.amounts import Amounts, add, most, read
+from mockube.apimachinery.quota.amounts import Amounts, add, maximum, read
 from mockube.apimachinery.tree import ReadOnlyTree
 
 _POD_LEVEL: Final = frozenset({"cpu", "memory"})
@@ -19,8 +19,8 @@ def pod_requests(pod: ReadOnlyTree) -> Amounts:
         requests = read((container.get("resources") or {}).get("requests"))
         if status is None:
             return requests
-        granted = most(read(status["resources"].get("requests")), read(status.get("allocatedResources")))
-        return granted if infeasible else most(requests, granted)
+        granted = maximum(read(status["resources"].get("requests")), read(status.get("allocatedResources")))
+        return granted if infeasible else maximum(requests, granted)
 
     spec = pod.get("spec") or {}
     total = {**_of_containers(pod, effective), **_of_pod(spec, "requests")}
@@ -35,7 +35,7 @@ def pod_limits(pod: ReadOnlyTree) -> Amounts:
         if status is None:
             return limits
         actual = read(status["resources"].get("limits"))
-        return actual if infeasible else most(limits, actual)
+        return actual if infeasible else maximum(limits, actual)
 
     spec = pod.get("spec") or {}
     total = {**_of_containers(pod, effective), **_of_pod(spec, "limits")}
@@ -69,10 +69,10 @@ def _of_containers(pod: ReadOnlyTree, effective: _Effective) -> Amounts:
         if container.get("restartPolicy") == "Always":
             sidecar = effective(container, statuses.get(container.get("name", "")))
             running, sidecars = add(running, sidecar), add(sidecars, sidecar)
-            before = most(before, sidecars)
+            before = maximum(before, sidecars)
         else:
-            before = most(before, add(effective(container, None), sidecars))
-    return most(running, before)
+            before = maximum(before, add(effective(container, None), sidecars))
+    return maximum(running, before)
 
 
 def _statuses(pod: ReadOnlyTree) -> Mapping[str, ReadOnlyTree]:

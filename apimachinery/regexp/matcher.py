@@ -40,7 +40,7 @@ def contains_match(pattern: str, text: str) -> bool:
     return _program(pattern, text).search(text.encode(errors="replace")) is not None
 
 
-def find_all(pattern: str, text: str, most: int = -1) -> list[str]:
+def find_all(pattern: str, text: str, maximum: int = -1) -> list[str]:
     """All matches, one after the other, or so many of them; errors as of `contains_match`.
 
     An empty match next to the one before it is none, as in Go.
@@ -49,7 +49,7 @@ def find_all(pattern: str, text: str, most: int = -1) -> list[str]:
     data = text.encode(errors="replace")
     matches: list[str] = []
     position, end = 0, -1
-    while len(matches) != most and position <= len(data):
+    while len(matches) != maximum and position <= len(data):
         match = program.search(data, position)
         if match is None:
             break

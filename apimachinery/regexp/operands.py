@@ -81,22 +81,22 @@ def star(inner: Operand, *, symbol: str) -> Operand:
     )
 
 
-def repeat(inner: Operand, least: int, most: int) -> Operand:
+def repeat(inner: Operand, minimum: int, maximum: int) -> Operand:
     """`x{least,most}`."""
-    count = least if most == UNBOUNDED else most
+    count = minimum if maximum == UNBOUNDED else maximum
     return Operand(
         op=Op.REPEAT,
         height=inner.height + 1,
-        copies=0 if most == 0 else max(count, 1) * inner.copies,
-        size=_repetition_size(inner.size, least, most),
-        cost=_repetition_size(inner.cost, least, most),
+        copies=0 if maximum == 0 else max(count, 1) * inner.copies,
+        size=_repetition_size(inner.size, minimum, maximum),
+        cost=_repetition_size(inner.cost, minimum, maximum),
     )
 
 
-def _repetition_size(size: int, least: int, most: int) -> int:
-    if most == UNBOUNDED:
-        return size + 2 if least == 0 else least * size + 1
-    return max(1, most * size + most - least)
+def _repetition_size(size: int, minimum: int, maximum: int) -> int:
+    if maximum == UNBOUNDED:
+        return size + 2 if minimum == 0 else minimum * size + 1
+    return max(1, maximum * size + maximum - minimum)
 
 
 def concat(parts: Sequence[Operand]) -> Operand:

@@ -160,12 +160,12 @@ class _Parser:
         if match is None:
             self._take(self._literal(1, 1), 1)
             return
-        least = _count(match[1])
-        most = _count(match[3]) if match[3] else UNBOUNDED if match[2] else least
-        if max(least, most) > MAX_COUNT or most not in (UNBOUNDED, max(least, most)):
+        minimum = _count(match[1])
+        maximum = _count(match[3]) if match[3] else UNBOUNDED if match[2] else minimum
+        if max(minimum, maximum) > MAX_COUNT or maximum not in (UNBOUNDED, max(minimum, maximum)):
             raise RegexpError(Problem.REPEAT_COUNT, match[0])
-        end = self._repeat(start, match.end(), lambda inner: operands.repeat(inner, least, most))
-        if max(least, most) >= 2 and self._stack[-1].copies > MAX_COUNT:
+        end = self._repeat(start, match.end(), lambda inner: operands.repeat(inner, minimum, maximum))
+        if max(minimum, maximum) >= 2 and self._stack[-1].copies > MAX_COUNT:
             raise RegexpError(Problem.REPEAT_COUNT, self._text[start:end])
 
     def _repeat(self, start: int, end: int, repeat: Callable[[Operand], Operand]) -> int:

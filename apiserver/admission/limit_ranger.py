@@ -159,8 +159,8 @@ def _ratio_problem(usage: _Usage) -> str:
     scale = quantity.MILLI if all(amount.scaled_value() <= _MAX_MILLI for amount in amounts) else 0
     ratio = usage.limit.scaled_value(scale) / usage.request.scaled_value(scale)
     is_milli = usage.enforced.scaled_value() <= _MAX_MILLI
-    most = usage.enforced.scaled_value(quantity.MILLI) if is_milli else usage.enforced.scaled_value()
-    return f"{bound}, but provided ratio is {ratio:f}" if ratio * (1000 if is_milli else 1) > most else ""
+    maximum = usage.enforced.scaled_value(quantity.MILLI) if is_milli else usage.enforced.scaled_value()
+    return f"{bound}, but provided ratio is {ratio:f}" if ratio * (1000 if is_milli else 1) > maximum else ""
 
 
 Constraint = Callable[[_Usage], str]

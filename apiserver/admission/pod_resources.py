@@ -53,6 +53,6 @@ def _add(amounts: dict[str, Quantity], more: Amounts) -> None:
         amounts[name] = amounts[name] + amount if name in amounts else amount
 
 
-def _raise(amounts: dict[str, Quantity], least: Amounts) -> None:
-    for name, amount in least.items():
+def _raise(amounts: dict[str, Quantity], minimum: Amounts) -> None:
+    for name, amount in minimum.items():
         amounts[name] = max(amounts[name], amount) if name in amounts else amount

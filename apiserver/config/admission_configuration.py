@@ -117,8 +117,8 @@ def _nanoseconds(tree: Tree, name: str, unit: int, bounds: tuple[int, int], defa
     if value in (0, -1):
         return 0 if value else default
     if not bounds[0] <= value * unit <= bounds[1]:
-        least, most, duration = map(format_duration, (*bounds, value * unit))
-        raise FileProblem(f"valid value is between {least} and {most}, got {duration}")
+        minimum, maximum, duration = map(format_duration, (*bounds, value * unit))
+        raise FileProblem(f"valid value is between {minimum} and {maximum}, got {duration}")
     return value * unit
 
 

@@ -153,8 +153,8 @@ class Server(web.Server):
 
     def _check_progress(self, connection: Connection, transport: asyncio.Transport, now: float) -> None:
         pending_bytes = transport.get_write_buffer_size()
-        drains, least, since = self._stalled.get(connection, (-1, 0, now))
-        if drains != connection.drains or pending_bytes < least:
+        drains, minimum, since = self._stalled.get(connection, (-1, 0, now))
+        if drains != connection.drains or pending_bytes < minimum:
             self._stalled[connection] = (connection.drains, pending_bytes, now)
         elif now - since >= STALLED_SECONDS:
             LOG.debug("a client did not read for %.0f s and was disconnected", now - since)

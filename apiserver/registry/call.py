@@ -87,7 +87,7 @@ class Call(Struct, kw_only=True):
         memory, reservation = self.memory, self.reservation
         return (
             memory is not None
-            and self.bytes >= memory.least
+            and self.bytes >= memory.minimum
             and (reservation is None or reservation.needs_reservation(self.bytes))
         )
 

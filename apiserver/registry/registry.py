@@ -279,7 +279,7 @@ class Registry(Backend, frozen=True, kw_only=True):
     permits: Permits = _allow_all
     watch_list: bool = True
     """Whether watches may send initial events if their clients request them."""
-    memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, least=LARGE))
+    memory: MemoryLimit = field(default_factory=partial(MemoryLimit, DECODED_BYTES, minimum=LARGE))
     """The memory for bodies, and for the objects that they change, while they are decoded."""
 
     async def begin(self, call: Call, work: Callable[..., _R], *arguments: object) -> _R:

@@ -112,7 +112,7 @@ class Endpoints:
         self._routes = routes
         self._renderer = renderer
         self._watching = watching
-        self._bodies = MemoryLimit(BODIES_BYTES, least=SMALL_BODY)
+        self._bodies = MemoryLimit(BODIES_BYTES, minimum=SMALL_BODY)
         self._connecting = Connecting(registry, routes.proxy, routes.kubelet_addresses)
         self._deadlines = config.deadlines
         self._seconds = config.seconds

@@ -84,12 +84,12 @@ def with_written_response(handle: Handle, config: Config) -> Handle:
 
 def with_deadline(handle: Handle, config: Config) -> Handle:
     """Cancel a request at its deadline, if it has one."""
-    deadlines, most = config.deadlines, config.seconds
+    deadlines, maximum = config.deadlines, config.seconds
 
     def filter_(request: Request) -> Awaitable[Response]:
         if not request.is_in_flight or has_no_deadline(request.info):
             return handle(request)
-        return deadlines.within(request_timeout(request.query.get("timeout", ()), most), handle(request))
+        return deadlines.within(request_timeout(request.query.get("timeout", ()), maximum), handle(request))
 
     return filter_
 
@@ -178,12 +178,12 @@ class Deadlines:
             self._set_timer(min(self._due.values()))
 
 
-def request_timeout(timeout_values: Sequence[str], most: float) -> float:
-    """Return the seconds that a request may take: those of `?timeout=`, at most `most`."""
+def request_timeout(timeout_values: Sequence[str], maximum: float) -> float:
+    """Return the seconds that a request may take: those of `?timeout=`, at most `maximum`."""
     if not timeout_values or not timeout_values[0]:
-        return most
+        return maximum
     try:
         seconds = parse_duration(timeout_values[0]) / 1e9
     except DurationError as error:
         raise status.BadRequest(f"invalid timeout specified in the request URL - {error}") from error
-    return seconds if 0 < seconds < most else most
+    return seconds if 0 < seconds < maximum else maximum

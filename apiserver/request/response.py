@@ -172,10 +172,10 @@ def fit_warnings(warnings: Collection[str]) -> Sequence[str]:
     return texts
 
 
-def _cut(texts: Sequence[str], least: int) -> Sequence[str]:
-    cut_texts = [text[:WARNING_SIZE] for text in texts[:least]]
+def _cut(texts: Sequence[str], minimum: int) -> Sequence[str]:
+    cut_texts = [text[:WARNING_SIZE] for text in texts[:minimum]]
     total = sum(map(len, cut_texts))
-    for text in texts[least:]:
+    for text in texts[minimum:]:
         if total >= ALL_WARNINGS_SIZE:
             break
         cut_texts.append(text[:WARNING_SIZE])

@@ -30,7 +30,7 @@ class Shape(Struct, frozen=True, kw_only=True):
 
     labels: Mapping[str, str]
     new_slice: NewSlice
-    most: int
+    maximum: int
     """How many endpoints one may have."""
     placeholder: bool = True
     """An owner that has no endpoints has an empty slice."""
@@ -87,14 +87,14 @@ def _arrange_group(
             changes.delete.append(endpoint_slice)
     remaining = list(missing.values())
     for endpoint_slice in sorted(changes.update, key=lambda changed: -len(changed["endpoints"])):
-        free = shape.most - len(endpoint_slice["endpoints"])
+        free = shape.maximum - len(endpoint_slice["endpoints"])
         endpoint_slice["endpoints"] += remaining[:free]
         remaining = remaining[free:]
-    if remaining and len(remaining) < shape.most:
+    if remaining and len(remaining) < shape.maximum:
         remaining = _fill_one(same, remaining, shape, changes)
     changes.create += [
-        shape.new_slice(ports, remaining[start : start + shape.most])
-        for start in range(0, len(remaining), shape.most)
+        shape.new_slice(ports, remaining[start : start + shape.maximum])
+        for start in range(0, len(remaining), shape.maximum)
     ]
     return changes
 
@@ -106,7 +106,7 @@ def _fill_one(
     candidates = [
         endpoint_slice
         for endpoint_slice in same
-        if len(endpoint_slice["endpoints"] or ()) + len(remaining) <= shape.most
+        if len(endpoint_slice["endpoints"] or ()) + len(remaining) <= shape.maximum
     ]
     if not candidates:
         return remaining

@@ -55,7 +55,7 @@ def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
     for container in spec.get("containers") or ():
         running.update(requests(container))
     sidecars: Amounts = Counter()
-    most: Amounts = Counter()
+    maximum: Amounts = Counter()
     for container in spec.get("initContainers") or ():
         requested = requests(container)
         if container.get("restartPolicy") == "Always":
@@ -66,8 +66,8 @@ def _of_containers(spec: ReadOnlyTree, requests: Any) -> Amounts:
             requested = {name: amount + sidecars[name] for name, amount in requested.items()}
         # A resource that this one does not request stays as it was.
         for name, amount in requested.items():
-            most[name] = max(most[name], amount)
-    return running | most
+            maximum[name] = max(maximum[name], amount)
+    return running | maximum
 
 
 def _requests(container: ReadOnlyTree) -> Amounts:

@@ -58,12 +58,12 @@ class StoreWatch:
     async def request_progress(self) -> None:
         self.schedule_progress()
 
-    def take_pending(self, most: int) -> WatchBatch | None:
+    def take_pending(self, maximum: int) -> WatchBatch | None:
         """Return the published events without waiting for the hub to wake the watch."""
         channel = self._channel
         if channel is None or self._ended or self._error is not None:
             return None
-        return self._take() if channel.size_from(self.position) <= most else None
+        return self._take() if channel.size_from(self.position) <= maximum else None
 
     async def close(self) -> None:
         if not self._ended and self._error is None:

@@ -94,7 +94,7 @@ class RemoteWatch:
             self._progress_task = asyncio.get_running_loop().create_task(self._repeat_progress_requests())
             self._progress_task.add_done_callback(self._on_progress_task_end)
 
-    def take_pending(self, most: int) -> WatchBatch | None:  # noqa: ARG002 - batches are not taken early
+    def take_pending(self, maximum: int) -> WatchBatch | None:  # noqa: ARG002 - batches are not taken early
         return None
 
     async def close(self) -> None:

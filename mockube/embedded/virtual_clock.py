@@ -43,13 +43,13 @@ class VirtualClock:
     async def sleep(self, seconds: float) -> None:
         await sleep_by_timer(self, seconds)
 
-    def put_forward(self, most: float) -> float:
+    def put_forward(self, maximum: float) -> float:
         """Advance to the next alarm, or by a stride, but at most by so many seconds; return by how many.
 
         Alarms up to then ring, each at its time.
         """
         due, now = self._alarms.next(), self.monotonic()
-        step = most if due is None else min(max(due.due - now, MAX_STEP_SECONDS), most)
+        step = maximum if due is None else min(max(due.due - now, MAX_STEP_SECONDS), maximum)
         self._ring(now + step)
         self._pass_until(now + step)
         return step

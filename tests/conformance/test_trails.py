@@ -73,7 +73,7 @@ async def carry_out(server, request):
 def broken(budget, found):
     """Return the counts outside the budget."""
     for kind in sorted({*budget, *found}):
-        least, most = budget.get(kind, (0, 0))
+        minimum, maximum = budget.get(kind, (0, 0))
         is_exact = kind.split()[1] in ("create", "delete")
-        if found[kind] > most or (is_exact and found[kind] < least):
-            yield f"{kind}: {found[kind]} (real: {least} to {most})"
+        if found[kind] > maximum or (is_exact and found[kind] < minimum):
+            yield f"{kind}: {found[kind]} (real: {minimum} to {maximum})"

@@ -76,7 +76,7 @@ def main() -> int:
                 for case in group.smallest(options.examples):
                     print(json.dumps({"signature": group.signature, "count": group.count, **case}), file=file)
     print(report.summary())
-    return int(report.same < report.requests * options.least / 100)
+    return int(report.same < report.requests * options.minimum / 100)
 
 
 def _cases(options, servers):

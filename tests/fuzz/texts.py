@@ -27,13 +27,13 @@ MAX_TEXT_LENGTH = 300_000
 """Maximum length in characters; limits of URLs and headers are a megabyte, and bodies have targets of their own."""
 
 
-def of_tokens(random, tokens, *, most=8):
+def of_tokens(random, tokens, *, maximum=8):
     """Join a few of the tokens; seldom thousands of one or two of them."""
     if random.random() < 0.04:
         part = random.choice(tokens) + random.choice((*tokens, ""))
         first, last = random.choice((part, "", random.choice(tokens))), random.choice((*tokens, ""))
         return first + (part * random.choice((200, 5_000, 40_000)))[:MAX_TEXT_LENGTH] + last
-    parts = [random.choice(tokens) for _ in range(random.randrange(most + 1))]
+    parts = [random.choice(tokens) for _ in range(random.randrange(maximum + 1))]
     if random.random() < 0.15:
         parts.insert(random.randrange(len(parts) + 1), random.choice(_ODD))
     if random.random() < 0.05:

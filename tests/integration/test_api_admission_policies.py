@@ -86,7 +86,7 @@ async def test_warn_action_allows_write_with_warning(client):
 
 
 async def test_parameters_are_those_of_binding(client):
-    await write(client, "limits", most="1")
+    await write(client, "limits", maximum="1")
     reference = {"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"}
     await policy(
         client,

@@ -335,7 +335,7 @@ DISTURBANCES = {
     "nothing": lambda *_: Disturbance(),
     "409": lambda *_: Refused(2, 409, "Conflict"),
     "500": lambda *_: Refused(2, 500, "InternalError"),
-    "overtaken": lambda server, *_: Overtaken(2, server, most=15),
+    "overtaken": lambda server, *_: Overtaken(2, server, maximum=15),
     "unsent": lambda *_: Unsent(2),
     "lost": lambda *_: Lost(2),
     "cut": lambda *_: Cut(1),

@@ -23,7 +23,7 @@ DISTURBANCES = {
     "500": lambda *_: Refused(4, 500, "InternalError"),
     "503": lambda *_: Refused(5, 503, "ServiceUnavailable"),
     "429": lambda *_: Refused(2, 429, "TooManyRequests", retry_after=1),
-    "dumb": lambda *_: Dumb(3, most=60),
+    "dumb": lambda *_: Dumb(3, maximum=60),
     "lost": lambda *_: Lost(3),
     "lost seldom": lambda *_: Lost(7),
     "cut": lambda *_: Cut(4),
@@ -34,7 +34,7 @@ DISTURBANCES = {
     "late statefulsets": lambda clock, _: Late("statefulsets", 0.7, clock),
     "late clonesets": lambda clock, _: Late("clonesets", 0.7, clock),
     "late claims": lambda clock, _: Late("persistentvolumeclaims", 0.7, clock),
-    "robbed": lambda _, server: Robbed(40, server, most=3),
+    "robbed": lambda _, server: Robbed(40, server, maximum=3),
     "late nodes": lambda clock, _: Late("nodes", 0.7, clock),
 } | {f"killed after {after}": lambda *_, after=after: Killed(after) for after in DEATHS}
 

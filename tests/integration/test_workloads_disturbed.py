@@ -26,8 +26,8 @@ EVERYTHING = bool(os.environ.get("MOCKUBE_EVERY_DISTURBANCE"))
 DISTURBANCES = {
     "409": lambda *_: Refused(3, 409, "Conflict"),
     "500": lambda *_: Refused(4, 500, "InternalError"),
-    "overtaken": lambda server, *_: Overtaken(2, server, most=15),
-    "overtaken seldom": lambda server, *_: Overtaken(3, server, most=15),
+    "overtaken": lambda server, *_: Overtaken(2, server, maximum=15),
+    "overtaken seldom": lambda server, *_: Overtaken(3, server, maximum=15),
     "unsent": lambda *_: Unsent(2),
     "unsent seldom": lambda *_: Unsent(7),
     "lost": lambda *_: Lost(2),

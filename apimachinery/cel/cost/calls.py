@@ -115,21 +115,21 @@ def _replace(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
-    most, most_kept = 0, 0
+    maximum, most_kept = 0, 0
     if old.low == 0:
-        most, most_kept = min(size.high + 1, MAX_UINT64), size.high
+        maximum, most_kept = min(size.high + 1, MAX_UINT64), size.high
     elif new.high <= old.low:
         most_kept = size.high
     else:
-        most = math.ceil(float(size.high) / float(old.low))
-    least, least_kept = 0, 0
+        maximum = math.ceil(float(size.high) / float(old.low))
+    minimum, least_kept = 0, 0
     if old.high == 0:
-        least, least_kept = min(size.low + 1, MAX_UINT64), size.low
+        minimum, least_kept = min(size.low + 1, MAX_UINT64), size.low
     elif old.high <= new.low:
         least_kept = size.low
     else:
-        least = math.ceil(float(size.low) / float(old.high))
-    result = Range(least, most).times(new).plus(Range(least_kept, most_kept))
+        minimum = math.ceil(float(size.low) / float(old.high))
+    result = Range(minimum, maximum).times(new).plus(Range(least_kept, most_kept))
     return Estimate(size.by(2 * STRING_FACTOR), result)
 
 
@@ -137,12 +137,12 @@ def _split_cost(call: Call) -> Estimate | None:
     if call.target is None:
         return None
     size = call.size(call.target)
-    most = size.high
+    maximum = size.high
     if len(call.args) > 1:
         count = call.args[1].expr
         if isinstance(count, Literal) and type(count.value) is int:
-            most = count.value % (1 << 64)
-    return Estimate(size.by(2 * STRING_FACTOR), Range(0, most))
+            maximum = count.value % (1 << 64)
+    return Estimate(size.by(2 * STRING_FACTOR), Range(0, maximum))
 
 
 def _join(call: Call) -> Estimate | None:

@@ -17,9 +17,9 @@ DECLARED: Final = declare(
 )
 
 
-def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+def _find_all(text: str, pattern: str, maximum: int = -1) -> list[str]:
     try:
-        return matcher.find_all(pattern, text, max(most, -1))
+        return matcher.find_all(pattern, text, max(maximum, -1))
     except RegexpError as error:
         raise CelError(f"Illegal regex: {error}") from error
 

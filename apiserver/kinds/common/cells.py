@@ -61,10 +61,10 @@ def condition(tree: Any, condition_type: str) -> str:
     return text(conditions.get(tree, condition_type), "status")
 
 
-def join_shortened(texts: Sequence[str], *, most: int = 3, separator: str = ",") -> str:
+def join_shortened(texts: Sequence[str], *, maximum: int = 3, separator: str = ",") -> str:
     """Join the first texts, and count the others, so that a cell stays narrow."""
-    text = separator.join(texts[:most])
-    return f"{text} + {len(texts) - most} more..." if len(texts) > most else text
+    text = separator.join(texts[:maximum])
+    return f"{text} + {len(texts) - maximum} more..." if len(texts) > maximum else text
 
 
 _NONE: Final = "<none>"

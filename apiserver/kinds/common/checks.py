@@ -245,9 +245,9 @@ def refuse_any(detail: str) -> Check:
     return check
 
 
-def between(least: int, most: int) -> Check:
+def between(minimum: int, maximum: int) -> Check:
     return require_that(
-        lambda value: least <= value <= most, f"must be between {least} and {most}, inclusive"
+        lambda value: minimum <= value <= maximum, f"must be between {minimum} and {maximum}, inclusive"
     )
 
 

@@ -96,11 +96,11 @@ def at_most_field(name: str, *names: str, title: str) -> Check:
     """Check that each of these fields is at most the field `name`, which messages name `title`."""
 
     def check(status: ReadOnlyTree, path: Path) -> Iterable[FieldError]:
-        most = status.get(name, 0)
+        maximum = status.get(name, 0)
         return [
             errors.invalid(path.child(other), status.get(other, 0), f"cannot be greater than {title}")
             for other in names
-            if status.get(other, 0) > most
+            if status.get(other, 0) > maximum
         ]
 
     return check

@@ -319,10 +319,10 @@ def _since_time(call: Call) -> str | None:
 
 def _check_log_options(call: Call, numbers: dict[str, int | None], since: str | None) -> None:
     field_errors = []
-    for name, least in (("tailLines", 0), ("limitBytes", 1)):
+    for name, minimum in (("tailLines", 0), ("limitBytes", 1)):
         value = numbers[name]
-        if value is not None and value < least:
-            problem = "must be greater than 0" if least else "must be greater than or equal to 0"
+        if value is not None and value < minimum:
+            problem = "must be greater than 0" if minimum else "must be greater than or equal to 0"
             field_errors.append(errors.invalid(ROOT.child(name), value, problem))
     seconds = numbers["sinceSeconds"]
     if seconds is not None and since is not None:

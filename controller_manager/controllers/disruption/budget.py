@@ -47,19 +47,19 @@ class DesiredHealthy(NamedTuple):
 def desired_healthy(caches: Caches, budget: ReadOnlyTree, pods: Collection[PodView]) -> DesiredHealthy:
     """How many there should be, and how many of them must be healthy; or `UnknownScaleError`."""
     most_missing = budget["spec"].get("maxUnavailable")
-    least = budget["spec"].get("minAvailable")
+    minimum = budget["spec"].get("minAvailable")
     if most_missing is not None:
         expected_scale = scale.expected_scale(caches, pods)
         missing = intstr.scaled_value(most_missing, expected_scale.replicas, round_up=True)
         return DesiredHealthy(
             expected_scale.replicas, max(expected_scale.replicas - missing, 0), expected_scale.unmanaged
         )
-    if isinstance(least, int):
-        return DesiredHealthy(len(pods), least, unmanaged=False)
+    if isinstance(minimum, int):
+        return DesiredHealthy(len(pods), minimum, unmanaged=False)
     expected_scale = (
-        ExpectedScale(0, unmanaged=False) if least is None else scale.expected_scale(caches, pods)
+        ExpectedScale(0, unmanaged=False) if minimum is None else scale.expected_scale(caches, pods)
     )
-    desired = intstr.scaled_value(least or 0, expected_scale.replicas, round_up=True)
+    desired = intstr.scaled_value(minimum or 0, expected_scale.replicas, round_up=True)
     return DesiredHealthy(expected_scale.replicas, desired, expected_scale.unmanaged)
 
 

@@ -115,7 +115,7 @@ def _changes(
         ]
         desired = group_by_ports(service, pods, address_type, lambda name: nodes.get("", name))
         new_slice = partial(slice_of, service, labels, address_type)
-        shape = Shape(labels=labels, new_slice=new_slice, most=max_endpoints)
+        shape = Shape(labels=labels, new_slice=new_slice, maximum=max_endpoints)
         arranged = arrange(service, present, desired, shape)
         hinted = with_hints(service, address_type, arranged, present, ratios, was_shared=is_shared)
         is_shared = hinted.shared

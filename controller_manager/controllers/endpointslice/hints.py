@@ -254,8 +254,8 @@ def _exchanges(
     receptions: Counter[str] = Counter()
     while giving and receiving:
         giver, receiver = max(giving, key=giving.__getitem__), max(receiving, key=receiving.__getitem__)
-        most, least = max(giving[giver], receiving[receiver]), min(giving[giver], receiving[receiver])
-        if most < 1 or least < 1 / 2:
+        maximum, minimum = max(giving[giver], receiving[receiver]), min(giving[giver], receiving[receiver])
+        if maximum < 1 or minimum < 1 / 2:
             break
         donations[giver] += 1
         giving[giver] -= 1

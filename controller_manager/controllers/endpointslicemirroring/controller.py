@@ -64,7 +64,7 @@ def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:
         slices = [endpoint_slice for endpoint_slice in present if endpoint_slice["addressType"] == family]
         if desired or slices:
             new_slice = partial(_mirror_slice, endpoints, labels, family)
-            shape = Shape(labels=labels, new_slice=new_slice, most=_MAX_ENDPOINTS, placeholder=False)
+            shape = Shape(labels=labels, new_slice=new_slice, maximum=_MAX_ENDPOINTS, placeholder=False)
             changes = changes + arrange(endpoints, slices, desired, shape)
     return Plan(actions=tuple(_actions(changes)))
 

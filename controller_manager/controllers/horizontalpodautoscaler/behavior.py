@@ -182,11 +182,11 @@ def _stabilize(
 
 def _within_default_rate(desired: int, limits: Limits) -> tuple[int, tuple[str, str]]:
     rate = int(max(UP_FACTOR * limits.current, UP_MINIMUM))
-    most = min(limits.maximum, rate)
+    maximum = min(limits.maximum, rate)
     if desired < limits.minimum:
         return limits.minimum, _TOO_FEW
-    if desired > most:
-        return most, _UP_LIMIT if limits.maximum > rate else _TOO_MANY
+    if desired > maximum:
+        return maximum, _UP_LIMIT if limits.maximum > rate else _TOO_MANY
     return desired, _IN_RANGE
 
 
@@ -195,14 +195,14 @@ def _within_policies(
 ) -> tuple[int, tuple[str, str]]:
     if desired > limits.current:
         rate = max(_up_limit(limits, history, up), limits.current)
-        most = min(limits.maximum, rate)
-        if desired > most:
-            return most, _UP_LIMIT if limits.maximum > rate else _TOO_MANY
+        maximum = min(limits.maximum, rate)
+        if desired > maximum:
+            return maximum, _UP_LIMIT if limits.maximum > rate else _TOO_MANY
     elif desired < limits.current:
         rate = min(_down_limit(limits, history, down), limits.current)
-        least = max(limits.minimum, rate)
-        if desired < least:
-            return least, _DOWN_LIMIT if limits.minimum < rate else _TOO_FEW
+        minimum = max(limits.minimum, rate)
+        if desired < minimum:
+            return minimum, _DOWN_LIMIT if limits.minimum < rate else _TOO_FEW
     return desired, _IN_RANGE
 
 

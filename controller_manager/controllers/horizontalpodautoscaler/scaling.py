@@ -47,21 +47,21 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 def minimum(autoscaler: ReadOnlyTree) -> int:
-    least = autoscaler["spec"].get("minReplicas")
-    return 1 if least is None else int(least)
+    replicas = autoscaler["spec"].get("minReplicas")
+    return 1 if replicas is None else int(replicas)
 
 
 def decide_by_range(
     autoscaler: ReadOnlyTree, current: int, history: History, status: Status
 ) -> Decision | None:
     """What is decided without a look at the metrics; None where they decide."""
-    most = autoscaler["spec"]["maxReplicas"]
+    max_replicas = autoscaler["spec"]["maxReplicas"]
     if current == 0:
         status.record(ACTIVE, "False", "ScalingDisabled", DISABLED)
         status.remove(SCALED_TO_ZERO)
         return Decision(desired=0, history=history)
-    if current > most:
-        return Decision(desired=most, reason=ABOVE_MAXIMUM, history=history)
+    if current > max_replicas:
+        return Decision(desired=max_replicas, reason=ABOVE_MAXIMUM, history=history)
     if current < minimum(autoscaler):
         return Decision(desired=minimum(autoscaler), reason=BELOW_MINIMUM, history=history)
     return None

@@ -92,8 +92,8 @@ def _failure_reason(state: JobState, now: datetime) -> tuple[str, str]:
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if state.failed_indexes is None:
         return "", ""
-    failures, most = index_ranges.total(state.failed_indexes), spec.get("maxFailedIndexes")
-    if most is not None and failures > most:
+    failures, maximum = index_ranges.total(state.failed_indexes), spec.get("maxFailedIndexes")
+    if maximum is not None and failures > maximum:
         return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
     if failures and failures + index_ranges.total(state.succeeded_indexes) >= spec["completions"]:
         return "FailedIndexes", "Job has failed indexes"

@@ -15,8 +15,8 @@ ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
 
 class _Boundary(NamedTuple):
-    least: int
-    most: float
+    minimum: int
+    maximum: float
     seconds: int
 
 
@@ -32,9 +32,9 @@ _BOUNDARIES: Final = (
 def seconds_for(nodes: int, current: int | None) -> int:
     """What a node is to have; the one that it has holds on until the number is well beyond its boundary."""
     for boundary in _BOUNDARIES:
-        if boundary.seconds == current and boundary.least <= nodes <= boundary.most:
+        if boundary.seconds == current and boundary.minimum <= nodes <= boundary.maximum:
             return boundary.seconds
-    return next(boundary.seconds for boundary in _BOUNDARIES if nodes <= boundary.most)
+    return next(boundary.seconds for boundary in _BOUNDARIES if nodes <= boundary.maximum)
 
 
 def reconcile(caches: Caches, key: Key, _: datetime) -> Plan:

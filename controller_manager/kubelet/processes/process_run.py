@@ -331,8 +331,8 @@ class ProcessRun:
         await self._stop_requested.wait()
         clock = self._context.clock
         assert self._deadline is not None
-        least = await checks.run_pre_stop_hook(self._deadline - clock.monotonic())
-        self._deadline = max(self._deadline, clock.monotonic() + least)
+        minimum = await checks.run_pre_stop_hook(self._deadline - clock.monotonic())
+        self._deadline = max(self._deadline, clock.monotonic() + minimum)
         process.send(signal.SIGTERM)
         while (remaining := self._deadline - clock.monotonic()) > 0:
             self._stop_requested.clear()  # a shorter grace period may follow

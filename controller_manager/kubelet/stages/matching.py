@@ -83,13 +83,13 @@ def choose(stages: Sequence[Stage], obj: ReadOnlyTree, random: Random) -> Stage 
 
 def delay_of(stage: Stage, obj: ReadOnlyTree, now: datetime, random: Random) -> timedelta:
     """The delay, up to the jitter where that is more; a jitter that is less is itself the delay."""
-    least = _span(stage.delay, obj, now)
-    most = _span(stage.jitter, obj, now)
-    if least is None or (most is None and stage.jitter.value is None):
-        return max(least or timedelta(0), timedelta(0))
-    if most is None or most == least:
-        return max(least, timedelta(0))
-    drawn = most if most < least else least + (most - least) * fraction(random)
+    minimum = _span(stage.delay, obj, now)
+    maximum = _span(stage.jitter, obj, now)
+    if minimum is None or (maximum is None and stage.jitter.value is None):
+        return max(minimum or timedelta(0), timedelta(0))
+    if maximum is None or maximum == minimum:
+        return max(minimum, timedelta(0))
+    drawn = maximum if maximum < minimum else minimum + (maximum - minimum) * fraction(random)
     return max(drawn, timedelta(0))
 
 

@@ -77,11 +77,11 @@ class Search(Struct, eq=False):
             return False
 
     def _check_size(self, claim: int, requests: Sequence[Sequence[Alternative]]) -> None:
-        least = sum(
+        minimum = sum(
             min(self._count(claim, alternative) for alternative in alternatives) for alternatives in requests
         )
-        if least > MAX_DEVICES:
-            problem = f"number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
+        if minimum > MAX_DEVICES:
+            problem = f"number of requested devices {minimum} exceeds the claim limit of {MAX_DEVICES}"
             raise AllocationError(f"claim {Key.of(self.claims[claim])}: {problem}")
 
     def _count(self, claim: int, alternative: Alternative) -> int:

@@ -27,9 +27,9 @@ def topology_spread(pod: PodInfo, snapshot: ClusterSnapshot) -> Check | None:
             value = node.labels.get(constraint.topology_key)
             if value is None:
                 return _NO_LABEL
-            least = min(counts.values(), default=0) if len(counts) >= constraint.min_domains else 0
+            minimum = min(counts.values(), default=0) if len(counts) >= constraint.min_domains else 0
             itself = constraint.selector.matches(pod.view.labels)
-            if counts[value] + itself - least > constraint.max_skew:
+            if counts[value] + itself - minimum > constraint.max_skew:
                 return _UNEVEN
         return None
 

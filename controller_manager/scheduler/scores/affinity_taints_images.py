@@ -52,12 +52,12 @@ def image_locality(pod: PodInfo, _: ClusterSnapshot, nodes: Sequence[NodeInfo]) 
     if not any(sizes):
         return None
     spread = {image: sum(image in image_sizes for image_sizes in sizes) / len(nodes) for image in images}
-    most = _MAX_IMAGE_BYTES * len(images)
+    maximum = _MAX_IMAGE_BYTES * len(images)
     raw = [sum(image_sizes.get(image, 0) * spread[image] for image in images) for image_sizes in sizes]
     return [
         MAX_NODE_SCORE
-        * (min(max(value, _MIN_IMAGE_BYTES), most) - _MIN_IMAGE_BYTES)
-        / (most - _MIN_IMAGE_BYTES)
+        * (min(max(value, _MIN_IMAGE_BYTES), maximum) - _MIN_IMAGE_BYTES)
+        / (maximum - _MIN_IMAGE_BYTES)
         for value in raw
     ]
 
@@ -82,8 +82,11 @@ def preferred_pod_affinity(
     if not points:
         return None
     raw = [sum(points[item] for item in node.labels.items()) for node in feasible]
-    least, most = min(raw), max(raw)
-    return [MAX_NODE_SCORE * (value - least) / (most - least) if most > least else 0.0 for value in raw]
+    minimum, maximum = min(raw), max(raw)
+    return [
+        MAX_NODE_SCORE * (value - minimum) / (maximum - minimum) if maximum > minimum else 0.0
+        for value in raw
+    ]
 
 
 def _add(

@@ -78,12 +78,12 @@ def _counts(term: _SpreadTerm, snapshot: ClusterSnapshot) -> Counter[str]:
 
 def _normalize(raw: Sequence[float], rated: Sequence[bool]) -> list[float]:
     rated_values = [round(value) for value, is_rated in zip(raw, rated, strict=True) if is_rated]
-    least, most = min(rated_values), max(rated_values)
+    minimum, maximum = min(rated_values), max(rated_values)
     return [
         0.0
         if not is_rated
         else MAX_NODE_SCORE
-        if most == 0
-        else MAX_NODE_SCORE * (most + least - round(value)) / most
+        if maximum == 0
+        else MAX_NODE_SCORE * (maximum + minimum - round(value)) / maximum
         for value, is_rated in zip(raw, rated, strict=True)
     ]

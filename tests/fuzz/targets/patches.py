@@ -201,7 +201,7 @@ def _make_body(random):
         "text": texts.of_tokens(
             random,
             ('{"data":', "{", "}", "[", "]", '"a"', ":", ",", "1", '"op"', "null", "data: ", "\n", "- ", "a"),
-            most=12,
+            maximum=12,
         ),
     }
 

@@ -119,9 +119,9 @@ def _template(text):
 
 def _make_template(random):
     if random.random() < 0.3:
-        return texts.of_tokens(random, texts.TEMPLATES, most=16)
+        return texts.of_tokens(random, texts.TEMPLATES, maximum=16)
     actions = [
-        "{{ " + texts.of_tokens(random, texts.TEMPLATES[4:], most=5) + " }}"
+        "{{ " + texts.of_tokens(random, texts.TEMPLATES[4:], maximum=5) + " }}"
         for _ in range(random.choice((1, 2, 4)))
     ]
     return "a: ".join(actions) + "{{ end }}" * random.choice((0, 0, 1, 2))

@@ -240,28 +240,28 @@ _PEM = (
 )  # fmt: skip
 
 
-def _target(name, tokens, check, *, most=8, examples=400):
+def _target(name, tokens, check, *, maximum=8, examples=400):
     def generate(random):
-        return texts.of_tokens(random, tokens, most=most)
+        return texts.of_tokens(random, tokens, maximum=maximum)
 
     return Target(name=name, generate=generate, check=check, mutate=texts.mutated, examples=examples)
 
 
 TARGETS = (
-    _target("label-selectors", texts.LABEL_SELECTORS, _label_selector, most=12),
+    _target("label-selectors", texts.LABEL_SELECTORS, _label_selector, maximum=12),
     _target("field-selectors", texts.FIELD_SELECTORS, _field_selector),
-    _target("quantities", texts.QUANTITIES, _quantity, most=5),
-    _target("durations", texts.DURATIONS, _duration, most=6),
-    _target("timestamps", texts.TIMESTAMPS, _timestamp, most=14),
+    _target("quantities", texts.QUANTITIES, _quantity, maximum=5),
+    _target("durations", texts.DURATIONS, _duration, maximum=6),
+    _target("timestamps", texts.TIMESTAMPS, _timestamp, maximum=14),
     _target("json-paths", texts.PATHS, _json_path),
     _target("stage-queries", texts.QUERIES, _query),
     _target("names", texts.NAMES, _name),
     _target("addresses", texts.ADDRESSES, _address),
-    _target("schedules", texts.SCHEDULES, _schedule, most=12),
+    _target("schedules", texts.SCHEDULES, _schedule, maximum=12),
     _target("base64", _BASE64, _base64),
     _target("pem", _PEM, _pem),
     _target("media-types", texts.MEDIA_TYPES, _media_type),
-    _target("urls", texts.URL_PATHS, _url, most=14),
+    _target("urls", texts.URL_PATHS, _url, maximum=14),
     Target(
         name="continue-tokens",
         generate=_make_continue_token,

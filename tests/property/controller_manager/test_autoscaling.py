@@ -39,29 +39,29 @@ RECOMMENDED = st.lists(st.integers(0, 60), min_size=1, max_size=20)
 
 
 @given(BEHAVIOR, RECOMMENDED, SMALL, SMALL, st.integers(1, 60))
-def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, least, more, current):
+def test_autoscaler_respects_bounds_windows_and_policies(behavior, recommended, minimum, more, current):
     """Every 15 s a recommendation is computed, and the scale is set to the result."""
-    most, history, seen = least + more, History(), []
-    current = min(max(current, least), most)
+    maximum, history, seen = minimum + more, History(), []
+    current = min(max(current, minimum), maximum)
     for at, desired in enumerate(recommended):
         now = NOW + timedelta(seconds=15 * at)
         history = with_initial_recommendation(history, current, now)
         seen = seen or [(now, current)]
         limits = Limits(
-            minimum=least,
-            maximum=most,
+            minimum=minimum,
+            maximum=maximum,
             current=current,
             downscale_stabilization=timedelta(minutes=1),
             now=now,
         )
         found = limit(behavior, desired, limits, history)
         new, history = found.replicas, found.history
-        assert least <= new <= most
+        assert minimum <= new <= maximum
         assert found.is_limited == (found.limiting[0] != "DesiredWithinRange")
         window = 60 if behavior is None else behavior["scaleDown"]["stabilizationWindowSeconds"]
         recent = [replicas for when, replicas in seen if when > now - timedelta(seconds=window)]
         if new < current:
-            assert new >= min(current, max([*recent, desired]), most)
+            assert new >= min(current, max([*recent, desired]), maximum)
         _check_rate(behavior, current, new)
         history = with_scaling(history, behavior, current, new, now) if new != current else history
         seen.append((now, desired))

@@ -23,7 +23,7 @@ class Life(RuleBasedStateMachine):
         )
         self.ended = {}
         """The exit code of each pod that has ended by itself while it was tracked, by uid."""
-        self.most = 0
+        self.maximum = 0
 
     @rule()
     def the_controller_looks(self):
@@ -69,9 +69,9 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def no_more_pods_are_made_than_may_run(self):
         if hasattr(self, "jobs"):
-            most = max(self.jobs.job["spec"]["parallelism"], self.most)
-            self.most = len(self.jobs.active)
-            assert len(self.jobs.active) <= most
+            maximum = max(self.jobs.job["spec"]["parallelism"], self.maximum)
+            self.maximum = len(self.jobs.active)
+            assert len(self.jobs.active) <= maximum
 
     @invariant()
     def no_pod_is_counted_twice(self):

@@ -58,10 +58,10 @@ def test_allocation_respects_min_and_max_replicas(total, listed):
     assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
     found = shared(total, listed)
     limits = {place.name: bounds(total, place) for place in listed}
-    assert sum(found.values()) == min(total, sum(most for _, most in limits.values()))
-    assert all(0 <= found[name] <= most for name, (_, most) in limits.items())
-    if sum(least for least, _ in limits.values()) <= total:
-        assert all(found[name] >= least for name, (least, _) in limits.items())
+    assert sum(found.values()) == min(total, sum(maximum for _, maximum in limits.values()))
+    assert all(0 <= found[name] <= maximum for name, (_, maximum) in limits.items())
+    if sum(minimum for minimum, _ in limits.values()) <= total:
+        assert all(found[name] >= minimum for name, (minimum, _) in limits.items())
 
 
 bounded = {
@@ -75,10 +75,10 @@ def test_unschedulable_subset_does_not_grow_beyond_ready_pods(total, listed):
     found = shared(total, listed, adapts=True)
     assert sum(found.values()) <= total
     for place in listed:
-        least, most = bounds(total, place)
-        assert 0 <= found[place.name] <= max(most, least, place.ready)
+        minimum, maximum = bounds(total, place)
+        assert 0 <= found[place.name] <= max(maximum, minimum, place.ready)
         if place.unschedulable:
-            assert found[place.name] <= max(least, place.ready)
+            assert found[place.name] <= max(minimum, place.ready)
     if any(place.max_replicas is None and not place.unschedulable for place in listed):
         assert sum(found.values()) == total
 

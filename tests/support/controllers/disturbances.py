@@ -57,9 +57,9 @@ class Refused(Disturbance):
 class Dumb(Disturbance):
     """Every n-th read returns an error, also a watch. It ends, because some work retries a hundred times."""
 
-    def __init__(self, every, *, most):
+    def __init__(self, every, *, maximum):
         self._every = every
-        self._left = most
+        self._left = maximum
         self._count = count(1)
 
     def read(self, _):
@@ -98,10 +98,10 @@ class Unsent(Disturbance):
 class Overtaken(Disturbance):
     """Another client changes an object just before every n-th replacement of one, a limited number of times."""
 
-    def __init__(self, every, server, *, most):
+    def __init__(self, every, server, *, maximum):
         self._every = every
         self._server = server
-        self._left = every * most
+        self._left = every * maximum
         self._count = count(1)
 
     async def there(self, request):
@@ -175,10 +175,10 @@ class Robbed(Disturbance):
     It ends: pod eviction from a silent node restarts its timer with each new leader, as upstream's does.
     """
 
-    def __init__(self, every, server, *, most):
+    def __init__(self, every, server, *, maximum):
         self._every = every
         self._server = server
-        self._left = most
+        self._left = maximum
         self._count = count(1)
 
     async def back(self, _):

@@ -32,7 +32,7 @@ class Scenario:
         self.server = server
         self.pods = set()
         """The uids of all pods that ever existed."""
-        self.most = 0
+        self.maximum = 0
         """The largest number of pods at one time."""
         self._steps = iter(self.steps())
 
@@ -91,7 +91,7 @@ class Scenario:
         """Start pending pods and remove terminating ones; return whether there were any."""
         found = await self.items(PODS)
         self.pods |= {*map(meta.uid, found)}
-        self.most = max(self.most, sum(not meta.is_deleting(pod) for pod in found))
+        self.maximum = max(self.maximum, sum(not meta.is_deleting(pod) for pod in found))
         return any([await self._tend(pod) for pod in found])
 
     async def _tend(self, pod):

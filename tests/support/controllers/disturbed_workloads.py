@@ -55,7 +55,7 @@ class Deployment(Scenario):
         }
         assert sizes == {"a:1": 2, "a:2": 0}
         assert len(self.pods) == 6, "two pods of each version, and two more of the first"
-        assert self.most <= 3
+        assert self.maximum <= 3
 
 
 class RecreatedDeployment(Deployment):
@@ -82,7 +82,7 @@ class StatefulSet(Scenario):
         assert len(await self.items(CLAIMS)) == 2
         assert len(await self.items(REVISIONS)) == 2
         assert len(self.pods) == 4, "two pods were made, and made again"
-        assert self.most <= 2
+        assert self.maximum <= 2
 
 
 class AdvancedStatefulSet(Scenario):
@@ -154,7 +154,7 @@ class CloneSet(Scenario):
         assert len(await self.items(REVISIONS)) == 3
         assert len(self.in_place) == 3, "three pods were made, and changed in place"
         assert len(self.pods) == 6, "and made anew once"
-        assert self.most <= 3
+        assert self.maximum <= 3
 
 
 def _on_a_node(image, **spec):
@@ -232,7 +232,7 @@ class DaemonSet(Scenario):
         assert {pod["spec"]["containers"][0]["image"] for pod in await self.items(PODS)} == {"a:2"}
         assert len(await self.items(REVISIONS)) == 2
         assert len(self.pods) == 4, "two of each version"
-        assert self.most <= 2
+        assert self.maximum <= 2
 
 
 class United(Scenario):

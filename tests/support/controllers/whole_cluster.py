@@ -73,9 +73,9 @@ class Cluster:
             self.clock.advance(min(left, 5.0))
             await self._pause()
 
-    def _stride(self, most):
+    def _stride(self, maximum):
         due = self.clock.next_due()
-        self.clock.advance(most if due is None else min(due, most))
+        self.clock.advance(maximum if due is None else min(due, maximum))
 
     async def _pause(self):
         """Wait until no request is in flight; meanwhile replace a manager that was killed."""

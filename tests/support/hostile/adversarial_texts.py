@@ -45,9 +45,9 @@ def texts(pattern: re.Pattern[Any]) -> Iterator[Callable[[int], Any]]:
                 yield _maker(candidate, is_bytes=isinstance(pattern.pattern, bytes))
 
 
-def has_few_paths(pattern: re.Pattern[Any], most: int = 10_000) -> bool:
+def has_few_paths(pattern: re.Pattern[Any], maximum: int = 10_000) -> bool:
     """Whether a match from one position tries at most this many paths, whatever the text: then it is linear."""
-    return _paths(_parser.parse(pattern.pattern, pattern.flags)) <= most
+    return _paths(_parser.parse(pattern.pattern, pattern.flags)) <= maximum
 
 
 def _paths(nodes: Any) -> float:
@@ -58,12 +58,12 @@ def _paths(nodes: Any) -> float:
 def _own_paths(code: Any, argument: Any) -> float:
     inner = [_paths(part) for part in _inner(code, argument)]
     if code in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
-        least, greatest, _ = argument
+        minimum, greatest, _ = argument
         if greatest >= op.MAXREPEAT:
             return math.inf
         if inner[0] == 1:
-            return float(greatest - least + 1)
-        return sum(inner[0] ** min(times, 64) for times in range(least, min(greatest, 64) + 1))
+            return float(greatest - minimum + 1)
+        return sum(inner[0] ** min(times, 64) for times in range(minimum, min(greatest, 64) + 1))
     return sum(inner) or 1
 
 
@@ -170,12 +170,12 @@ def _characters(code: Any, argument: Any, alphabet: str) -> list[str]:
 # --- samples: short texts that a part accepts
 
 
-def _samples(nodes: list[Any], alphabet: str, groups: dict[int, str], most: int = 4) -> list[str]:
+def _samples(nodes: list[Any], alphabet: str, groups: dict[int, str], maximum: int = 4) -> list[str]:
     """Return some samples, the shortest first."""
     found = [""]
     for code, argument in nodes:
-        parts = _part_samples(code, argument, alphabet, groups, most)
-        found = _joined(found, parts)[:most]
+        parts = _part_samples(code, argument, alphabet, groups, maximum)
+        found = _joined(found, parts)[:maximum]
     return found
 
 
@@ -191,21 +191,21 @@ def _joined(left: list[str], right: list[str]) -> list[str]:
     return list(dict.fromkeys(one + other for one, other in pairs))
 
 
-def _part_samples(code: Any, argument: Any, alphabet: str, groups: dict[int, str], most: int) -> list[str]:
+def _part_samples(code: Any, argument: Any, alphabet: str, groups: dict[int, str], maximum: int) -> list[str]:
     if code in (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN):
-        return _characters(code, argument, alphabet)[:most] or ["a"]
+        return _characters(code, argument, alphabet)[:maximum] or ["a"]
     if code in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
-        least, greatest, body = argument
-        times = min(max(least, 1), 64) if greatest else 0
-        once = _samples(list(body), alphabet, groups, most)
-        return [sample * times for sample in once] if least else ["", *once][:most]
+        minimum, greatest, body = argument
+        times = min(max(minimum, 1), 64) if greatest else 0
+        once = _samples(list(body), alphabet, groups, maximum)
+        return [sample * times for sample in once] if minimum else ["", *once][:maximum]
     if code is op.SUBPATTERN:
-        samples = _samples(list(argument[3]), alphabet, groups, most)
+        samples = _samples(list(argument[3]), alphabet, groups, maximum)
         if argument[0] is not None:
             groups[argument[0]] = samples[0]
         return samples
     if code is op.ATOMIC_GROUP:
-        return _samples(list(argument), alphabet, groups, most)
+        return _samples(list(argument), alphabet, groups, maximum)
     if code is op.BRANCH:
         return [_samples(list(branch), alphabet, groups, 1)[0] for branch in argument[1]]
     if code is op.GROUPREF:

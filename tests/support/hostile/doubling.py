@@ -32,18 +32,18 @@ class Growth(Exception):
 
 def cost(run: Callable[[Any], object], value: Any, *, runs: int = 1) -> float:
     """Return the least seconds of CPU time for `run(value)` in this many runs."""
-    least = math.inf
+    minimum = math.inf
     enabled = gc.isenabled()
     gc.disable()
     try:
         for _ in range(runs):
             start = thread_time()
             run(value)
-            least = min(least, thread_time() - start)
+            minimum = min(minimum, thread_time() - start)
     finally:
         if enabled:
             gc.enable()
-    return least
+    return minimum
 
 
 def check_linear(

@@ -190,8 +190,8 @@ class RecordedWatch:
     async def request_progress(self) -> None:
         await self.watch.request_progress()
 
-    def take_pending(self, most: int) -> WatchBatch | None:
-        batch = self.watch.take_pending(most)
+    def take_pending(self, maximum: int) -> WatchBatch | None:
+        batch = self.watch.take_pending(maximum)
         if batch is not None:
             self.stream.batches.append((self.history.tick(), batch))
         return batch

@@ -66,16 +66,16 @@ def client_of(store: KV, history: History, name: str, seed: int) -> Client:
 
 def followers_of(store: KV, history: History, seed: int, base: Revision) -> list[CacheWatcher]:
     """One that sees everything and never disconnects, and two that disconnect for every interval."""
-    patience = [(ALL_KEYS, None)] + [(interval, most) for interval in INTERVALS for most in (3, 12)]
+    patience = [(ALL_KEYS, None)] + [(interval, maximum) for interval in INTERVALS for maximum in (3, 12)]
     return [
         CacheWatcher(
             client_of(store, history, f"watcher-{number}", seed),
             interval,
             base=base,
             random=source(seed, "watcher", number),
-            patience=most,
+            patience=maximum,
         )
-        for number, (interval, most) in enumerate(patience)
+        for number, (interval, maximum) in enumerate(patience)
     ]
 
 
@@ -128,7 +128,7 @@ def tally(history: History) -> Counter[str]:
 
 def assert_busy(history: History) -> None:
     counts = tally(history)
-    missing = {kind: counts[kind] for kind, least in MINIMUM.items() if counts[kind] < least}
+    missing = {kind: counts[kind] for kind, minimum in MINIMUM.items() if counts[kind] < minimum}
     assert not missing, f"too little happened to prove anything: {missing}"
 
 

@@ -68,14 +68,14 @@ class CountedKey(str):
 
 def most_comparisons(work, value):
     """Return the result of work, and the maximum of comparisons within one call of a C function."""
-    begun, most = [], 0
+    begun, maximum = [], 0
 
     def note(_frame, event, _called):
-        nonlocal most
+        nonlocal maximum
         if event == "c_call":
             begun.append(Counted.count)
         elif event in ("c_return", "c_exception") and begun:
-            most = max(most, Counted.count - begun.pop())
+            maximum = max(maximum, Counted.count - begun.pop())
 
     Counted.count = 0
     sys.setprofile(note)
@@ -83,13 +83,13 @@ def most_comparisons(work, value):
         result = work(value)
     finally:
         sys.setprofile(None)
-    return result, most
+    return result, maximum
 
 
 def test_no_call_compares_all_items():
-    ordered, most = most_comparisons(sorted_in_pieces, [*map(Counted, shuffled(MANY))])
+    ordered, maximum = most_comparisons(sorted_in_pieces, [*map(Counted, shuffled(MANY))])
     assert [item.number for item in ordered] == [*range(MANY)]
-    assert 0 < most <= PIECE * PIECE.bit_length()
+    assert 0 < maximum <= PIECE * PIECE.bit_length()
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_no_call_compares_all_items():
 )
 def test_no_call_compares_all_keys_of_a_map(work):
     value = {CountedKey(number): "" for number in shuffled(MANY)}
-    result, most = most_comparisons(work, value)
-    assert 0 < most <= PIECE * PIECE.bit_length()
+    result, maximum = most_comparisons(work, value)
+    assert 0 < maximum <= PIECE * PIECE.bit_length()
     few = dict.fromkeys([*value][:PIECE], "")
     assert [*sorted_items(few)] == sorted(few.items())
     if isinstance(result, dict):

@@ -50,7 +50,7 @@ assert not old.age()
 
 def test_many_old_objects_are_not_collected():
     run("""
-few = OldObjects(most=here)
+few = OldObjects(maximum=here)
 few.begin()
 more = [Cycle() for _ in range(here * 2)]
 assert not few.age()
@@ -62,7 +62,7 @@ assert Cycle.gone == 0
 
 def test_old_objects_are_not_counted_while_there_are_many():
     run("""
-few = OldObjects(most=here)
+few = OldObjects(maximum=here)
 few.begin()
 more = [[] for _ in range(here * 8)]
 gc.get_freeze_count = None  # counting them would raise an error

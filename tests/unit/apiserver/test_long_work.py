@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from mockube.apimachinery.cancellation import Cancelled, cancelled_by, raise_if_cancelled
+from mockube.apimachinery.status import BadRequest
 from mockube.apiserver.long_work import (
     LARGE,
     SLICE,
@@ -91,19 +92,19 @@ async def test_error_of_work_is_raised():
 
 
 async def test_work_runs_one_at_a_time():
-    worker, running, most = Worker(), 0, 0
+    worker, running, maximum = Worker(), 0, 0
     lock = threading.Lock()
 
     def work():
-        nonlocal running, most
+        nonlocal running, maximum
         with lock:
             running += 1
-            most = max(most, running)
+            maximum = max(maximum, running)
         with lock:
             running -= 1
 
     await asyncio.gather(*(worker.run(LARGE, work) for _ in range(20)))
-    assert most == 1
+    assert maximum == 1
 
 
 async def test_running_work_continues_after_caller_is_cancelled():

@@ -10,8 +10,8 @@ from tests.support.seeded import source
 from tests.support.turns import turns
 
 
-def limit(capacity=100, *, least=10):
-    return MemoryLimit(capacity, least=least)
+def limit(capacity=100, *, minimum=10):
+    return MemoryLimit(capacity, minimum=minimum)
 
 
 async def reserved(limit, size):
@@ -152,15 +152,15 @@ async def test_new_request_is_refused_when_queue_is_full():
 
 async def test_any_sequence_of_requests_leaves_no_reservation():
     bounds, seeded = limit(), source("memory", 12)
-    most = 0
+    maximum = 0
 
     async def request():
-        nonlocal most
+        nonlocal maximum
         reservation = Reservation(bounds)
         try:
             for _ in range(seeded.randint(1, 4)):
                 await reservation.grow(seeded.randint(0, 130))
-                most = max(most, bounds.reserved)
+                maximum = max(maximum, bounds.reserved)
                 await turns(seeded.randint(0, 3))
         finally:
             reservation.release()
@@ -171,7 +171,7 @@ async def test_any_sequence_of_requests_leaves_no_reservation():
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert (bounds.reserved, bounds.waiting) == (0, 0)
-    assert most <= bounds.capacity
+    assert maximum <= bounds.capacity
 
 
 async def test_suspended_request_lets_others_begin():

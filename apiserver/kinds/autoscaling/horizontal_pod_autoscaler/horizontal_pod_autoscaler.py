@@ -66,7 +66,7 @@ _UNKNOWN: Final = "<unknown>"
 def _targets(specs: Sequence[Any], statuses: Sequence[Any]) -> str:
     """Format metrics of v2 as `cpu: 40%/80%, 12/50 (avg) + 1 more...`. The n-th status belongs to the n-th metric."""
     texts = [_target(spec, status) for spec, status in zip_longest(specs, statuses[: len(specs)])]
-    return join_shortened(texts, most=2, separator=", ") or "<none>"
+    return join_shortened(texts, maximum=2, separator=", ") or "<none>"
 
 
 def _target(spec: Any, status: Any) -> str:

@@ -150,8 +150,8 @@ def _add(amounts: _Amounts, more: _Amounts) -> None:
         amounts[name] = amounts[name] + amount if name in amounts else amount
 
 
-def _raise(amounts: _Amounts, least: _Amounts) -> None:
-    for name, amount in least.items():
+def _raise(amounts: _Amounts, minimum: _Amounts) -> None:
+    for name, amount in minimum.items():
         if name not in amounts or amounts[name] < amount:
             amounts[name] = amount
 

@@ -92,10 +92,10 @@ def _check_against_limit(name: str, amount: str, limits: ReadOnlyTree, path: Pat
             detail = "Limit must be set for non overcommitable resources"
             yield errors.required(path.child("limits"), detail)
         return
-    request, most = quantity.parse(amount), quantity.parse(limit)
-    if request != most and not is_overcommit_allowed(name):
+    request, maximum = quantity.parse(amount), quantity.parse(limit)
+    if request != maximum and not is_overcommit_allowed(name):
         yield errors.invalid(path.child("requests"), amount, f"must be equal to {name} limit of {limit}")
-    elif request > most:
+    elif request > maximum:
         problem = f"must be less than or equal to {name} limit of {limit}"
         yield errors.invalid(path.child("requests"), amount, problem)
 

@@ -105,23 +105,23 @@ def limits_of(total: int, subsets: Sequence[SubsetInfo]) -> list[Limits]:
     """As specified, or `AllocationError`."""
     limits = []
     for number, subset in enumerate(subsets):
-        least, most = bounds(total, subset)
-        if least > most:
+        minimum, maximum = bounds(total, subset)
+        if minimum > maximum:
             raise AllocationError(
-                f"subset[{number}].maxReplicas({most}) must be more than or equal to minReplicas({least})"
+                f"subset[{number}].maxReplicas({maximum}) must be more than or equal to minReplicas({minimum})"
             )
-        limits.append((subset.name, least, most))
+        limits.append((subset.name, minimum, maximum))
     return limits
 
 
 def fill_subsets(total: int, limits: Sequence[Limits]) -> Mapping[str, int]:
     """A most that is below the least gives nothing, and takes nothing away."""
     allocated, rest = {}, total
-    for name, least, _ in limits:
-        allocated[name] = min(least, rest)
+    for name, minimum, _ in limits:
+        allocated[name] = min(minimum, rest)
         rest -= allocated[name]
-    for name, least, most in limits:
-        more = min(max(most - least, 0), rest)
+    for name, minimum, maximum in limits:
+        more = min(max(maximum - minimum, 0), rest)
         allocated[name] += more
         rest -= more
     return allocated
@@ -135,21 +135,21 @@ def allocate_adaptive(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str,
     )
 
 
-def _adapt_limits(subset: SubsetInfo, name: str, least: int, most: int) -> Limits:
+def _adapt_limits(subset: SubsetInfo, name: str, minimum: int, maximum: int) -> Limits:
     if subset.unschedulable:
-        return name, max(subset.ready, least), min(subset.ready, most)
-    if subset.exists and subset.ready > least:
-        return name, min(subset.ready, most), most
-    return name, least, most
+        return name, max(subset.ready, minimum), min(subset.ready, maximum)
+    if subset.exists and subset.ready > minimum:
+        return name, min(subset.ready, maximum), maximum
+    return name, minimum, maximum
 
 
 class _Share:
     """What one subset has been given so far, and how much more of it would run."""
 
-    def __init__(self, subset: SubsetInfo, least: int, most: int) -> None:
+    def __init__(self, subset: SubsetInfo, minimum: int, maximum: int) -> None:
         self.name = subset.name
-        self.least = least
-        self.most = subset.current if subset.unschedulable else most
+        self.minimum = minimum
+        self.maximum = subset.current if subset.unschedulable else maximum
         self.allocated = 0
         self._remaining = (
             subset.current - subset.reserved if subset.unschedulable or subset.marked else UNLIMITED
@@ -166,12 +166,15 @@ class _Share:
 def allocate_reserved(total: int, subsets: Sequence[SubsetInfo]) -> Mapping[str, int]:
     """Or `AllocationError`."""
     limits = limits_of(total, subsets)
-    shares = [_Share(subset, least, most) for subset, (_, least, most) in zip(subsets, limits, strict=True)]
+    shares = [
+        _Share(subset, minimum, maximum)
+        for subset, (_, minimum, maximum) in zip(subsets, limits, strict=True)
+    ]
     rest = total
     for share in shares:
-        rest -= share.fill(share.least, rest)
+        rest -= share.fill(share.minimum, rest)
     for share in shares:
-        rest -= share.fill(share.most, rest)
+        rest -= share.fill(share.maximum, rest)
     return {share.name: share.allocated for share in shares}
 
 

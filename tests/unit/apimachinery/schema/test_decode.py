@@ -202,10 +202,10 @@ def depth(tree):
 @given(VALUES, st.integers(0, MAX_DEPTH))
 def test_scanned_depth_equals_walked_depth(tree, around):
     """The text is nested to the limit, and one level deeper, so that the innermost value decides."""
-    most = MAX_DEPTH - depth(tree)
-    for extra in (min(around, most), most, most + 1):
+    maximum = MAX_DEPTH - depth(tree)
+    for extra in (min(around, maximum), maximum, maximum + 1):
         text = b"[" * extra + orjson.dumps(tree) + b"]" * extra
-        assert is_too_deep(text) == (extra > most)
+        assert is_too_deep(text) == (extra > maximum)
 
 
 @pytest.mark.parametrize("write", WAYS_TO_WRITE)

@@ -347,13 +347,13 @@ def test_scalars_are_written_as_go_does(shape, value, expected):
 
 
 @pytest.mark.parametrize(
-    ("go", "least", "most"),
+    ("go", "minimum", "maximum"),
     [("int32", -(2**31), 2**31 - 1), ("int64", -(2**63), 2**63 - 1), ("uint8", 0, 255)],
 )
-def test_integer_out_of_range_is_refused(go, least, most):
-    for value in (least, most):
+def test_integer_out_of_range_is_refused(go, minimum, maximum):
+    for value in (minimum, maximum):
         assert read(Shape.INTEGER, value, go) == value
-    for value in (least - 1, most + 1):
+    for value in (minimum - 1, maximum + 1):
         with pytest.raises(WrongKind):
             read(Shape.INTEGER, value, go)
 

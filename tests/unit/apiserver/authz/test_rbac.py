@@ -94,8 +94,8 @@ class Dice:
     def __init__(self, seed):
         self.random = random.Random(seed)
 
-    def some(self, values, least=1):
-        return self.random.sample(values, self.random.randint(least, min(len(values), 3)))
+    def some(self, values, minimum=1):
+        return self.random.sample(values, self.random.randint(minimum, min(len(values), 3)))
 
     def one(self, values):
         return self.random.choice(values)

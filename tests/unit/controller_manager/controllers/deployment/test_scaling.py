@@ -8,8 +8,8 @@ from mockube.controller_manager.controllers.deployment.sync import is_scaled, sc
 from tests.support.controllers.deployments import RECREATE, Cluster, deployment, replicaset, rolling
 
 
-def one_set(number, size, *, desired=None, most=None, available=None):
-    annotations = {"desired-replicas": desired, "max-replicas": most}
+def one_set(number, size, *, desired=None, maximum=None, available=None):
+    annotations = {"desired-replicas": desired, "max-replicas": maximum}
     tree = replicaset(name=f"rs{number}", replicas=size)
     tree["metadata"]["annotations"] = {
         f"deployment.kubernetes.io/{key}": str(value)
@@ -23,7 +23,9 @@ def one_set(number, size, *, desired=None, most=None, available=None):
 def scaled(wanted, old_sets, new, *, before, surge=0, strategy=None):
     """Return the sizes of all sets, oldest first, after scaling a Deployment of `before` replicas."""
     view = DeploymentView(deployment(replicas=wanted, strategy=strategy or rolling(surge, 0)))
-    views = [one_set(n, size, desired=before, most=before + surge) for n, size in enumerate([*old_sets, new])]
+    views = [
+        one_set(n, size, desired=before, maximum=before + surge) for n, size in enumerate([*old_sets, new])
+    ]
     state = DeploymentState(deployment=view, new=views[-1], old_sets=views[:-1])
     found = scaled_sizes(state)
     return [found.get(it.name, it.replicas) for it in views]
@@ -89,7 +91,7 @@ def test_proportions_without_annotation_use_current_replicas():
 
 def test_proportions_without_annotation_and_status_scale_largest_set():
     view = DeploymentView(deployment(replicas=20, strategy=rolling(0, 1)))
-    state = DeploymentState(deployment=view, new=one_set(1, 4, most=0), old_sets=[one_set(0, 6)])
+    state = DeploymentState(deployment=view, new=one_set(1, 4, maximum=0), old_sets=[one_set(0, 6)])
     assert scaled_sizes(state) == {"rs0": 16, "rs1": 4}
 
 

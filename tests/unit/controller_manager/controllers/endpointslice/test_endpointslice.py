@@ -24,16 +24,16 @@ LABELS = {
 }
 
 
-def planned(svc, pods, slices=(), *, most=3, nodes=(NODE,), memory=None):
+def planned(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
     """Return the planned writes and Events, without Remember."""
-    actions = all_planned(svc, pods, slices, most=most, nodes=nodes, memory=memory)
+    actions = all_planned(svc, pods, slices, maximum=maximum, nodes=nodes, memory=memory)
     return tuple(action for action in actions if not isinstance(action, Remember))
 
 
-def all_planned(svc, pods, slices=(), *, most=3, nodes=(NODE,), memory=None):
+def all_planned(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
     objects = {SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}
     caches = Cached(objects, {ENDPOINT_SLICES: {BY_SERVICE: by_own_service}})
-    return partial(reconcile, most)(caches, KEY, NOW, memory).actions
+    return partial(reconcile, maximum)(caches, KEY, NOW, memory).actions
 
 
 def remembered(svc, pods):

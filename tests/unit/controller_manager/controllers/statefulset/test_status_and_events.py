@@ -90,7 +90,7 @@ def test_revisions_are_counted_separately_until_update_completes():
 
 
 @pytest.mark.parametrize(
-    ("spec", "change", "most"),
+    ("spec", "change", "maximum"),
     [
         pytest.param({}, None, 7, id="three in order"),
         pytest.param({}, lambda sets: sets.scale(1), 5, id="two go in order"),
@@ -109,14 +109,14 @@ def test_revisions_are_counted_separately_until_update_completes():
         ),
     ],
 )
-def test_number_of_status_writes(spec, change, most):
+def test_number_of_status_writes(spec, change, maximum):
     sets = Sets(**spec)
     stepwise(sets)
     if change is not None:
         sets.done.clear()
         change(sets)
         stepwise(sets)
-    assert status_writes(sets) == most
+    assert status_writes(sets) == maximum
 
 
 def test_events_are_upstreams():

@@ -28,12 +28,12 @@ def container(**options):
     )
 
 
-def run(*argv, sent=b"", host=None, environment=None, most=100_000):
+def run(*argv, sent=b"", host=None, environment=None, maximum=100_000):
     """Return stdout, stderr, the exit code, and the seconds slept."""
     host = host or container()
     running = run_command(host, argv, environment or {"NAME": "kube"})
     written, answer = {1: b"", 2: b""}, None
-    for _ in range(most):
+    for _ in range(maximum):
         try:
             effect = running.send(answer) if answer else next(running)
         except StopIteration as ended:

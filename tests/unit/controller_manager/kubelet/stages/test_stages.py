@@ -94,7 +94,7 @@ def test_stage_without_selector_never_runs():
 
 
 @pytest.mark.parametrize(
-    ("delay", "least", "most"),
+    ("delay", "minimum", "maximum"),
     [
         pytest.param({}, 0, 0, id="none"),
         pytest.param({"durationMilliseconds": 1500}, 1.5, 1.5, id="fixed"),
@@ -121,12 +121,12 @@ def test_stage_without_selector_never_runs():
         ),
     ],
 )
-def test_stage_delays(delay, least, most):
+def test_stage_delays(delay, minimum, maximum):
     random = SeededRandom(1)
     delays = [delay_of(stage({"delay": delay}), POD, NOW, random) for _ in range(20)]
-    assert min(delays) >= timedelta(seconds=least)
-    assert max(delays) <= timedelta(seconds=most)
-    assert (len(set(delays)) > 1) is (most > least)
+    assert min(delays) >= timedelta(seconds=minimum)
+    assert max(delays) <= timedelta(seconds=maximum)
+    assert (len(set(delays)) > 1) is (maximum > minimum)
 
 
 def test_absent_delay_field_falls_back_to_stage():

@@ -33,9 +33,9 @@ def test_unparsable_reserved_ordinals_are_ignored(text):
 
 
 def test_ordinals_of_huge_set_are_not_listed():
-    most = ordinals(1, 2**31 - 1, ["5-9", 11])
-    assert len(most) == 2**31 - 1 - 6
-    assert [ordinal in most for ordinal in (0, 1, 4, 5, 9, 10, 11, 12, 2**31 - 1, 2**31)] == [
+    maximum = ordinals(1, 2**31 - 1, ["5-9", 11])
+    assert len(maximum) == 2**31 - 1 - 6
+    assert [ordinal in maximum for ordinal in (0, 1, 4, 5, 9, 10, 11, 12, 2**31 - 1, 2**31)] == [
         False, True, True, False, False, True, False, True, True, False,
     ]  # fmt: skip
-    assert "1" not in most
+    assert "1" not in maximum

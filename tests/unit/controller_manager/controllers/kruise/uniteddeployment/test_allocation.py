@@ -83,12 +83,12 @@ def test_unspecified_total_needs_all_subset_replicas(first):
 ENDLESS = None
 
 
-def between(least, most, **states):
+def between(minimum, maximum, **states):
     """Return subsets with these bounds; each state is a list with a value per subset."""
-    rows = [{field: values[number] for field, values in states.items()} for number in range(len(most))]
+    rows = [{field: values[number] for field, values in states.items()} for number in range(len(maximum))]
     return [
         SubsetInfo(name=f"s{number}", min_replicas=low, max_replicas=high, **row)
-        for number, (low, high, row) in enumerate(zip(least, most, rows, strict=True))
+        for number, (low, high, row) in enumerate(zip(minimum, maximum, rows, strict=True))
     ]
 
 
@@ -97,7 +97,7 @@ THREE = ([1] * 3, [2, 2, ENDLESS])
 
 
 @pytest.mark.parametrize(
-    ("total", "least", "most", "expected"),
+    ("total", "minimum", "maximum", "expected"),
     [
         (5, [2, 2], [4, ENDLESS], [3, 2]),
         (10, *FIVE, [2, 2, 2, 2, 2]),
@@ -112,8 +112,8 @@ THREE = ([1] * 3, [2, 2, ENDLESS])
         (4, [0, 0], ["x", ENDLESS], [0, 4]),
     ],
 )
-def test_bounded_replicas(total, least, most, expected):
-    assert [share for _, share in shares(total, between(least, most))] == expected
+def test_bounded_replicas(total, minimum, maximum, expected):
+    assert [share for _, share in shares(total, between(minimum, maximum))] == expected
 
 
 @pytest.mark.parametrize("way", [{}, {"adapts": True}, {"adapts": True, "reserves": True}])
@@ -126,11 +126,11 @@ def test_equal_bounds_fix_replicas(way):
 # --- bounds that follow the cluster
 
 
-def pending(least, most, current, waiting):
+def pending(minimum, maximum, current, waiting):
     """Return subsets with pods waiting for a node; -1 marks an unschedulable subset without such pods."""
     return between(
-        least,
-        most,
+        minimum,
+        maximum,
         exists=[True] * len(current),
         current=current,
         ready=[count - max(few, 0) for count, few in zip(current, waiting, strict=True)],
@@ -173,11 +173,11 @@ def test_missing_subset_is_allocated_like_others():
 # --- reserved pods
 
 
-def reserving(least, most, current, reserved):
+def reserving(minimum, maximum, current, reserved):
     """Return subsets with reserved pods; -1 marks one that was unschedulable and has none."""
     return between(
-        least,
-        most,
+        minimum,
+        maximum,
         exists=[True] * len(current),
         current=current,
         reserved=[max(few, 0) for few in reserved],
