@@ -72,9 +72,11 @@ async def update(registry: Registry, call: Call) -> ObjectResult:
         return await create_tree(registry, call, sent, options)
 
     untouched = await registry.worker.run(call.size, orjson.dumps, sent)
+    first = [sent]
 
     def new_tree(old: Tree) -> Tree:
-        return metadata.manage_change(registry, call, orjson.loads(untouched), old, options)
+        new = first.pop() if first else orjson.loads(untouched)
+        return metadata.manage_change(registry, call, new, old, options)
 
     async def replace(old: Tree) -> Tree:
         return await registry.worker.run(call.size, new_tree, old)
