@@ -71,9 +71,9 @@ def _plain_difference(before: Sequence[str], after: Sequence[str]) -> str:
 
 def _part(sign: str, lines: Sequence[str], start: int, end: int) -> str:
     """Return the lines of [start, end) after a sign; the first of them if they are many."""
-    shown = min(end, start + _MAX_SHOWN)
-    text = "".join([f"{sign}{line}" for line in lines[start:shown]])
-    return text if shown == end else f"{text}{sign}... ({end - shown} more lines)\n"
+    cut = min(end, start + _MAX_SHOWN)
+    text = "".join([f"{sign}{line}" for line in lines[start:cut]])
+    return text if cut == end else f"{text}{sign}... ({end - cut} more lines)\n"
 
 
 def _lines(value: Mapping[str, Any]) -> list[str]:
