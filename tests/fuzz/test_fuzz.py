@@ -1,12 +1,14 @@
 """A short, reproducible part of the fuzz, and every case that was a fault once. `make fuzz` runs the whole."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import orjson
 import pytest
 
 from tests.fuzz import engine
 from tests.fuzz.targets import TARGETS
+from tests.support.hostile import hostile_bodies
 
 SEED = 1
 
@@ -62,3 +64,11 @@ def _recording(target, seen):
         return target.check(case)
 
     return dataclasses.replace(target, check=check)
+
+
+def test_repeated_duplication_of_a_part_is_limited():
+    largest = SimpleNamespace(choice=max)
+    tree = [["a" * 100]]
+    for _ in range(6):
+        tree = [hostile_bodies._twice(tree, 0, largest)]
+    assert len(orjson.dumps(tree)) < 4 * hostile_bodies.MEGA

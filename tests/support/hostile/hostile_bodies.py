@@ -91,12 +91,26 @@ def _drop(tree, step, _random):
 
 
 def _twice(tree, step, random):
-    """Duplicate it: under another key, or as another item."""
+    """Duplicate it: under another key, or as other items; a large one not again."""
     if isinstance(tree, dict):
-        tree[random.choice(_ODD_KEYS)] = tree[step]
+        key = random.choice(_ODD_KEYS)
+        if _size(tree[step]) <= MEGA:
+            tree[key] = tree[step]
     else:
-        tree += [tree[step]] * random.choice((1, 3, 500))
+        count = random.choice((1, 3, 500))
+        tree += [tree[step]] * min(count, MEGA // _size(tree[step]))
     return tree
+
+
+def _size(tree):
+    """Return about how many bytes of JSON a tree has, counted to a little more than MEGA."""
+    size, waiting = 0, [tree]
+    while waiting and size <= MEGA:
+        value = waiting.pop()
+        size += 2 + (len(value) if isinstance(value, str) else 0)
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+    return size
 
 
 def _move(tree, step, _random):
