@@ -3,7 +3,7 @@
     python -m tests.differential --requests 20000 --seed 7 --jobs 4
 
 Both servers are started, unless their addresses are given; MOCKUBE_REAL_KUBERNETES is then the folder with a
-kube-apiserver, as `tools/kubernetes` builds it. Exits with 1 if fewer responses are the same than `--least` per cent.
+kube-apiserver, as `tools/kubernetes` builds it. Exits with 1 if fewer responses are the same than `--minimum` per cent.
 """
 
 import argparse
@@ -292,7 +292,7 @@ def _options():
     parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")
     parser.add_argument("--stop", action="store_true", help="end a conversation at its first difference")
     parser.add_argument("--examples", type=int, default=1, help="how many reproducers of each group")
-    parser.add_argument("--least", type=float, default=0.0, help="per cent that have to be the same")
+    parser.add_argument("--minimum", type=float, default=0.0, help="per cent that have to be the same")
     parser.add_argument("--real", help="the address of a real server that runs, which knows the token admin")
     parser.add_argument("--ours", help="the address of ours")
     return parser.parse_args()

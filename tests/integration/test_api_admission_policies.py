@@ -90,7 +90,7 @@ async def test_parameters_are_those_of_binding(client):
     reference = {"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"}
     await policy(
         client,
-        {"expression": "size(object.data) <= int(params.data.most)"},
+        {"expression": "size(object.data) <= int(params.data.maximum)"},
         paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
         binding={"paramRef": reference},
     )
