@@ -1,6 +1,6 @@
 """Measure the latency of reading one object during repeated reads of a large list, per list format.
 
-    python benchmarks/api_beside.py
+    python benchmarks/api_read_latency.py
 
 Work on a list without a yield blocks all other requests. `wrk` reads the lists over TLS, and the server is
 a separate process; the machine should have one CPU for the server and one for the rest.

@@ -1,6 +1,6 @@
-"""Measure the start-up and shutdown time of a cluster in a program.
+"""Measure the start-up and shutdown time of an in-process cluster.
 
-    python benchmarks/inside.py [COUNT]
+    python benchmarks/in_process_cluster.py [COUNT]
 
 A cluster is ready when the server responds, its three nodes are ready and pods can be created. The first
 cluster of a process also compiles what later ones share, so it is measured in COUNT (10) processes; then
