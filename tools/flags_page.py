@@ -24,18 +24,19 @@ PAGE = Path(__file__).parents[1] / "docs/flags.md"
 
 OPENING = """# Flags
 
-Generated from the code by `make flags`. Defaults are in brackets.
+This page is generated from the code by `make flags`. Defaults are in parentheses.
 
-Every flag of `mockube` can also be set by an environment variable: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. So can
-the flags of the two processes, with prefixes of their own. A flag on the command line takes precedence."""
+Every flag of `mockube` can also be set by an environment variable: `MOCKUBE_SIMULATE_NODES=5` is `--simulate-nodes=5`. The
+variables of the two processes have other prefixes, see below. A flag on the command line takes precedence."""
 
-PASSED_ON = """It also accepts every flag of the [API server](#python--m-apiserver) and of the [controller
-manager](#python--m-controller_manager), except those that connect the two."""
+PASSED_ON = """This command also accepts every flag of the [API server](#python--m-mockubeapiserver) and of the [controller
+manager](#python--m-mockubecontroller_manager), except those that connect the two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     module: str
+    title: str
     prefix: str
     model: str
     """Upstream's program of the same flags."""
@@ -45,14 +46,16 @@ class Process:
 
 PROCESSES = (
     Process(
-        module="apiserver",
+        module="mockube.apiserver",
+        title="API server",
         prefix=SERVER_PREFIX,
         model="kube-apiserver",
         sections=server_settings.SECTIONS.values(),
         ignored=SERVER_IGNORED,
     ),
     Process(
-        module="controller_manager",
+        module="mockube.controller_manager",
+        title="Controller manager",
         prefix=MANAGER_PREFIX,
         model="kube-controller-manager",
         sections=manager_settings.SECTIONS.values(),
@@ -119,7 +122,7 @@ def _codes() -> Iterator[str]:
             *((f"{code.value}", code.name.lower().replace("_", " ")) for code in Code),
             (
                 "128 and more",
-                "ended by the signal of that number; `mockube run` passes the code of its command on",
+                "a signal ended the command: its number plus 128; `mockube run` returns the exit code of its command",
             ),
         ],
         head="code",
@@ -129,12 +132,13 @@ def _codes() -> Iterator[str]:
 def _process(process: Process) -> Iterator[str]:
     yield f"## `python -m {process.module}`"
     yield (
-        f"The flags are {process.model}'s where it has them. In the environment `{process.prefix}_V` is `--v`."
+        f"Flags that {process.model} also has are the same as there. As an environment variable, `--v` is"
+        f" `{process.prefix}_V`."
     )
     for record in process.sections:
-        yield f"### {process.module}: {record.__doc__}"
+        yield f"### {process.title}: {record.__doc__}"
         yield _table([_flag_row(name, flag) for name, flag in flags_of(record).items()])
-    yield f"Accepted for compatibility with {process.model}, with a warning, and without effect:"
+    yield f"These flags are accepted for compatibility with {process.model}, with a warning, and have no effect:"
     yield ", ".join(f"`--{name}`" for name in sorted(process.ignored)) + "."
 
 
@@ -145,7 +149,7 @@ def _flag_row(name: str, flag: Any) -> tuple[str, str]:
 
 
 def _table(rows: Iterable[tuple[str, str]], head: str = "flag") -> str:
-    lines = [f"| {head} | |", "|---|---|"]
+    lines = [f"| {head} | meaning |", "|---|---|"]
     return "\n".join([*lines, *(f"| {_cell(flag)} | {_cell(description)} |" for flag, description in rows)])
 
 

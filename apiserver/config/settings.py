@@ -67,7 +67,7 @@ class Serving(Struct, frozen=True, kw_only=True):
         Flag("port for unencrypted HTTP, on 127.0.0.1 only; 0 chooses a free one (none)", port),
     ] = None
     advertise_address: Annotated[
-        str, Flag("address at which pods reach the server (the machine's own)", address)
+        str, Flag("address at which pods reach the server (an address of this machine)", address)
     ] = ""
     cert_dir: Annotated[
         Path | None,
@@ -165,7 +165,8 @@ class Store(Struct, frozen=True, kw_only=True):
         bool, Flag("accepted for compatibility; the watch cache is always on (true)", boolean)
     ] = True
     default_watch_cache_size: Annotated[
-        int, Flag("accepted for compatibility; a cache has the size that it needs (100)", non_negative_int)
+        int,
+        Flag("accepted for compatibility; the size of caches is not limited by it (100)", non_negative_int),
     ] = 100
     watch_cache_sizes: Annotated[
         tuple[tuple[str, int], ...],

@@ -191,7 +191,7 @@ class Networks(Struct, frozen=True, kw_only=True):
     node_cidr_mask_size_ipv4: Annotated[
         int,
         Flag(
-            "the same for IPv4 (24; 21 where --cluster-cidr is not given, as nodes take 1100 pods)",
+            "the same for IPv4 (24; 21 without --cluster-cidr, because a node has room for 1100 pods)",
             non_negative_int,
         ),
     ] = 0
@@ -317,7 +317,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     container_runtime: Annotated[
         str,
         Flag(
-            "how containers run: simulated, or process, which runs the images of --images as local "
+            "runtime of containers: simulated, or process, which runs the images of --images as local "
             "processes (simulated)",
             _runtime,
         ),

@@ -13,9 +13,7 @@ SHELLS: Final = ("bash", "zsh", "fish", "tcsh", "powershell")
 
 def add_flags(parser: Parser) -> None:
     parser.epilog = 'In bash: eval "$(mockube completion bash)"'
-    parser.add_argument(
-        "shell", nargs="?", choices=SHELLS, help=f"{', '.join(SHELLS)} (the one you use, by $SHELL)"
-    )
+    parser.add_argument("shell", nargs="?", choices=SHELLS, help=f"{', '.join(SHELLS)} (the shell of $SHELL)")
 
 
 def run(options: argparse.Namespace) -> int:

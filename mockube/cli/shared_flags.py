@@ -68,7 +68,7 @@ def add_runtime(parser: Parser) -> None:
         choices=[SIMULATED, PROCESS],
         default=SIMULATED,
         metavar="RUNTIME",
-        help=f"how containers run: {SIMULATED}, or {PROCESS}, which runs the images of --images as local processes ({SIMULATED})",
+        help=f"runtime of containers: {SIMULATED}, or {PROCESS}, which runs the images of --images as local processes ({SIMULATED})",
     )
     parser.add_argument(
         "--images",

@@ -24,8 +24,8 @@ STORE_FLAGS: Final[Mapping[str, str]] = {
 
 def add_flags(parser: Parser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="save|restore", required=True)
-    saving = commands.add_parser("save", help="write all that is stored into a file")
-    restoring = commands.add_parser("restore", help="store what is in a file, and nothing else")
+    saving = commands.add_parser("save", help="save all objects of a store to a file")
+    restoring = commands.add_parser("restore", help="replace all objects of a store by those of a file")
     for command in (saving, restoring):
         command.add_argument(
             "file",
@@ -35,9 +35,7 @@ def add_flags(parser: Parser) -> None:
         )
         add_server(command)
         _add_store(command)
-    restoring.add_argument(
-        "--replace", action="store_true", help="allow the loss of the objects that are stored now"
-    )
+    restoring.add_argument("--replace", action="store_true", help="delete the current objects of the store")
 
 
 def run(options: argparse.Namespace) -> int:

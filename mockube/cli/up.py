@@ -115,7 +115,7 @@ def add_flags(parser: Parser) -> None:
         default=Wait(),
         const=Wait(seconds=WAIT_SECONDS),
         metavar="WHAT/TIME",
-        help="what to wait for, the nodes or the server, and how long; after that time it exits with code 4:"
+        help="wait for the nodes or the server, and exit with code 4 after a timeout:"
         f" nodes, 30s, server/10s (nodes, without a limit; {WAIT_SECONDS:g}s for a bare --wait)",
     )
     parser.add_argument(

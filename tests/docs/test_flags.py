@@ -4,4 +4,4 @@ from tools.flags_page import PAGE, page
 
 
 def test_flags_page_is_up_to_date():
-    assert PAGE.read_text() == page(), "write it anew: make flags"
+    assert PAGE.read_text() == page(), "generate it: make flags"
