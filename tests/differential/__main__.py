@@ -255,17 +255,11 @@ def _options():
     )
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--custom", action="store_true", help="custom kinds, whose definitions are made by chance"
-    )
+    parser.add_argument("--custom", action="store_true", help="custom kinds with random definitions")
     parser.add_argument(
         "--admission", action="store_true", help="pod security, limits and quotas, and pods within them"
     )
-    parser.add_argument(
-        "--expressions",
-        action="store_true",
-        help="rules of custom kinds, whose expressions are made by chance",
-    )
+    parser.add_argument("--expressions", action="store_true", help="random rules of custom kinds")
     parser.add_argument(
         "--table", nargs="*", metavar="RESOURCE", help="the table of one-field changes, of these or all"
     )
@@ -278,23 +272,23 @@ def _options():
     parser.add_argument(
         "--verbs",
         action="store_true",
-        help="all methods of all subresources, options, pages, directives of patches, formats",
+        help="all methods of all subresources, options, pages, patch directives, formats",
     )
     parser.add_argument(
         "--managers",
         action="store_true",
         help="several field managers, each of which applies parts of objects",
     )
-    parser.add_argument("--users", action="store_true", help="users that may do less than everything")
+    parser.add_argument("--users", action="store_true", help="users with few permissions")
     parser.add_argument("--jobs", type=int, default=4)
-    parser.add_argument("--groups", type=int, default=40, help="how many groups of differences to print")
-    parser.add_argument("--seconds", type=int, help="after how long no other conversation begins")
-    parser.add_argument("--output", help="a file for every group's smallest reproducers, one a line")
+    parser.add_argument("--groups", type=int, default=40, help="number of groups to print")
+    parser.add_argument("--seconds", type=int, help="the time after which no conversation is started")
+    parser.add_argument("--output", help="file for the smallest reproducers of each group")
     parser.add_argument("--stop", action="store_true", help="end a conversation at its first difference")
-    parser.add_argument("--examples", type=int, default=1, help="how many reproducers of each group")
-    parser.add_argument("--minimum", type=float, default=0.0, help="per cent that have to be the same")
-    parser.add_argument("--real", help="the address of a real server that runs, which knows the token admin")
-    parser.add_argument("--ours", help="the address of ours")
+    parser.add_argument("--examples", type=int, default=1, help="number of reproducers to print for a group")
+    parser.add_argument("--minimum", type=float, default=0.0, help="required percentage of equal responses")
+    parser.add_argument("--real", help="address of a running kube-apiserver with the token `admin`")
+    parser.add_argument("--ours", help="address of a running mockube server with the token `admin`")
     return parser.parse_args()
 
 

@@ -8,6 +8,6 @@ from tests.architecture.source import ROOT
 
 def test_page_names_every_missing_controller():
     page = (ROOT / "docs/fidelity.md").read_text()
-    _, _, section = page.partition("### Refused: controllers that are not there\n")
+    _, _, section = page.partition("### Refused: missing controllers\n")
     rows = "".join(line for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `"))
     assert set(re.findall(r"`([a-z-]+-controller)`", rows)) == OFF.keys() | MISSING

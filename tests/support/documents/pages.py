@@ -4,7 +4,8 @@
   at all, it is a list of commands, and their output is not compared.
 - A `python` block is a program; a `text` block right below it is what it prints.
 - A block that begins with a comment that is a file's name is that file.
-- `*Not run by the tests: REASON*`, a paragraph right above, skips the block and gives the reason to readers.
+- `*Not run by the tests: REASON*`, a paragraph right above, skips the block and gives the reason to readers. The words
+  `of this page` may follow `tests`, if another test runs the commands.
 """
 
 import re
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
 _BLOCK = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-_NOT_RUN = re.compile(r"\*Not run by the tests: (?P<reason>[^*]+?)\.?\*\s*\Z")
+_NOT_RUN = re.compile(r"\*Not run by the tests(?: of this page)?: (?P<reason>[^*]+?)\.?\*\s*\Z")
 _FILE = re.compile(r"(?:#|//|<!--) (?P<name>[\w./-]+\.\w+)(?: -->)?\n")
 _PROMPT = "$ "
 
