@@ -1,17 +1,17 @@
 #!/bin/sh
-# Whether the manifests are taken, come up, and keep what they promise. Given to `mockube run`.
+# Check that the manifests are accepted, become available, and stay available while a node is drained. Run by `mockube run`.
 set -eu
 cd "$(dirname "$0")"
 
 kubectl apply -f shop.yaml
 kubectl rollout status deployment/web --namespace shop --timeout 60s
 
-echo "a second apply must change nothing"
+echo "checking that a second apply changes nothing"
 kubectl diff -f shop.yaml
 
-echo "a node is drained, and the shop goes on"
+echo "draining a node"
 node=$(kubectl get pods --namespace shop -o jsonpath='{.items[0].spec.nodeName}')
 kubectl drain "$node" --ignore-daemonsets --timeout 60s >/dev/null
 kubectl rollout status deployment/web --namespace shop --timeout 60s
 
-echo "checked"
+echo "all checks passed"

@@ -1,20 +1,20 @@
-"""The chart's manifests come up, and what its values promise is there."""
+"""The Deployments of the rendered chart become available, and its Services have endpoints."""
 
 from pathlib import Path
 
 RENDERED = Path(__file__).with_name("rendered.yaml")
 
 
-def test_every_part_comes_up(mockube):
-    for applied in mockube.apply(RENDERED):
-        if applied["kind"] == "Deployment":
-            mockube.wait("Deployment", applied["metadata"]["name"], "Available")
+def test_deployments_become_available(mockube):
+    for tree in mockube.apply(RENDERED):
+        if tree["kind"] == "Deployment":
+            mockube.wait("Deployment", tree["metadata"]["name"], "Available")
 
 
-def test_services_find_their_pods(mockube):
+def test_service_has_address_of_each_pod(mockube):
     mockube.apply(RENDERED)
-    mockube.wait("Endpoints", "shop-web", lambda found: addresses(found) == 3)
+    mockube.wait("Endpoints", "shop-web", lambda tree: count_addresses(tree) == 3)
 
 
-def addresses(endpoints):
+def count_addresses(endpoints):
     return sum(len(subset.get("addresses", ())) for subset in endpoints.get("subsets", ()))

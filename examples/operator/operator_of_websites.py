@@ -1,4 +1,4 @@
-"""An operator: a Website has a Deployment with a pod for each of its pages, and tells how many are ready."""
+"""An operator: each Website gets a Deployment with a pod for each page; its status has the number of ready pods."""
 
 import asyncio
 
@@ -34,20 +34,20 @@ def owner(website):
     return identity | {"name": website.name, "uid": website.metadata.uid, "controller": True}
 
 
-async def keep_deployments(api):
-    """Each Website has its Deployment, of the right size."""
+async def reconcile_deployments(api):
+    """Create a Deployment for each Website, and scale it."""
     async for event, website in api.watch("websites.example.com"):
         if event == "DELETED":
-            continue  # the garbage collector sees to the rest
-        wanted = await Deployment(deployment_of(website), api=api)
-        if not await wanted.exists():
-            await wanted.create()
+            continue  # the garbage collector deletes the Deployment
+        deployment = await Deployment(deployment_of(website), api=api)
+        if not await deployment.exists():
+            await deployment.create()
         else:
-            await wanted.scale(website.spec.pages)
+            await deployment.scale(website.spec.pages)
 
 
 async def report_status(api):
-    """Each Website tells how many of its pods are ready."""
+    """Write the number of ready pods into the status of each Website."""
     async for event, deployment in api.watch("deployments.apps"):
         owners = deployment.metadata.get("ownerReferences", ())
         if event != "DELETED" and owners and owners[0].kind == "Website":
@@ -61,10 +61,12 @@ async def main():
     while True:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(keep_deployments(api))
+                tasks.create_task(reconcile_deployments(api))
                 tasks.create_task(report_status(api))
-        except* kr8s.ServerError as refused:
-            print("begins anew:", *refused.exceptions, flush=True)  # watches begin with all that is there
+        except* kr8s.ServerError as errors:
+            print(
+                "restarting:", *errors.exceptions, flush=True
+            )  # new watches begin with all existing objects
             await asyncio.sleep(0.2)
 
 

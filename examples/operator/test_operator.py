@@ -1,4 +1,4 @@
-"""The operator as a process of its own, before a real API server with real controllers."""
+"""The operator runs as a process, with a cluster of the fixture `mockube`."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ BLOG = "{{apiVersion: example.com/v1, kind: Website, metadata: {{name: blog}}, s
 
 @pytest.fixture
 def cluster(mockube):
-    """With the definition, and the operator at work."""
+    """Yield a cluster with the definition, in which the operator runs."""
     mockube.apply(HERE / "website.yaml")
     mockube.wait("CustomResourceDefinition", "websites.example.com", "Established")
     operator = subprocess.Popen(
@@ -25,7 +25,7 @@ def cluster(mockube):
     operator.wait()
 
 
-def test_a_website_gets_its_pods_and_tells_of_them(cluster):
+def test_website_gets_deployment_and_status(cluster):
     cluster.apply(BLOG.format(pages=2))
     cluster.wait("Website", "blog", lambda site: site.get("status") == {"ready": 2})
     cluster.apply(BLOG.format(pages=3))
@@ -34,26 +34,26 @@ def test_a_website_gets_its_pods_and_tells_of_them(cluster):
     assert deployment["metadata"]["ownerReferences"][0]["kind"] == "Website"
 
 
-def test_a_refusal_is_survived(cluster):
-    refusals = cluster.inject(verb="create", resource="deployments", status=500, times=2)
+def test_failed_creation_is_retried(cluster):
+    fault = cluster.inject(verb="create", resource="deployments", status=500, times=2)
     cluster.apply(BLOG.format(pages=1))
     cluster.wait("Website", "blog", lambda site: site.get("status") == {"ready": 1})
-    assert refusals.hits == 2
+    assert fault.hits == 2
 
 
-def test_what_is_deleted_is_cleaned_up(cluster):
+def test_deleted_website_deletes_deployment(cluster):
     cluster.apply(BLOG.format(pages=1))
     cluster.wait("Deployment", "blog", "Available")
     cluster.delete("Website", "blog")
     cluster.wait_gone("Deployment", "blog")
 
 
-def test_it_asks_for_no_more_than_it_needs(cluster):
+def test_deployment_is_created_once(cluster):
     cluster.apply(BLOG.format(pages=1))
     cluster.wait("Website", "blog", lambda site: site.get("status") == {"ready": 1})
     assert len(cluster.calls(verb="create", resource="deployments", user="kubernetes-admin")) == 1
 
 
-def test_what_the_definition_forbids_never_reaches_the_operator(cluster):
+def test_invalid_website_is_refused(cluster):
     with pytest.raises(Exception, match="should be less than or equal to 9"):
         cluster.apply(BLOG.format(pages=10))

@@ -13,17 +13,17 @@ with Cluster(nodes=3) as cluster:
 
     apps = client.AppsV1Api(cluster.kubernetes())
     image = {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.29"}]}}}}
-    wanted = apps.patch_namespaced_deployment("web", "default", image)
+    patched = apps.patch_namespaced_deployment("web", "default", image)
 
-    follow = watch.Watch().stream(apps.list_namespaced_deployment, "default", timeout_seconds=60)
-    for event in follow:
+    events = watch.Watch().stream(apps.list_namespaced_deployment, "default", timeout_seconds=60)
+    for event in events:
         status = event["object"].status
-        if status.observed_generation < wanted.metadata.generation:
-            continue  # it tells of the old template
+        if status.observed_generation < patched.metadata.generation:
+            continue  # the status is that of the old template
         updated, available = status.updated_replicas or 0, status.available_replicas or 0
         print(f"{updated} updated, {available} of {status.replicas} available")
-        if updated == available == status.replicas == wanted.spec.replicas:
+        if updated == available == status.replicas == patched.spec.replicas:
             break
     else:
-        raise SystemExit("a minute was not enough")
+        raise SystemExit("the rollout did not complete within a minute")
     print("web runs nginx:1.29")

@@ -1,4 +1,4 @@
-"""Make, roll and delete many pods, and print how long the control plane took."""
+"""Create, update and delete a Deployment with many pods, and print the duration of each step."""
 
 import argparse
 import os
@@ -24,25 +24,25 @@ spec:
 
 
 @contextmanager
-def timed(what):
-    began = time.perf_counter()
+def print_duration(step):
+    start = time.perf_counter()
     yield
-    print(f"{what:<28}{time.perf_counter() - began:6.1f} s", flush=True)
+    print(f"{step:<28}{time.perf_counter() - start:6.1f} s", flush=True)
 
 
-def rolled_out(pods):
-    def is_so(deployment):
+def has_rolled_out(pods):
+    def condition(deployment):
         status = deployment.get("status", {})
         counts = [status.get(name) for name in ("replicas", "updatedReplicas", "availableReplicas")]
         return (
             status.get("observedGeneration") == deployment["metadata"]["generation"] and counts == [pods] * 3
         )
 
-    return is_so
+    return condition
 
 
 def delete_and_wait(cluster):
-    """In the foreground: the Deployment goes when all that belongs to it has gone."""
+    """Delete in the foreground: the Deployment is deleted after its ReplicaSets and pods."""
     apps = client.AppsV1Api(cluster.kubernetes())
     apps.delete_namespaced_deployment("web", "default", propagation_policy="Foreground")
     cluster.wait_gone("Deployment", "web", timeout=300)
@@ -55,11 +55,11 @@ def main():
     options = parser.parse_args()
     pods = options.pods // int(os.environ.get("PODS_DIVIDED_BY", "1"))  # for a quick test
     with Cluster(nodes=options.nodes) as cluster:
-        for what, tag in (("all pods ready", "1.28"), ("all pods of a new version", "1.29")):
-            with timed(what):
+        for step, tag in (("all pods ready", "1.28"), ("all pods updated", "1.29")):
+            with print_duration(step):
                 cluster.apply(DEPLOYMENT.format(pods=pods, tag=tag))
-                cluster.wait("Deployment", "web", rolled_out(pods), timeout=300)
-        with timed("all pods deleted"):
+                cluster.wait("Deployment", "web", has_rolled_out(pods), timeout=300)
+        with print_duration("all pods deleted"):
             delete_and_wait(cluster)
 
 
