@@ -91,7 +91,7 @@ TESTS = {
     "controller_manager/supervision.py::start_in": _EMBEDDED,
     "controller_manager/supervision.py::run_all": "tests/unit/controller_manager/test_together.py"
     "::test_failed_task_cancels_others",
-    "controller_manager/supervision.py::run_with": f"{_SUPERVISED}test_failed_task_beside_work_ends_the_work",
+    "controller_manager/supervision.py::run_with": f"{_SUPERVISED}test_failed_background_task_cancels_work",
     "etcd/embedded/checkpoint.py::__init__": f"{_STORE}test_failed_checkpoint_ends_store",
     "etcd/embedded/disk.py::__init__": f"{_STORE}test_errors_of_thread_reach_callers_or_log",
     "etcd/embedded/disk.py::call": f"{_STORE}test_errors_of_thread_reach_callers_or_log",

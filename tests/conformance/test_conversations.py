@@ -60,7 +60,7 @@ def test_every_listed_difference_names_a_recording():
         assert set(listed) <= {case["id"] for case in conversations(name)}, name
 
 
-def test_the_page_on_fidelity_counts_every_difference():
+def test_fidelity_page_counts_every_difference():
     page = (ROOT / "docs/fidelity.md").read_text()
     for name, count in COUNTS.items():
         differing = DIFFERENCES.get(name, {})

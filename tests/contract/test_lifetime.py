@@ -29,7 +29,7 @@ async def test_status_reports_revision_and_version(store, backend):
 
 
 @embedded_only  # the etcd of these tests has served others before; a later test uses a new one
-async def test_new_store_starts_at_revision_1_or_given_revision(backend):
+async def test_new_store_starts_at_revision_1_or_requested_revision(backend):
     assert backend.base == (backends.LATER if backend.name == "later" else 1)
 
 

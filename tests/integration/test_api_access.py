@@ -46,16 +46,17 @@ MASTERS = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
 @pytest.mark.parametrize(
     "headers",
     [
-        pytest.param({}, id="as oneself"),
-        pytest.param(MASTERS, id="as a master"),
+        pytest.param({}, id="without impersonation"),
+        pytest.param(MASTERS, id="impersonated system:masters"),
         pytest.param(
-            {"impersonate_user": "bob", "IMPERSONATE_GROUP": "system:masters"}, id="in other letters"
+            {"impersonate_user": "bob", "IMPERSONATE_GROUP": "system:masters"},
+            id="header names in upper case",
         ),
-        pytest.param(MASTERS | {"Impersonate_Uid": "1"}, id="with a uid"),
-        pytest.param({"Impersonate_User": "kubernetes-admin"}, id="as the administrator by name"),
-        pytest.param({"Impersonate_User": "system:apiserver"}, id="as the server"),
+        pytest.param(MASTERS | {"Impersonate_Uid": "1"}, id="impersonated uid"),
+        pytest.param({"Impersonate_User": "kubernetes-admin"}, id="impersonated administrator"),
+        pytest.param({"Impersonate_User": "system:apiserver"}, id="impersonated server"),
         pytest.param(
-            {"X_Remote_User": "admin", "X_Remote_Group": "system:masters"}, id="by a proxy's headers"
+            {"X_Remote_User": "admin", "X_Remote_Group": "system:masters"}, id="front proxy headers"
         ),
     ],
 )
@@ -83,13 +84,11 @@ async def test_impersonating_master_is_no_master(client):
 @pytest.mark.parametrize(
     ("attributes", "allowed"),
     [
-        pytest.param(
-            {"nonResourceAttributes": {"verb": "get", "path": PATH}}, False, id="the path of snapshots"
-        ),
+        pytest.param({"nonResourceAttributes": {"verb": "get", "path": PATH}}, False, id="snapshot path"),
         pytest.param(
             {"resourceAttributes": {"verb": "impersonate", "resource": "groups", "name": "system:masters"}},
             False,
-            id="the way into masters",
+            id="impersonation of system:masters",
         ),
         pytest.param({"nonResourceAttributes": {"verb": "get", "path": "/api"}}, True, id="discovery"),
         pytest.param(

@@ -109,12 +109,12 @@ async def test_pod_with_differing_priority_is_refused(client, spec, said):
 @pytest.mark.parametrize(
     ("tolerations", "expected"),
     [
-        pytest.param([], ["not-ready", "unreachable"], id="none of its own"),
-        pytest.param([{"operator": "Exists"}], [""], id="everything"),
+        pytest.param([], ["not-ready", "unreachable"], id="without tolerations"),
+        pytest.param([{"operator": "Exists"}], [""], id="toleration of all taints"),
         pytest.param(
             [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}],
             ["not-ready", "unreachable"],
-            id="one of the two",
+            id="one toleration",
         ),
     ],
 )
@@ -174,7 +174,11 @@ async def test_claim_with_empty_class_gets_none(client):
 
 
 @pytest.mark.parametrize(
-    ("grows", "status"), [pytest.param(False, 403, id="it cannot"), pytest.param(True, 200, id="it can")]
+    ("grows", "status"),
+    [
+        pytest.param(False, 403, id="class without expansion"),
+        pytest.param(True, 200, id="class with expansion"),
+    ],
 )
 async def test_claim_resize_needs_expandable_class(client, grows, status):
     await client.post(STORAGE, storage_class("a", allowVolumeExpansion=grows))
@@ -231,7 +235,7 @@ async def test_runtime_class_sets_overhead_and_scheduling(client):
         pytest.param(
             {"overhead": {"cpu": "1"}},
             "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
-            id="an overhead of nothing",
+            id="overhead without class",
         ),
         pytest.param(
             {"overhead": {}},
@@ -241,7 +245,7 @@ async def test_runtime_class_sets_overhead_and_scheduling(client):
         pytest.param(
             {"runtimeClassName": "r", "nodeSelector": {"a": "c"}},
             "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c",
-            id="elsewhere",
+            id="other node selector",
         ),
     ],
 )
@@ -306,19 +310,19 @@ async def test_limit_range_defaults_are_applied_and_annotated(client):
             limits(min={"cpu": "100m"}),
             [container(requests={"cpu": "50m"})],
             "minimum cpu usage per Container is 100m, but request is 50m",
-            id="too little",
+            id="below minimum",
         ),
         pytest.param(
             limits(maxLimitRequestRatio={"cpu": "2"}),
             [container(requests={"cpu": "100m"}, limits={"cpu": "500m"})],
             "cpu max limit to request ratio per Container is 2, but provided ratio is 5.000000",
-            id="too far apart",
+            id="ratio exceeded",
         ),
         pytest.param(
             limits("Pod", max={"cpu": "1"}),
             [container("a", limits={"cpu": "600m"}), container("b", limits={"cpu": "600m"})],
             "[maximum cpu usage per Pod is 1, but limit is 1200m]",
-            id="together too much",
+            id="pod maximum exceeded",
         ),
         pytest.param(
             limits("Pod", max={"memory": "1Gi"}),

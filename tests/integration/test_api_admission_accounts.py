@@ -52,13 +52,13 @@ async def test_refusal_of_pod_without_name_uses_generate_name(client):
 @pytest.mark.parametrize(
     ("account", "spec", "expected"),
     [
-        pytest.param({}, {"automountServiceAccountToken": False}, False, id="the pod does not want one"),
-        pytest.param({"automountServiceAccountToken": False}, {}, False, id="nor does its account"),
+        pytest.param({}, {"automountServiceAccountToken": False}, False, id="pod opts out"),
+        pytest.param({"automountServiceAccountToken": False}, {}, False, id="account opts out"),
         pytest.param(
             {"automountServiceAccountToken": False},
             {"automountServiceAccountToken": True},
             True,
-            id="the pod decides",
+            id="pod overrides account",
         ),
     ],
 )

@@ -76,17 +76,17 @@ async def shown(server):
         return version
 
 
-async def test_a_server_with_the_document_of_all_groups_only(server):
+async def test_aggregated_discovery_document_is_sufficient(server):
     server.whole, server.lists = WHOLE, False
     assert await shown(server) == {"version": "v1", "resources": [gadgets()], "freshness": "Current"}
 
 
-async def test_the_document_comes_before_the_lists(server):
+async def test_aggregated_discovery_document_precedes_resource_lists(server):
     server.whole = WHOLE
     assert (await shown(server))["resources"] == [gadgets()]
 
 
-async def test_a_server_with_lists_only(server):
+async def test_resource_lists_are_sufficient(server):
     version = await shown(server)
     assert version["freshness"] == "Current"
     (things,) = version["resources"]
@@ -114,13 +114,13 @@ async def test_both_are_requested_as_kube_aggregator_requests_them(server):
         ("text/plain;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "things"),
     ],
 )
-async def test_the_content_type_names_the_document(server, content_type, resource):
+async def test_content_type_selects_document_or_lists(server, content_type, resource):
     server.whole, server.whole_type = WHOLE, content_type
     assert [one["resource"] for one in (await shown(server))["resources"]] == [resource]
 
 
 @pytest.mark.parametrize("status", [404, 406, 403, 500, 302])
-async def test_any_other_response_leads_to_the_lists(server, status):
+async def test_other_response_falls_back_to_resource_lists(server, status):
     server.whole = status
     assert [one["resource"] for one in (await shown(server))["resources"]] == ["things"]
 
@@ -130,17 +130,17 @@ async def test_any_other_response_leads_to_the_lists(server, status):
     [503, b"{", document(kind="Other"), document(version="v1"), document({"version": 1})],
     ids=["503", "no JSON", "another kind", "another version", "another type"],
 )
-async def test_a_document_that_cannot_be_used_makes_the_version_stale(server, whole):
+async def test_invalid_document_makes_version_stale(server, whole):
     server.whole = whole
     assert await shown(server) == {"version": "v1", "freshness": "Stale"}
 
 
-async def test_a_server_with_neither_is_stale(server):
+async def test_server_without_document_and_lists_is_stale(server):
     server.lists = False
     assert await shown(server) == {"version": "v1", "freshness": "Stale"}
 
 
-async def test_a_version_that_the_document_lacks_has_no_resources(server):
+async def test_version_missing_in_document_has_no_resources(server):
     server.whole = document({"version": "v2", "resources": [gadgets()]})
     assert await shown(server) == {"version": "v1", "freshness": "Current"}
 
@@ -163,7 +163,7 @@ async def test_fields_are_written_as_upstream_writes_them(server):
     }
 
 
-async def test_versions_of_one_service_share_the_document_and_it_is_requested_by_its_etag(server):
+async def test_versions_of_service_share_document_and_its_etag(server):
     server.whole = document(*({"version": name, "resources": [gadgets()]} for name in ("v1", "v2")))
     async with client_of(server, "v1", "v2") as client:
         assert [one["freshness"] for one in await versions_of(client)] == ["Current", "Current"]

@@ -98,7 +98,7 @@ async def test_error_responses_of_parser_have_no_server_header(client, connect):
     assert (status, "server" in headers) == ("HTTP/1.1 101 Switching Protocols", False)
 
 
-async def test_expect_100_continue_is_answered(client, connect):
+async def test_expect_100_continue_gets_100(client, connect):
     raw, body = await connect(), orjson.dumps({"metadata": {"name": "patient"}})
     sized = f"Content-Length: {len(body)}"
     await raw.send("POST", MAPS, "Expect: 100-Continue", sized, "Content-Type: application/json")

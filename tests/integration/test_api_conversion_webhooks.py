@@ -231,7 +231,7 @@ async def test_written_object_is_stored_in_new_storage_version(client, hooks):
 # --- admission
 
 
-async def test_policies_see_object_in_their_version(client):
+async def test_policies_receive_object_in_their_version(client):
     policies = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [GROUP], "apiVersions": ["v1"], "operations": ["*"], "resources": ["hooks"]}
     constraints = {"resourceRules": [rule], "matchPolicy": "Equivalent"}
@@ -251,7 +251,7 @@ async def test_policies_see_object_in_their_version(client):
 # --- watches
 
 
-async def test_watches_see_and_select_in_their_version(client, hooks):
+async def test_watches_select_and_deliver_in_their_version(client, hooks):
     await client.post(V1, hook("a", host="h"))
     hooks.requests.clear()
     query = "watch=true&allowWatchBookmarks=true&timeoutSeconds=5&resourceVersion=0"

@@ -78,7 +78,7 @@ async def test_rules_are_skipped_for_object_without_name():
         )
 
 
-async def test_an_object_is_shown_with_its_fields_in_the_order_of_the_alphabet(client):
+async def test_custom_object_fields_are_sorted_by_name(client):
     answers = [
         await client.post(WIDGETS, widget({"s": "x", "emb": EMBEDDED, "l": []}, finalizers=[FINALIZER]))
     ]

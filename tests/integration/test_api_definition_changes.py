@@ -160,9 +160,7 @@ async def widget(client):
 
 
 @pytest.mark.parametrize("subresource", ["", "/status"])
-async def test_an_apply_is_refused_while_fields_are_managed_in_a_version_that_is_gone(
-    client, widget, subresource
-):
+async def test_apply_is_refused_while_managers_use_removed_version(client, widget, subresource):
     sent = {"apiVersion": "example.com/v2", "kind": "Widget", **NAME, "spec": {"replicas": 2}}
     path = f"{widget}{subresource}?fieldManager=m&force=true"
     answer = await client.patch(path, sent, kind="apply-patch+yaml")
@@ -170,7 +168,7 @@ async def test_an_apply_is_refused_while_fields_are_managed_in_a_version_that_is
 
 
 @pytest.mark.parametrize("kind", ["", "merge-patch+json", "json-patch+json"])
-async def test_other_writes_forget_all_managers_then(client, widget, kind):
+async def test_write_after_removed_version_drops_all_managers(client, widget, kind):
     before = (await client.get(widget)).body
     assert before["metadata"]["managedFields"][0]["apiVersion"] == "example.com/v1"
     spec = {"replicas": 3}
@@ -187,7 +185,7 @@ async def test_other_writes_forget_all_managers_then(client, widget, kind):
 
 
 @pytest.mark.parametrize("is_migrated", [True, False], ids=["migrated", "not migrated"])
-async def test_a_version_that_goes_ends_no_watches_of_other_resources(client, is_migrated):
+async def test_removed_version_keeps_watches_of_other_resources(client, is_migrated):
     await define(client, definition(version("v1")))
     sent = {"apiVersion": "example.com/v1", "kind": "Widget", **NAME}
     assert (await client.post(WIDGETS, sent)).status == 201

@@ -86,7 +86,7 @@ async def test_last_conflicting_name_is_reported_and_no_short_name_accepted(clie
     assert await names(client, GADGETS_NAME) == {"plural": "gadgets", "kind": ""}
 
 
-async def test_released_names_are_given_to_waiting_definition(client):
+async def test_released_names_are_accepted_for_waiting_definition(client):
     await create(client, named("widgets", "Widget", shortNames=["wi", "wj"]), [ACCEPTED, ESTABLISHED])
     await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
     present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body

@@ -115,7 +115,7 @@ async def test_second_definition_does_not_get_names_in_use(widgets):
     assert (await widgets.get(f"/apis/{GROUP}/v1/gadgets")).status == 404
 
 
-async def test_released_names_are_given_to_waiting_definition(widgets):
+async def test_released_names_are_accepted_for_waiting_definition(widgets):
     await widgets.post(DEFINITIONS, definition(plural="gadgets", kind="Widget"))
     await until(widgets, f"gadgets.{GROUP}", lambda seen: "NamesAccepted" in conditions(seen))
     await widgets.delete(f"{DEFINITIONS}/widgets.{GROUP}")

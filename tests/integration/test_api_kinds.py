@@ -24,7 +24,7 @@ def template(image="nginx", **spec):
     return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers} | spec}
 
 
-async def test_update_creates_lease_but_does_not_overwrite_unseen_one(client):
+async def test_update_creates_lease_but_needs_resource_version_of_existing_one(client):
     lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 5}}
     created = await client.put(f"{LEASES}/l", lease)
     assert created.status == 201
@@ -91,10 +91,10 @@ async def test_propagation_policy_of_terminating_object_can_change(client):
 @pytest.mark.parametrize(
     ("change", "generation"),
     [
-        pytest.param({"metadata": {"labels": {"a": "b"}}}, 1, id="labels do not count"),
-        pytest.param({"metadata": {"annotations": {"a": "b"}}}, 2, id="annotations of a deployment do"),
-        pytest.param({"spec": {"replicas": 3}}, 2, id="the spec does"),
-        pytest.param({"status": {"replicas": 3}}, 1, id="the status cannot be changed this way"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, 1, id="labels"),
+        pytest.param({"metadata": {"annotations": {"a": "b"}}}, 2, id="annotations of a deployment"),
+        pytest.param({"spec": {"replicas": 3}}, 2, id="spec"),
+        pytest.param({"status": {"replicas": 3}}, 1, id="status through the main resource"),
     ],
 )
 async def test_deployment_generation_follows_spec(client, change, generation):

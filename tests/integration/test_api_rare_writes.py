@@ -165,7 +165,7 @@ async def test_strategic_patch_is_converted_as_in_go(client, patch, problem):
     assert not problem or answer.body["message"].endswith(problem)
 
 
-async def test_data_source_of_any_kind_is_kept_beside_reference(client):
+async def test_data_source_of_any_kind_is_kept_with_data_source_ref(client):
     claim = named(
         spec={
             "accessModes": ["ReadWriteOnce"],
@@ -298,7 +298,7 @@ async def test_device_class_accepts_any_generate_name(client):
     assert (await client.patch(f"{path}/x", {"metadata": {"generateName": "ä"}})).status == 200
 
 
-async def test_flex_volume_may_be_beside_other_source(client):
+async def test_flex_volume_is_allowed_with_other_source(client):
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
     both = spec | {"flexVolume": {"driver": "a/b"}}
     made = await client.post("/api/v1/persistentvolumes", named(spec=both))

@@ -50,7 +50,7 @@ async def test_definition_in_built_in_group_is_not_served(client):
         ("scheduling.k8s.io", "priorityclasses", "PriorityClass", {"value": 5}),
     ],
 )
-async def test_built_in_resource_survives_definition_of_its_name(client, group, plural, kind, item):
+async def test_built_in_resource_is_unaffected_by_definition_of_its_name(client, group, plural, kind, item):
     collection = f"/apis/{group}/v1/{plural}"
     await client.post(collection, {"metadata": {"name": "before"}} | item)
     path = await defined(client, group=group, plural=plural, kind=kind)

@@ -43,9 +43,7 @@ def workload(kind, name="w", **annotations):
         ),
     ],
 )
-async def test_an_annotation_that_is_no_number_fails_each_write_in_its_own_way(
-    client, kind, path, annotation, problem
-):
+async def test_non_numeric_annotation_is_refused_by_every_write(client, kind, path, annotation, problem):
     made = await client.post(path, workload(kind))
     assert made.status == 201, made.body
     bad, patch = workload(kind, **{annotation: "x"}), {"metadata": {"annotations": {annotation: "x"}}}
@@ -76,7 +74,7 @@ async def test_nothing_rolls_back_to_a_revision_below_zero(client):
 # --- creations, and objects that are still being deleted
 
 
-async def test_a_policy_may_be_made_by_applying_its_status(client):
+async def test_apply_of_status_creates_policy(client):
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -98,7 +96,7 @@ async def test_a_policy_may_be_made_by_applying_its_status(client):
     assert causes == ["spec.matchConstraints", "spec.validations", "spec.auditAnnotations"]
 
 
-async def test_a_namespace_without_finalizers_ends_with_its_second_deletion(client):
+async def test_namespace_without_finalizers_is_removed_by_second_deletion(client):
     path = "/api/v1/namespaces/n"
     await client.post("/api/v1/namespaces", {"metadata": {"name": "n"}})
     named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
@@ -112,7 +110,7 @@ async def test_a_namespace_without_finalizers_ends_with_its_second_deletion(clie
     assert (await client.get(path)).status == 404
 
 
-async def test_a_namespace_that_is_deleted_has_no_new_generation_and_keeps_its_policy(client):
+async def test_namespace_deletion_keeps_generation_and_propagation_policy(client):
     path = "/api/v1/namespaces/n"
     made = await client.post("/api/v1/namespaces", {"metadata": {"name": "n", "generation": 3}})
     assert (made.status, made.body["metadata"]["generation"]) == (201, 3)
@@ -122,7 +120,7 @@ async def test_a_namespace_that_is_deleted_has_no_new_generation_and_keeps_its_p
     assert again == marked
 
 
-async def test_an_apply_without_changes_sets_no_defaults_of_a_version(client):
+async def test_apply_without_changes_sets_no_defaults_of_version(client):
     status = {"type": "object", "properties": {"c": {"type": "boolean", "default": False}}}
     schemas = [{"type": "object", "properties": {"status": each}} for each in ({"type": "object"}, status)]
     versions = [version("v1", schema=schemas[0]), version("v2", schema=schemas[1], storage=False)]
@@ -143,7 +141,7 @@ NO_ADDRESS = (
 )
 
 
-async def test_an_address_is_not_generated(client):
+async def test_ip_address_name_is_not_generated(client):
     addresses = "/apis/networking.k8s.io/v1/ipaddresses"
     service = {"group": "", "resource": "services", "namespace": "default", "name": "kubernetes"}
     refused = await client.post(
@@ -168,7 +166,7 @@ async def test_generated_name_of_namespace_is_not_validated_as_label(client):
     assert made.body["metadata"]["labels"] == {"kubernetes.io/metadata.name": name}
 
 
-async def test_a_name_in_use_is_no_unique_name_if_one_could_be_generated(client):
+async def test_name_in_use_with_generate_name_is_retriable_conflict(client):
     named = {"metadata": {"name": "c", "generateName": "c-", "finalizers": ["example.com/f"]}}
     assert (await client.post(f"{NS}/configmaps", named)).status == 201
     problem = (
@@ -195,7 +193,7 @@ async def test_a_name_in_use_is_no_unique_name_if_one_could_be_generated(client)
         ),
     ],
 )
-async def test_a_pod_that_names_what_cannot_be_requested(client, spec, status, message):
+async def test_pod_with_invalid_references_is_refused(client, spec, status, message):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
     refused = await client.post(f"{NS}/pods", {"metadata": {"name": "p"}, "spec": TEMPLATE["spec"] | spec})
     assert (refused.status, refused.body["message"]) == (status, message)
@@ -218,7 +216,7 @@ async def test_a_pod_that_names_what_cannot_be_requested(client, spec, status, m
         ({"name": "cpu", "container": "a"}, []),
     ],
 )
-async def test_the_resource_of_a_container_that_scales(client, source, causes):
+async def test_container_resource_metric_is_validated(client, source, causes):
     metric = source | {"target": {"type": "Utilization", "averageUtilization": 5}}
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
     spec = {"maxReplicas": 5, "scaleTargetRef": target}
@@ -230,7 +228,7 @@ async def test_the_resource_of_a_container_that_scales(client, source, causes):
     assert [text[: len(cause)] for text, cause in zip(shown, causes, strict=True)] == causes
 
 
-async def test_a_message_shows_no_empty_list_of_a_field_that_is_dropped(client):
+async def test_message_shows_dropped_empty_list_as_null(client):
     attribute = {"bool": True, "string": "a", "versions": []}
     pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
     devices = [{"name": "d", "attributes": {"b": attribute}}]
@@ -265,7 +263,7 @@ async def test_integer_check_of_quantity_uses_low_64_bits(client, amount, is_who
 # --- null
 
 
-async def test_a_body_of_null_is_an_object_without_fields(client):
+async def test_null_body_is_object_without_fields(client):
     refused = await client.post(f"{NS}/configmaps", b"null")
     problem = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
     assert (refused.status, refused.body["message"]) == (422, problem)
@@ -314,7 +312,7 @@ STATUSES = (
         pytest.param({"allocatedResourceStatuses": {"storage": "NodeResizePending"}}, [], id="a status"),
     ],
 )
-async def test_the_resources_of_a_claims_status(client, status, problems):
+async def test_allocated_resources_in_claim_status_are_validated(client, status, problems):
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     made = await client.post(f"{NS}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
     assert made.status == 201, made.body

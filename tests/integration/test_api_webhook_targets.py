@@ -108,7 +108,7 @@ def every_write(hooks, path):
 TOKEN = "/api/v1/namespaces/default/serviceaccounts/default/token"
 
 
-async def test_webhook_sees_complete_token_request_once(client, hooks):
+async def test_webhook_receives_complete_token_request_once(client, hooks):
     await register(client, VALIDATING, every_write(hooks, "ok"))
     made = await client.post(TOKEN, {"spec": {}})
     ((_, asked),) = hooks.requests
@@ -143,7 +143,7 @@ async def test_invalid_review_is_refused_before_validating_webhooks(client, hook
     assert hooks.requests == []
 
 
-async def test_review_is_answered_as_changed_by_webhook(client, hooks):
+async def test_mutating_webhook_changes_review_response(client, hooks):
     await register(client, MUTATING, every_write(hooks, "ask-for-bob"))
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     attributes = {"verb": "get", "resource": "pods"}
@@ -152,7 +152,7 @@ async def test_review_is_answered_as_changed_by_webhook(client, hooks):
 
 
 @pytest.mark.parametrize("subresource", ["binding", "eviction"])
-async def test_webhooks_see_subresource_bodies_with_other_names(client, hooks, subresource):
+async def test_webhooks_receive_subresource_bodies_with_other_names(client, hooks, subresource):
     await register(client, MUTATING, every_write(hooks, "ok"))
     body = (
         {"metadata": {"name": "b"}, "target": {"name": "n"}}

@@ -51,7 +51,7 @@ async def post_map(client, hooks, kind, path, *versions):
         (("v2", "v1", "v1beta1"), "v1"),
     ],
 )
-async def test_first_known_version_of_webhook_is_sent(client, hooks, accepted, sent):
+async def test_first_supported_version_of_webhook_is_sent(client, hooks, accepted, sent):
     assert (await post_map(client, hooks, VALIDATING, "ok", *accepted)).status == 201
     assert hooks.versions == [f"admission.k8s.io/{sent}"]
 

@@ -162,18 +162,18 @@ class TestLogin:
 
 
 class TestEndpoints:
-    async def test_dead_endpoint_is_skipped(self, connect, etcd_url):
+    async def test_unreachable_endpoint_is_skipped(self, connect, etcd_url):
         store = await connect(f"http://127.0.0.1:{free_port()}", etcd_url)
         watch = await store.watch(WatchRequest(**UNDER_PREFIX))
         revision = await put(store, b"a")
         assert await collect(watch, 1) == [(revision, b"a")]
 
-    async def test_dead_endpoints_make_store_unavailable(self, connect):
+    async def test_unreachable_endpoints_make_store_unavailable(self, connect):
         with pytest.raises(Unavailable):
             await connect(f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}", deadline=0.2)
 
 
-async def test_watch_survives_server_restart(connect, fresh_etcd):
+async def test_watch_continues_after_server_restart(connect, fresh_etcd):
     store = await connect(fresh_etcd.url)
     watch = await store.watch(WatchRequest(**UNDER_PREFIX))
     wanted, seen = [], []

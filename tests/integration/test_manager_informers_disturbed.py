@@ -51,7 +51,7 @@ async def server():
         yield server
 
 
-async def test_informer_survives_cut_connections(server):
+async def test_informer_resumes_after_lost_connections(server):
     async with watched(server) as (direct, relay, informer):
         told = RecordedChanges(informer)
         for name in "abcde":
@@ -62,7 +62,7 @@ async def test_informer_survives_cut_connections(server):
 
 
 @pytest.mark.parametrize("count", [1, 700, 5000])
-async def test_informer_survives_connection_cut_within_a_line(server, count):
+async def test_informer_resumes_after_connection_lost_within_a_line(server, count):
     async with watched(server) as (direct, relay, informer):
         told = RecordedChanges(informer)
         relay.cut_after(count)
@@ -80,7 +80,7 @@ async def test_informer_reads_line_of_megabytes(server):
         assert informer.lister.get("default", "large")["data"] == {"text": text}
 
 
-async def test_informer_survives_absent_server(server):
+async def test_informer_resumes_after_server_outage(server):
     async with watched(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await direct.create(CONFIG_MAPS, config_map("stays"))
@@ -95,7 +95,7 @@ async def test_informer_survives_absent_server(server):
     assert sorted(told.words) == ["+comes", "-goes"]
 
 
-async def test_informer_survives_server_with_other_history(server):
+async def test_informer_relists_from_server_with_other_history(server):
     """The server's revisions are lower, so the informer must not wait for an earlier revision."""
     async with (
         running() as other,

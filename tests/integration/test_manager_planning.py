@@ -171,7 +171,7 @@ async def test_no_plan_is_made_from_stale_cache(manager):
     assert found["data"]["have"] == "5"
 
 
-async def test_unseen_write_is_awaited_five_minutes_at_most(manager, clock):
+async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
     held = Held(manager.work.informers.of(SECRETS))
     await manager.client.create(CONFIG_MAPS, parent("a", 1))
     await until(lambda: creations(manager) == 1)

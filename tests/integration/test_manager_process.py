@@ -70,7 +70,7 @@ async def test_suspended_leader_becomes_standby(server):
         assert first.stop() == 0
 
 
-def test_manager_waits_for_server_and_survives_its_restart(tmp_path):
+def test_manager_waits_for_server_and_continues_after_its_restart(tmp_path):
     kept = ("--data-dir", tmp_path / "data", "--write-kubeconfig", tmp_path / "kubeconfig")
     with ApiServerProcess(tmp_path, *kept) as server:
         here = f"--secure-port={server.url.rpartition(':')[2]}"

@@ -99,7 +99,7 @@ async def test_healthy_nodes_have_no_taints(cluster):
     assert condition(await cluster.node(), "Ready")["status"] == "True"
 
 
-async def test_silent_node_becomes_unknown_and_its_pods_not_ready(cluster):
+async def test_node_without_heartbeats_becomes_unknown_and_its_pods_not_ready(cluster):
     await cluster.run()
     await cluster.silence("node-1")
     await cluster.manager.step(45)
@@ -114,7 +114,7 @@ async def test_silent_node_becomes_unknown_and_its_pods_not_ready(cluster):
     assert await cluster.taints() == [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")]
 
 
-async def test_pods_are_evicted_from_silent_node_after_five_minutes(cluster):
+async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(cluster):
     await cluster.run()
     await cluster.silence("node-1")
     await cluster.manager.step(65)

@@ -87,7 +87,7 @@ async def terminating(cluster):
     return {pod["metadata"]["name"] for pod in pods if "deletionTimestamp" in pod["metadata"]}
 
 
-async def test_several_victims_are_evicted_at_a_time_and_one_of_them_last(cluster, evictions):
+async def test_victims_are_evicted_in_parallel_except_the_last(cluster, evictions):
     await begin(cluster, "greater", priorityClassName="high")
     await cluster.manager.settle()
     assert len(await terminating(cluster)) == VICTIMS
@@ -112,7 +112,7 @@ async def test_other_pods_are_scheduled_while_victims_are_evicted(cluster, evict
     assert len(await terminating(cluster)) == VICTIMS
 
 
-async def test_a_pod_is_not_tried_again_before_its_victims_are_gone(cluster, evictions):
+async def test_preempting_pod_is_retried_after_its_victims_are_deleted(cluster, evictions):
     await begin(cluster, "greater", priorityClassName="high")
     await cluster.manager.step(60)
     (event,) = await cluster.events("FailedScheduling")
@@ -125,7 +125,7 @@ async def test_a_pod_is_not_tried_again_before_its_victims_are_gone(cluster, evi
     assert await cluster.place("greater") == "a"
 
 
-async def test_after_a_failed_eviction_the_others_are_evicted_once_the_first_are_gone(cluster, evictions):
+async def test_failed_eviction_leaves_remaining_victims_to_next_attempt(cluster, evictions):
     evictions.failures = 1
     await begin(cluster, "greater", priorityClassName="high")
     await cluster.manager.step(5)

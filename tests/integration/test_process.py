@@ -99,7 +99,7 @@ async def test_sigterm_ends_server_in_order(server, number):
     assert "Stopped" in server.log[-1]
 
 
-async def test_request_in_progress_at_sigterm_is_answered(server):
+async def test_request_in_progress_at_sigterm_gets_response(server):
     body = orjson.dumps(config("slow"))
     sending, going = asyncio.Event(), asyncio.Event()
 

@@ -166,7 +166,7 @@ async def test_memory_of_concurrent_large_requests_is_limited(server, chunked):
         assert (await admin.post(MAPS, {"metadata": {"name": "b"}})).status == 201
 
 
-async def test_many_watches_and_silent_connections_do_not_block_requests(server, connect):
+async def test_many_watches_and_idle_connections_do_not_block_requests(server, connect):
     watch = request(server, f"{MAPS}?watch=1")
     for _ in range(SILENT // 2):
         await connect()

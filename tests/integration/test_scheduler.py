@@ -338,7 +338,7 @@ async def test_wait_for_first_consumer_claims_are_bound(cluster):
     assert bound["spec"]["claimRef"]["name"] == "data"
 
 
-async def test_restarted_scheduler_knows_running_pods():
+async def test_restarted_scheduler_counts_running_pods():
     clock = SteppedClock()
     async with running(clock=clock) as server:
         async with running_manager(

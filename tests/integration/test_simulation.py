@@ -84,7 +84,7 @@ async def test_foreign_changes_do_not_delay_heartbeat(cluster):
     assert condition["lastHeartbeatTime"] == format_time(cluster.clock.now())
 
 
-async def test_silent_node_sends_no_heartbeats_and_runs_no_pods(cluster):
+async def test_stopped_node_sends_no_heartbeats_and_runs_no_pods(cluster):
     await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", "true")
     pod = await cluster.run()
     await cluster.manager.step(600)

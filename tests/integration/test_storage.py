@@ -153,7 +153,7 @@ async def test_manual_volume_waits_for_scheduled_pod(scenario):
     )
 
 
-async def test_claim_in_use_survives_deletion(scenario):
+async def test_claim_in_use_is_deleted_after_its_pod(scenario):
     await scenario.volume()
     await scenario.claim(storageClassName="")
     await scenario.node()
@@ -164,7 +164,7 @@ async def test_claim_in_use_survives_deletion(scenario):
     assert (await scenario.server.get(f"{CLAIMS}/data")).status == 404
 
 
-async def test_bound_volume_survives_deletion(scenario):
+async def test_bound_volume_is_not_deleted(scenario):
     await scenario.volume()
     await scenario.claim(storageClassName="")
     await scenario.delete(f"{VOLUMES}/vol")

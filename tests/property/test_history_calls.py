@@ -44,38 +44,38 @@ WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(
 @pytest.mark.parametrize(
     ("happened", "kinds"),
     [
-        pytest.param([], set(), id="nothing"),
-        pytest.param([FIRST, read(3, 4, 2, ONE)], set(), id="a read sees the write before it"),
-        pytest.param([FIRST, read(3, 4, 1)], {"stale read"}, id="a read does not see the write before it"),
-        pytest.param([put(b"1", 1, 4, 2), read(2, 3, 1)], set(), id="a read may miss a write beside it"),
-        pytest.param([put(b"1", 1, 4, 2), read(2, 3, 2, ONE)], set(), id="a read may see a write beside it"),
+        pytest.param([], set(), id="no calls"),
+        pytest.param([FIRST, read(3, 4, 2, ONE)], set(), id="read returns the preceding write"),
+        pytest.param([FIRST, read(3, 4, 1)], {"stale read"}, id="read misses the preceding write"),
+        pytest.param([put(b"1", 1, 4, 2), read(2, 3, 1)], set(), id="read misses a concurrent write"),
+        pytest.param([put(b"1", 1, 4, 2), read(2, 3, 2, ONE)], set(), id="read returns a concurrent write"),
         pytest.param(
             [read(1, 2, 2, ONE), put(b"1", 3, 4, 2)],
             {"read from the future", "stale write"},
-            id="a read sees a later write",
+            id="read returns a later write",
         ),
-        pytest.param([FIRST, read(3, 4, 2)], {"wrong answer"}, id="a read is not as its revision"),
-        pytest.param([FIRST, SECOND, read(5, 6, 3, ONE, at=2)], set(), id="a read of the past"),
+        pytest.param([FIRST, read(3, 4, 2)], {"wrong answer"}, id="read differs from its revision"),
+        pytest.param([FIRST, SECOND, read(5, 6, 3, ONE, at=2)], set(), id="read at an old revision"),
         pytest.param(
             [FIRST, SECOND, read(5, 6, 3, TWO, at=2)],
             {"wrong answer"},
-            id="a read of the past is not as it was",
+            id="read at an old revision differs",
         ),
         pytest.param(
-            [FIRST, put(b"2", 3, 4, 2)], {"revision reused", "stale write"}, id="two writes of one revision"
+            [FIRST, put(b"2", 3, 4, 2)], {"revision reused", "stale write"}, id="two writes with one revision"
         ),
         pytest.param(
-            [put(b"2", 3, 4, 2), put(b"1", 1, 2, 3)], {"stale write"}, id="writes against the order of time"
+            [put(b"2", 3, 4, 2), put(b"1", 1, 2, 3)],
+            {"stale write"},
+            id="revisions contradict the order of writes",
         ),
-        pytest.param(
-            [FIRST, put(b"2", 3, 4, 4)], {"revision from nowhere"}, id="a revision without a writer"
-        ),
-        pytest.param([read(1, 2, 0)], {"revision from nowhere"}, id="a read from before the beginning"),
-        pytest.param([FIRST, read(3, 4, 2, at=9)], {"wrong answer"}, id="a read of the future"),
+        pytest.param([FIRST, put(b"2", 3, 4, 4)], {"revision from nowhere"}, id="revision without a write"),
+        pytest.param([read(1, 2, 0)], {"revision from nowhere"}, id="read at revision 0"),
+        pytest.param([FIRST, read(3, 4, 2, at=9)], {"wrong answer"}, id="read at a future revision"),
         pytest.param(
             [FIRST, call(Put(key=b"a", value=b"2", previous=True), 3, 4, PutResult(revision=3))],
             {"wrong answer"},
-            id="a write that says nothing of what was before",
+            id="write without previous value",
         ),
         pytest.param(
             [
@@ -84,15 +84,17 @@ WON = call(SWAP, 3, 4, TxnResult(revision=3, succeeded=True, results=[PutResult(
                 )
             ],
             {"wrong answer"},
-            id="a write with a read of the future",
+            id="write with a read at a future revision",
         ),
-        pytest.param([FIRST, LOST], set(), id="a swap lost for good reason"),
-        pytest.param([FIRST, WON], {"lost update"}, id="a swap won for none"),
-        pytest.param([LOST], {"wrong answer", "revision from nowhere"}, id="a swap lost for none"),
+        pytest.param([FIRST, LOST], set(), id="failed comparison after a change"),
+        pytest.param([FIRST, WON], {"lost update"}, id="successful comparison after a change"),
+        pytest.param(
+            [LOST], {"wrong answer", "revision from nowhere"}, id="failed comparison without a change"
+        ),
         pytest.param(
             [FIRST, call(Delete(key=b"a"), 3, 4, DeleteResult(revision=2, deleted=0))],
             {"wrong answer"},
-            id="a deletion that did nothing, and should have",
+            id="deletion without effect on an existing key",
         ),
     ],
 )
@@ -103,17 +105,17 @@ def test_checker_finds_faults_of_calls(happened, kinds):
 @pytest.mark.parametrize(
     ("happened", "kinds"),
     [
-        pytest.param([put(b"1", 1, 2)], set(), id="never seen, so it need not have been"),
-        pytest.param([put(b"1", 1, 2), read(3, 4, 1)], set(), id="not done"),
-        pytest.param([put(b"1", 1, 2), read(3, 4, 2, ONE)], set(), id="done"),
-        pytest.param([put(b"1", 1, NEVER), read(2, 3, 1), read(4, 5, 2, ONE)], set(), id="done late"),
+        pytest.param([put(b"1", 1, 2)], set(), id="never read"),
+        pytest.param([put(b"1", 1, 2), read(3, 4, 1)], set(), id="not executed"),
+        pytest.param([put(b"1", 1, 2), read(3, 4, 2, ONE)], set(), id="executed"),
+        pytest.param([put(b"1", 1, NEVER), read(2, 3, 1), read(4, 5, 2, ONE)], set(), id="executed late"),
         pytest.param(
-            [put(b"1", 3, 4), read(1, 2, 2, ONE)], {"read from the future"}, id="seen before it was called"
+            [put(b"1", 3, 4), read(1, 2, 2, ONE)], {"read from the future"}, id="read before the call"
         ),
         pytest.param(
             [put(b"1", 1, 2), read(3, 4, 2, kv(b"?", 2))],
             {"revision from nowhere", "wrong answer"},
-            id="not its value",
+            id="read with another value",
         ),
         pytest.param(
             [
@@ -122,12 +124,12 @@ def test_checker_finds_faults_of_calls(happened, kinds):
                 stream((5, 3, written(TWO)), request=WatchRequest(key=b"a", start_revision=3)),
             ],
             {"undecided"},
-            id="two, of which one was not seen",
+            id="two writes, one not watched",
         ),
         pytest.param(
             [put(b"1", 1, 2), put(b"2", 3, 4), stream((5, 3, written(ONE), written(TWO)))],
             set(),
-            id="two, both watched",
+            id="two writes, both watched",
         ),
         pytest.param(
             [
@@ -136,16 +138,16 @@ def test_checker_finds_faults_of_calls(happened, kinds):
                 stream((5, 3, written(kv(b"1", 2, lease=5)), deleted(3))),
             ],
             set(),
-            id="a lease ended",
+            id="lease revoked",
         ),
         pytest.param(
             [put(b"1", 1, 2, 2), stream((5, 3, written(ONE), deleted(3)))],
             {"revision from nowhere", "event from nowhere"},
-            id="deleted without a writer",
+            id="deletion without a write",
         ),
     ],
 )
-def test_checker_infers_result_of_unanswered_write(happened, kinds):
+def test_checker_infers_result_of_write_without_response(happened, kinds):
     assert kinds_of(*happened) == kinds
 
 
@@ -155,60 +157,62 @@ def test_checker_infers_result_of_unanswered_write(happened, kinds):
         pytest.param(
             [call(Compact(revision=2), 5, 6), read(7, 8, 3, ONE, at=2)],
             set(),
-            id="a read where history begins",
+            id="read at the compact revision",
         ),
         pytest.param(
             [call(Compact(revision=3), 5, 6), read(7, 8, 3, ONE, at=2)],
             {"read of the forgotten"},
-            id="a read before it",
+            id="read below the compact revision",
         ),
         pytest.param(
             [call(Compact(revision=3), 5, 8), read(6, 7, 3, ONE, at=2)],
             set(),
-            id="a read while it is forgotten",
+            id="read during compaction",
         ),
         pytest.param(
             [call(Compact(revision=3), 5, 6), call(Range(key=b"a", revision=2), 7, 8, error=Compacted(2, 3))],
             set(),
-            id="refused",
+            id="refused below the compact revision",
         ),
         pytest.param(
             [call(Compact(revision=2), 5, 6), call(Range(key=b"a", revision=2), 7, 8, error=Compacted(2, 2))],
             {"unjustified refusal"},
-            id="refused where history begins",
+            id="refused at the compact revision",
         ),
         pytest.param(
             [call(Range(key=b"a", revision=2), 7, 8, error=Compacted(2, 3))],
             {"unjustified refusal"},
-            id="refused with no compaction",
+            id="refused without compaction",
         ),
         pytest.param(
             [call(Compact(revision=2), 5, 6), call(Compact(revision=2), 7, 8, error=Compacted(2, 2))],
             set(),
-            id="compacted again",
+            id="repeated compaction refused",
         ),
         pytest.param(
             [call(Compact(revision=2), 7, 8, error=Compacted(2, 2))],
             {"unjustified refusal"},
-            id="compacted again for the first time",
+            id="first compaction refused",
         ),
         pytest.param(
-            [call(Range(key=b"a", revision=4), 5, 6, error=FutureRevision(4, 3))], set(), id="the future"
+            [call(Range(key=b"a", revision=4), 5, 6, error=FutureRevision(4, 3))],
+            set(),
+            id="future revision refused",
         ),
         pytest.param(
             [call(Range(key=b"a", revision=3), 5, 6, error=FutureRevision(3, 2))],
             {"unjustified refusal"},
-            id="the present taken for the future",
+            id="current revision refused as future",
         ),
         pytest.param(
             [call(Compact(revision=3), 5, 6), stream(error=Compacted(2, 3), ended=7)],
             set(),
-            id="a watch cut off",
+            id="watch cancelled by compaction",
         ),
         pytest.param(
             [call(Compact(revision=2), 5, 6), stream(error=Compacted(2, 2), ended=7)],
             {"unjustified cancellation"},
-            id="a watch cut off where history begins",
+            id="watch cancelled at the compact revision",
         ),
         pytest.param(
             [
@@ -216,7 +220,7 @@ def test_checker_infers_result_of_unanswered_write(happened, kinds):
                 stream((4, 3, written(ONE), written(TWO)), error=Compacted(4, 3), ended=7),
             ],
             {"unjustified cancellation"},
-            id="a watch cut off that had seen all",
+            id="watch cancelled after all events",
         ),
     ],
 )

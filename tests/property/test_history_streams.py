@@ -27,38 +27,38 @@ def watch(**options):
     ("watched", "kinds"),
     [
         pytest.param(stream((5, 3, written(ONE), written(TWO))), set(), id="both in one batch"),
-        pytest.param(stream((2, 2, written(ONE)), (5, 3, written(TWO))), set(), id="one after the other"),
-        pytest.param(stream((2, 2, written(ONE))), set(), id="not all yet"),
+        pytest.param(stream((2, 2, written(ONE)), (5, 3, written(TWO))), set(), id="one event in each batch"),
+        pytest.param(stream((2, 2, written(ONE))), set(), id="events still missing at the end"),
         pytest.param(stream((2, 2, written(ONE)), (5, 2)), set(), id="progress"),
-        pytest.param(stream((5, 3, written(TWO))), {"missing event"}, id="a gap"),
-        pytest.param(stream((5, 3, written(ONE))), {"missing event"}, id="a gap at the end"),
+        pytest.param(stream((5, 3, written(TWO))), {"missing event"}, id="missing event"),
+        pytest.param(stream((5, 3, written(ONE))), {"missing event"}, id="missing last event"),
         pytest.param(stream((5, 3)), {"missing event"}, id="progress only"),
-        pytest.param(
-            stream((2, 2), (3, 2, written(ONE))), {"progress ahead"}, id="a promise before its event"
-        ),
+        pytest.param(stream((2, 2), (3, 2, written(ONE))), {"progress ahead"}, id="progress precedes event"),
         pytest.param(
             stream((2, 3, written(ONE)), (5, 3, written(TWO))),
             {"progress ahead", "stale write"},
             id="progress beyond the last write",
         ),
-        pytest.param(stream((5, 3, written(TWO), written(ONE))), {"old event"}, id="the wrong way round"),
+        pytest.param(stream((5, 3, written(TWO), written(ONE))), {"old event"}, id="events in reverse order"),
         pytest.param(
-            stream((2, 2, written(ONE)), (5, 3, written(ONE), written(TWO))), {"repeated event"}, id="twice"
+            stream((2, 2, written(ONE)), (5, 3, written(ONE), written(TWO))),
+            {"repeated event"},
+            id="repeated event",
         ),
         pytest.param(
             stream((5, 3, written(ONE), written(TWO)), (6, 2)),
             {"progress backwards"},
-            id="a promise taken back",
+            id="progress decreases",
         ),
         pytest.param(
             stream((0.5, 2, written(ONE))),
             {"event from nowhere", "progress ahead", "stale write"},
-            id="before it was written",
+            id="event before its write",
         ),
         pytest.param(
             stream((5, 2, written(ONE), written(TWO))),
             {"batch behind its events"},
-            id="a batch that is behind",
+            id="batch with an older revision",
         ),
         pytest.param(
             stream((5, 3, written(ONE), written(kv(b"?", 3, 2, 2)))), {"wrong event"}, id="another value"
@@ -68,12 +68,12 @@ def watch(**options):
         pytest.param(
             stream((5, 3, written(ONE), written(TWO)), request=watch(start_revision=3)),
             {"event before the start"},
-            id="resumed too early",
+            id="events before the start revision",
         ),
         pytest.param(
             stream((5, 3, written(TWO)), request=watch()),
             {"missing event"},
-            id="from the head, which came later",
+            id="started at the head before a later write",
         ),
         pytest.param(
             stream((5, 3, written(ONE), written(TWO, ONE)), request=watch(start_revision=2, previous=True)),
@@ -121,7 +121,7 @@ def test_checker_allows_missing_compacted_previous_value():
         pytest.param([1, 0], {"shuffled revision"}, id="another order"),
     ],
 )
-def test_checker_knows_changes_of_one_revision(order, kinds):
+def test_checker_finds_changes_of_one_revision(order, kinds):
     puts = [Put(key=key, value=key) for key in (b"b", b"a")]
     both = call(
         Txn(then=puts), 1, 2, TxnResult(revision=2, succeeded=True, results=[PutResult(revision=2)] * 2)

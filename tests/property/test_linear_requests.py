@@ -235,7 +235,7 @@ LONG_WAYS = {
 
 @cases(LONG)
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in LONG_WAYS.items()])
-def test_long_text_beside_many_items_takes_linear_time(make, way):
+def test_long_text_with_many_items_takes_linear_time(make, way):
     check_linear(lambda size: with_text(make(size), size), refused_or_not(way), 2_000, **LENIENT)
 
 

@@ -45,7 +45,7 @@ def test_duration_is_printed_and_parsed(span, text):
         pytest.param("0." + "1" * 30 + "ns", 0, id="fraction of a nanosecond"),
     ],
 )
-def test_parse(text, span):
+def test_duration_is_parsed(text, span):
     assert durations.parse_duration(text) == span
 
 

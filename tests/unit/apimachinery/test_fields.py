@@ -26,7 +26,7 @@ TERMS = st.builds(
         pytest.param("a!b=c", "a!b=c", id="exclamation mark in a field"),
     ],
 )
-def test_parse(text, canonical):
+def test_field_selector_is_parsed_to_canonical_text(text, canonical):
     assert str(fields.parse(text)) == canonical
 
 
@@ -56,7 +56,7 @@ def test_parse_refuses(text, message):
     assert str(refused.value) == message
 
 
-def test_a_comma_in_a_value_must_be_escaped():
+def test_comma_in_value_must_be_escaped():
     with pytest.raises(FieldSelectorError, match="unescaped character in value: 44"):
         fields.unescape("a,b")
 
@@ -72,11 +72,11 @@ def test_a_comma_in_a_value_must_be_escaped():
         pytest.param("status.phase!=Pending", True, id="not equal"),
     ],
 )
-def test_matches(text, matches):
+def test_field_selector_matches_fields(text, matches):
     assert fields.parse(text).matches({"status.phase": "Running"}) is matches
 
 
-def test_empty():
+def test_empty_field_selector_matches_everything():
     assert fields.parse("").empty
     assert fields.parse("") == EVERYTHING
     assert not fields.parse("a=").empty

@@ -186,7 +186,7 @@ async def test_queued_work_is_dropped_with_its_caller():
     assert done == ["third"]
 
 
-def test_check_wanted_raises_for_disconnected_requester_only():
+def test_cancellation_check_raises_after_cancellation_only():
     gone = threading.Event()
     raise_if_cancelled()
     with cancelled_by(gone):

@@ -66,7 +66,7 @@ async def test_requests_continue_in_order_of_arrival():
     assert order == [0, 1, 2], "a large request is not passed by smaller ones for ever"
 
 
-async def test_growing_request_comes_before_new_ones():
+async def test_growing_request_precedes_new_requests():
     bounds = limit()
     grows, other = await reserved(bounds, 50), await reserved(bounds, 50)
     begins = asyncio.create_task(reserved(bounds, 30))
@@ -185,7 +185,7 @@ async def test_suspended_request_lets_others_begin():
     assert bounds.reserved == 0
 
 
-async def test_request_that_was_suspended_comes_before_new_ones():
+async def test_suspended_request_precedes_new_requests():
     bounds, order = limit(), []
     outer = await reserved(bounds, 100)
 

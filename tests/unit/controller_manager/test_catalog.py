@@ -70,7 +70,7 @@ def test_controllers_use_service_accounts_of_bindings(one):
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_ROLE))
-def test_stand_in_controllers_have_no_service_account(name):
+def test_simulating_controllers_have_no_service_account(name):
     (one,) = [one for one in [*catalog.CONTROLLERS, *catalog.RUNNABLES] if one.name == name]
     assert one.service_account == ""
 

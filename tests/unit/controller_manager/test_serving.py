@@ -77,7 +77,7 @@ async def test_own_certificate_is_generated():
         assert await get(f"{url}/healthz") == (200, "ok")
 
 
-async def test_anonymous_clients_see_health_only(tmp_path):
+async def test_anonymous_clients_read_health_only(tmp_path):
     with prepare_folder(
         tmp_path, server_subject([], "10.0.0.0/24"), now=RealClock().now(), random=SeededRandom()
     ) as pki:

@@ -82,7 +82,7 @@ async def waiting():
     await asyncio.get_running_loop().create_future()
 
 
-async def test_work_returns_its_result_and_ends_tasks_beside_it():
+async def test_work_returns_result_and_cancels_background_tasks():
     async def work():
         return 5
 
@@ -91,7 +91,7 @@ async def test_work_returns_its_result_and_ends_tasks_beside_it():
     assert beside.cancelled()
 
 
-async def test_failed_task_beside_work_ends_the_work(caplog):
+async def test_failed_background_task_cancels_work(caplog):
     cancelled = []
 
     async def work():

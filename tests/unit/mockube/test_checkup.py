@@ -29,14 +29,14 @@ def test_folder_that_can_be_created_is_ok(environment):
     assert found("clusters' folder", environment).verdict is CheckResult.OK
 
 
-def test_file_in_place_of_folder_is_wrong(tmp_path):
+def test_file_in_place_of_folder_is_reported(tmp_path):
     (tmp_path / "file").touch()
     finding = found("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
     assert finding.verdict is CheckResult.WRONG
     assert f"{tmp_path / 'file'} is a file" in finding.words
 
 
-def test_killed_cluster_is_wrong_with_advice(environment):
+def test_killed_cluster_is_reported_with_advice(environment):
     assert found("clusters", environment).verdict is CheckResult.OK
     folder = cluster_folder("one", environment)
     folder.prepare()
@@ -46,7 +46,7 @@ def test_killed_cluster_is_wrong_with_advice(environment):
     assert "`mockube down --name one`" in finding.words
 
 
-def test_unreadable_cluster_is_wrong(environment):
+def test_unreadable_cluster_is_reported(environment):
     folder = cluster_folder("one", environment)
     folder.prepare()
     folder.record.mkdir()
@@ -56,7 +56,7 @@ def test_unreadable_cluster_is_wrong(environment):
     assert told["Python"].verdict is CheckResult.OK
 
 
-def test_clock_that_went_back_is_wrong(environment):
+def test_clock_set_back_is_reported(environment):
     folder = cluster_folder("one", environment)
     folder.prepare()
     (folder.pki / "ca.crt").touch()

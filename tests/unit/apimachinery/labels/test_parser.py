@@ -55,7 +55,7 @@ SELECTORS = st.lists(REQUIREMENTS, max_size=4).map(lambda chosen: Selector(tuple
         pytest.param("\0a", "", id="NUL at the beginning"),
     ],
 )
-def test_parse(text, canonical):
+def test_label_selector_is_parsed_to_canonical_text(text, canonical):
     assert str(labels.parse(text)) == canonical
 
 

@@ -105,7 +105,7 @@ def test_compiled_requirement_matches(operator, values, matching):
         pytest.param("app=web,tier=back", [], id="none"),
     ],
 )
-def test_matches(text, matching):
+def test_label_selector_matches_labels(text, matching):
     objects = {"web": {"app": "web", "tier": "front"}, "api": {"app": "api", "tier": "back"}, "bare": {}}
     selector = labels.parse(text)
     assert [name for name, of in objects.items() if selector.matches(of)] == matching

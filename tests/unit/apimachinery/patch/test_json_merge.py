@@ -29,7 +29,7 @@ from mockube.apimachinery.patch.errors import Undecodable
         ),
     ],
 )
-def test_apply(document, patch, expected):
+def test_merge_patch_is_applied(document, patch, expected):
     before = orjson.dumps([document, patch])
     assert json_merge.apply(document, patch) == expected
     assert orjson.dumps([document, patch]) == before

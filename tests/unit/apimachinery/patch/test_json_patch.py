@@ -61,7 +61,7 @@ def add(path, value):
         pytest.param({}, [{"op": "test", "path": "/a"}], {}, id="test for absence, without a value"),
     ],
 )
-def test_apply(document, operations, expected):
+def test_json_patch_is_applied(document, operations, expected):
     before = orjson.dumps(document)
     assert json_patch.apply(document, operations) == expected
     assert orjson.dumps(document) == before

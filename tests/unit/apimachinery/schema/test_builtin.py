@@ -19,7 +19,7 @@ def field(schemas, api_version, kind, path):
     return (follow(root, parent) if parent else root).fields[name]
 
 
-def test_a_kind_is_found_by_its_api_version(schemas):
+def test_kind_is_found_by_api_version(schemas):
     deployment = schemas.kind("apps/v1", "Deployment")
     assert deployment.name == "io.k8s.api.apps.v1.Deployment"
     assert deployment.go == "v1.Deployment"
@@ -45,12 +45,12 @@ def test_release_without_schema_facts_is_refused():
     ("api_version", "kind"),
     [
         pytest.param("v1", "Pod", id="the core group"),
-        pytest.param("v1", "Status", id="answers"),
+        pytest.param("v1", "Status", id="responses"),
         pytest.param("apps/v1", "DeleteOptions", id="options, in every group"),
-        pytest.param("meta.k8s.io/v1", "Table", id="transformed answers"),
+        pytest.param("meta.k8s.io/v1", "Table", id="transformed responses"),
         pytest.param("autoscaling/v1", "Scale", id="subresources"),
         pytest.param("authentication.k8s.io/v1", "TokenRequest", id="requests"),
-        pytest.param("admission.k8s.io/v1", "AdmissionReview", id="what webhooks are sent"),
+        pytest.param("admission.k8s.io/v1", "AdmissionReview", id="webhook reviews"),
         pytest.param("apiextensions.k8s.io/v1", "CustomResourceDefinition", id="definitions"),
         pytest.param("apiregistration.k8s.io/v1", "APIService", id="aggregation"),
     ],
@@ -108,12 +108,10 @@ def test_list_merge_rules_are_upstreams(schemas, api_version, kind, path, expect
 @pytest.mark.parametrize(
     ("api_version", "kind", "path", "expected"),
     [
-        pytest.param("apps/v1", "Deployment", "spec.selector", "atomic", id="by its struct"),
-        pytest.param("v1", "Secret", "data", "granular", id="not said"),
-        pytest.param("v1", "Pod", "spec.nodeSelector", "atomic", id="by its use"),
-        pytest.param(
-            "v1", "PersistentVolume", "spec.claimRef", "granular", id="by its use, against its struct"
-        ),
+        pytest.param("apps/v1", "Deployment", "spec.selector", "atomic", id="declared by its struct"),
+        pytest.param("v1", "Secret", "data", "granular", id="not declared"),
+        pytest.param("v1", "Pod", "spec.nodeSelector", "atomic", id="declared by the field"),
+        pytest.param("v1", "PersistentVolume", "spec.claimRef", "granular", id="field overrides struct"),
     ],
 )
 def test_map_types_are_upstreams(schemas, api_version, kind, path, expected):
@@ -132,10 +130,12 @@ def test_list_key_has_default(schemas):
     ("path", "expected"),
     [
         pytest.param("spec.containers", {"required"}, id="always written"),
-        pytest.param("spec.hostNetwork", {"omit_empty"}, id="left out when empty"),
-        pytest.param("spec.automountServiceAccountToken", {"omit_empty", "pointer"}, id="false if given"),
-        pytest.param("metadata.creationTimestamp", {"omit_empty", "omit_zero"}, id="left out when zero"),
-        pytest.param("spec.containers.*.resources", {"omit_empty"}, id="a struct, written all the same"),
+        pytest.param("spec.hostNetwork", {"omit_empty"}, id="omitted if empty"),
+        pytest.param(
+            "spec.automountServiceAccountToken", {"omit_empty", "pointer"}, id="explicit false is written"
+        ),
+        pytest.param("metadata.creationTimestamp", {"omit_empty", "omit_zero"}, id="omitted if zero"),
+        pytest.param("spec.containers.*.resources", {"omit_empty"}, id="struct is always written"),
     ],
 )
 def test_go_facts_of_field_are_upstreams(schemas, path, expected):

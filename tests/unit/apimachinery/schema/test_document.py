@@ -81,7 +81,7 @@ def test_number_with_many_digits_is_a_float():
         ),
     ],
 )
-def test_omitted_fields_are_settled(schemas, text, expected):
+def test_repeated_fields_are_merged(schemas, text, expected):
     assert merge_repeated_fields(schemas.kind("v1", "ConfigMap"), document.parse(text.encode())) == expected
 
 

@@ -33,7 +33,7 @@ def into(what, where, go):
         ),
         pytest.param(CONFIG_MAP, '{"data":[]}', into("array", "ConfigMap.data", "map[string]string"), id="a map"),
         pytest.param(
-            CONFIG_MAP, '{"data":{"a":1}}', into("number", "ConfigMap.data", "string"), id="a map's value, without its key"
+            CONFIG_MAP, '{"data":{"a":1}}', into("number", "ConfigMap.data", "string"), id="map value, key not named"
         ),
         pytest.param(
             CONFIG_MAP, '{"binaryData":{"a":1}}', into("number", "ConfigMap.binaryData", "[]uint8"), id="bytes"
@@ -45,7 +45,7 @@ def into(what, where, go):
             CONFIG_MAP, '{"binaryData":{"a":"?"}}', "illegal base64 data at input byte 0", id="no base64"
         ),
         pytest.param(
-            CONFIG_MAP, '{"immutable":"yes"}', into("string", "ConfigMap.immutable", "bool"), id="not the pointer"
+            CONFIG_MAP, '{"immutable":"yes"}', into("string", "ConfigMap.immutable", "bool"), id="pointer type is not named"
         ),
         pytest.param(
             POD, '{"spec":{"containers":{}}}', into("object", "PodSpec.spec.containers", "[]v1.Container"), id="a list"
@@ -54,7 +54,7 @@ def into(what, where, go):
             POD,
             '{"spec":{"containers":[{},"x"]}}',
             into("string", "PodSpec.spec.containers", "v1.Container"),
-            id="an element, without its index",
+            id="list element, index not named",
         ),
         pytest.param(
             POD,
@@ -73,7 +73,7 @@ def into(what, where, go):
         ),
         pytest.param(
             DEPLOYMENT, '{"spec":{"replicas":1.50}}', into("number 1.50", "DeploymentSpec.spec.replicas", "int32"),
-            id="a fraction, as it was written",
+            id="fraction is printed unchanged",
         ),
         pytest.param(
             DEPLOYMENT, '{"spec":{"replicas":3000000000}}', into("number 3000000000", "DeploymentSpec.spec.replicas", "int32"),
@@ -83,13 +83,13 @@ def into(what, where, go):
             DEPLOYMENT,
             '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":true}}}}',
             into("bool", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
-            id="neither integer nor text",
+            id="neither integer nor string",
         ),
         pytest.param(
             DEPLOYMENT,
             '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1.5}}}}',
             into("number 1.5", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
-            id="a fraction for either",
+            id="a fraction for int-or-string",
         ),
         pytest.param(
             CONFIG_MAP,
@@ -119,7 +119,7 @@ def into(what, where, go):
             DEFINITION,
             '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":{"not":{"type":1}}}}}]}}',
             into("number", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.not.type", "string"),
-            id="in a schema that might be something else",
+            id="in a schema or list",
         ),
         pytest.param(
             DEFINITION,
@@ -173,7 +173,7 @@ def test_first_error_is_reported(schemas, text, error):
             CONFIG_MAP,
             '{"data":{"a":"1"},"data":{"a":"1"},"data":{},"x":1,"x":2}',
             ('duplicate field "data"', 'unknown field "x"'),
-            id="each once",
+            id="each error once",
         ),
         pytest.param(CONFIG_MAP, '{"a\\"b":1}', (r'unknown field "a\"b"',), id="quoted as Go quotes"),
         pytest.param(
@@ -181,7 +181,7 @@ def test_first_error_is_reported(schemas, text, error):
         ),
         pytest.param(
             DEFINITION, '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":{"x":1}}}}]}}', (),
-            id="not in a schema that might be something else",
+            id="not in a schema or list",
         ),
         pytest.param(
             DEFINITION, '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":1}}}]}}', (),

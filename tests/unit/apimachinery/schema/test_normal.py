@@ -140,7 +140,7 @@ def test_pod_spec_is_normalised(schemas, spec, expected):
             "ControllerRevision",
             {"revision": 1, "data": {"b": None, "a": {}}},
             {"metadata": {}, "data": {"b": None, "a": {}}, "revision": 1},
-            id="raw JSON is left alone",
+            id="raw JSON is unchanged",
         ),
         pytest.param(
             "apps/v1",
@@ -174,18 +174,20 @@ def in_schema(tree):
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        pytest.param({"items": {"x": 1, "type": "a"}}, {"items": {"type": "a"}}, id="or a list: a schema"),
-        pytest.param({"items": [{"type": "a"}]}, {"items": [{"type": "a"}]}, id="or a list: a list"),
-        pytest.param({"items": []}, {"items": None}, id="or a list: an empty list"),
-        pytest.param({"items": 5}, {"items": None}, id="or a list: something else"),
-        pytest.param({"additionalProperties": {}}, {"additionalProperties": {}}, id="or a boolean: a schema"),
+        pytest.param({"items": {"x": 1, "type": "a"}}, {"items": {"type": "a"}}, id="schema or list: schema"),
+        pytest.param({"items": [{"type": "a"}]}, {"items": [{"type": "a"}]}, id="schema or list: list"),
+        pytest.param({"items": []}, {"items": None}, id="schema or list: empty list"),
+        pytest.param({"items": 5}, {"items": None}, id="schema or list: number"),
         pytest.param(
-            {"additionalProperties": False}, {"additionalProperties": False}, id="or a boolean: a boolean"
+            {"additionalProperties": {}}, {"additionalProperties": {}}, id="schema or boolean: schema"
+        ),
+        pytest.param(
+            {"additionalProperties": False}, {"additionalProperties": False}, id="schema or boolean: boolean"
         ),
         pytest.param(
             {"dependencies": {"b": ["x"], "a": {"type": "a"}, "c": 1, "d": None}},
             {"dependencies": {"a": {"type": "a"}, "b": ["x"], "c": None, "d": None}},
-            id="or texts",
+            id="schema or strings",
         ),
         pytest.param({"maximum": 1.0, "minimum": 0.5}, {"maximum": 1, "minimum": 0.5}, id="numbers"),
         pytest.param({"default": None, "enum": [None, 1.0]}, {"enum": [None, 1.0]}, id="JSON in a schema"),
@@ -251,9 +253,9 @@ def test_normalising_does_not_modify_tree(schemas):
 @pytest.mark.parametrize(
     ("tree", "path"),
     [
-        pytest.param({}, ("metadata",), id="a struct that was not given"),
+        pytest.param({}, ("metadata",), id="missing struct"),
         pytest.param({"spec": None}, ("spec",), id="null for a struct"),
-        pytest.param({}, ("spec", "template", "metadata"), id="a struct in one that was not given"),
+        pytest.param({}, ("spec", "template", "metadata"), id="missing struct in a missing struct"),
         pytest.param(
             {"spec": {"template": {"spec": {"containers": [None]}}}},
             ("spec", "template", "spec", "containers", 0),
@@ -283,9 +285,9 @@ BEFORE = {
 @pytest.mark.parametrize(
     "changed",
     [
-        pytest.param({}, id="nothing"),
+        pytest.param({}, id="unchanged"),
         pytest.param(
-            {"metadata": {**BEFORE["metadata"], "uid": "1", "x": 1}}, id="a member, and one unknown"
+            {"metadata": {**BEFORE["metadata"], "uid": "1", "x": 1}}, id="changed and unknown members"
         ),
         pytest.param(
             {"spec": {**BEFORE["spec"], "nodeName": "", "hostname": "h"}}, id="members out of order"
@@ -325,8 +327,8 @@ def read(shape, value, go=""):
         pytest.param(Shape.QUANTITY, " 1Gi ", "1Gi", id="a quantity in spaces"),
         pytest.param(Shape.QUANTITY, 0.5, "500m", id="a quantity without quotes"),
         pytest.param(Shape.QUANTITY, 1024, "1024", id="a whole quantity without quotes"),
-        pytest.param(Shape.INT_OR_STRING, 80, 80, id="either, an integer"),
-        pytest.param(Shape.INT_OR_STRING, "25%", "25%", id="either, a text"),
+        pytest.param(Shape.INT_OR_STRING, 80, 80, id="int-or-string: integer"),
+        pytest.param(Shape.INT_OR_STRING, "25%", "25%", id="int-or-string: string"),
         pytest.param(Shape.TIME, "2024-05-06T07:08:09Z", "2024-05-06T07:08:09Z", id="a time"),
         pytest.param(
             Shape.TIME, "2024-05-06T07:08:09.9+02:00", "2024-05-06T05:08:09Z", id="time in another zone"
@@ -368,8 +370,8 @@ def test_integer_out_of_range_is_refused(go, minimum, maximum):
         pytest.param(Shape.INTEGER, "1", id="a text for an integer"),
         pytest.param(Shape.NUMBER, "1", id="a text for a number"),
         pytest.param(Shape.NUMBER, True, id="a boolean for a number"),
-        pytest.param(Shape.INT_OR_STRING, False, id="a boolean for either"),
-        pytest.param(Shape.INT_OR_STRING, 2**31, id="too large an integer for either"),
+        pytest.param(Shape.INT_OR_STRING, False, id="a boolean for int-or-string"),
+        pytest.param(Shape.INT_OR_STRING, 2**31, id="too large an integer for int-or-string"),
         pytest.param(Shape.TIME, 0, id="a number for a time"),
         pytest.param(Shape.MICRO_TIME, {}, id="an object for a time"),
         pytest.param(Shape.BYTES, 1, id="a number for bytes"),

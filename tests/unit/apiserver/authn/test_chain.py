@@ -93,7 +93,7 @@ async def test_certificate_that_expires_on_open_connection_is_ignored():
             await chain.authenticate(shown, "get", path)
 
 
-async def test_token_beside_expired_certificate_authenticates():
+async def test_token_authenticates_despite_expired_certificate():
     clock = SteppedClock()
     bearer = BearerTokens((StaticTokens({"t": BOB}),), audiences=(), clock=clock)
     shown = expiring(clock, "Bearer t")

@@ -169,7 +169,7 @@ async def test_token_without_audience_is_for_the_server(world, named):
         await world.read(token, ("vault",))
 
 
-async def test_token_of_other_issuer_is_not_judged(world):
+async def test_token_of_other_issuer_is_ignored(world):
     elsewhere = jwt.sign(load(pem(RSA)), {"iss": "https://elsewhere"})
     for token in ("x", "a.b.c", elsewhere, "", "..", "a.e30.c"):
         assert await world.read(token) is None

@@ -82,7 +82,7 @@ def test_rule_of_integer_fails_for_float():
     assert found(spec(n=number), {"n": 5}) == ([], [])
 
 
-def test_list_beside_floats_is_compared_by_keys():
+def test_map_list_with_float_siblings_is_compared_by_keys():
     entry = {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "n": NUMBER}}
     keyed = {
         "type": "array",

@@ -46,7 +46,7 @@ def test_types_have_merge_rules_of_schema():
     assert type_of({"type": "array", "items": TEXT}).list_type == "atomic"
 
 
-def test_declared_fields_are_types_beside_preserved_unknown_fields():
+def test_declared_fields_have_types_with_preserved_unknown_fields():
     made = type_of({"type": "object", "properties": {"a": TEXT}} | KEEP)
     assert made.fields["a"].type.shape is Shape.STRING
     assert made.items.shape is Shape.ANY

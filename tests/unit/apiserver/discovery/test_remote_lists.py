@@ -12,7 +12,7 @@ def listed(*resources, **fields):
     return resources_of(orjson.dumps({"resources": resources, **fields}))
 
 
-def test_a_subresource_without_its_resource_creates_it():
+def test_subresource_without_resource_adds_resource():
     assert listed({"name": "things/status", "namespaced": True, "kind": "Thing", "verbs": ["get"]}) == [
         {
             "resource": "things",
@@ -27,18 +27,18 @@ def test_a_subresource_without_its_resource_creates_it():
     ]
 
 
-def test_a_subresource_without_a_kind_has_no_group_either():
+def test_subresource_without_kind_has_empty_response_kind():
     things = {"name": "things", "kind": "Thing", "verbs": []}
     (entry,) = listed(things, {"name": "things/log", "group": "g", "version": "v1", "verbs": ["get"]})
     assert entry["subresources"] == [{"subresource": "log", "responseKind": NO_KIND, "verbs": ["get"]}]
 
 
-def test_a_subresource_of_another_scope_makes_the_list_invalid():
+def test_subresource_with_other_scope_is_refused():
     with pytest.raises(ValueError, match="a different scope"):
         listed({"name": "things", "namespaced": True}, {"name": "things/status"})
 
 
-def test_the_same_name_may_come_twice():
+def test_duplicate_resource_names_are_kept():
     assert [one["resource"] for one in listed({"name": "a"}, {"name": "a"})] == ["a", "a"]
 
 

@@ -182,7 +182,7 @@ async def test_request_line_counts_as_head(site):
     assert wire.sent.startswith(b"HTTP/1.1 431 ")
 
 
-async def test_garbage_is_answered_with_400_at_once(site):
+async def test_malformed_request_gets_400_at_once(site):
     for garbage in (b"\x16\x03\x01\x02", b"G@T / HTTP/1.1\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"):
         wire = site.wire()
         wire.receive(garbage)

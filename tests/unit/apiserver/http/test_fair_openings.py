@@ -49,7 +49,7 @@ async def connections():
         await connections.end(name)
 
 
-async def test_users_take_turns(connections):
+async def test_openings_alternate_between_users(connections):
     for number in range(5):
         await connections.begin(f"many-{number}", "alice")
     await connections.begin("single", "bob")
@@ -59,14 +59,14 @@ async def test_users_take_turns(connections):
     assert connections.begun == ["many-0", "many-1", "many-2", "single", "many-3", "many-4"]
 
 
-async def test_an_address_does_not_wait_for_another(connections):
+async def test_limit_applies_to_each_address(connections):
     for number in range(3):
         await connections.begin(f"many-{number}", "alice")
     await connections.begin("elsewhere", "alice", OTHER)
     assert connections.begun == ["many-0", "many-1", "elsewhere"]
 
 
-async def test_a_client_that_goes_gives_its_turn_to_the_next(connections):
+async def test_cancelled_opening_starts_next_in_queue(connections):
     for name in "abcd":
         await connections.begin(name, "alice")
     await connections.end("c")
@@ -78,7 +78,7 @@ async def test_a_client_that_goes_gives_its_turn_to_the_next(connections):
     assert connections.begun == ["a", "b", "e"]
 
 
-async def test_those_that_have_waited_for_as_long_fail_with_one_that_was_not_opened_in_time(connections):
+async def test_timeout_fails_all_openings_that_waited_as_long(connections):
     for name in "abc":
         await connections.begin(name, "alice")
     connections.clock.advance(20)

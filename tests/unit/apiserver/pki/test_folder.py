@@ -72,7 +72,7 @@ def test_kubeconfig_admin_has_rsa_key(tmp_path):
 
 
 @pytest.mark.parametrize(("named", "other"), [("crt", "key"), ("key", "crt")])
-def test_given_certificate_file_is_not_replaced(tmp_path, named, other):
+def test_configured_certificate_file_is_not_replaced(tmp_path, named, other):
     file = tmp_path / f"{SERVER}.{named}"
     file.write_text("the user's own")
     with prepare_folder(tmp_path, HOST, now=NOW, random=SeededRandom(), users=[file]):

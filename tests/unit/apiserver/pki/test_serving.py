@@ -71,7 +71,7 @@ async def test_new_authorities_replace_the_old_ones(files):
     assert files.certificates.context.verify_mode is ssl.CERT_OPTIONAL
 
 
-async def test_a_new_pair_is_served(files):
+async def test_changed_certificate_pair_is_served(files):
     pair = server_pair(files.authority)
     files.write(pair, files.authority.certificate, files.authority.certificate)
     await files.certificates.reload()
@@ -89,7 +89,7 @@ async def test_invalid_authorities_are_not_used(files, content, caplog):
     assert [record.levelname for record in caplog.records] == ["ERROR"]  # one record for two reads
 
 
-async def test_a_certificate_without_its_key_is_not_used(files):
+async def test_certificate_without_matching_key_is_not_used(files):
     other = server_pair(files.authority)
     half = Pair(certificate=other.certificate, key=files.pair.key)
     second = authority("second").certificate
@@ -103,7 +103,7 @@ async def test_a_certificate_without_its_key_is_not_used(files):
     assert files.notified == ["authorities", "certificate"]
 
 
-async def test_a_missing_file_changes_nothing(files):
+async def test_missing_file_keeps_current_certificates(files):
     files.paths[2].unlink()
     await files.certificates.reload()
     assert files.certificates.client_ca == files.authority.certificate

@@ -95,7 +95,7 @@ async def test_filters_are_applied_once_from_innermost(server):
         pytest.param(CONFIG_MAPS, {**ADMIN, "Accept": "image/png"}, 406, id="another form"),
     ],
 )  # fmt: skip
-async def test_response_comes_from_filter_that_decides(server, uri, headers, expected):
+async def test_first_filter_with_response_ends_chain(server, uri, headers, expected):
     response = await server.handler.handle(request_of("GET", uri, **headers))
     assert response.status == expected
 
@@ -213,7 +213,7 @@ async def test_websocket_watch_selects_subprotocol_besides_token(server):
     assert not server.handler.watching._streams
 
 
-async def test_middleware_sees_authenticated_requests_and_responses_only():
+async def test_middleware_receives_authenticated_requests_and_responses_only():
     seen = []
 
     async def middleware(request, proceed):

@@ -53,7 +53,7 @@ def rewrite(store, count):
     )
 
 
-async def test_readers_never_see_part_of_a_batch(store):
+async def test_readers_never_receive_part_of_a_batch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache, was, seen, parts = watch_cache.resource_cache(FOLDER), watch_cache.revision, [], set()
         rewriting = rewrite(store, MANY)
@@ -310,7 +310,7 @@ def broken(_change):
     raise ValueError("broken")
 
 
-async def test_large_catch_up_is_left_to_watch(store):
+async def test_large_difference_is_applied_by_watch(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         for first in range(0, SLICE + 1, 100):
             await store.txn(Txn(then=[put(number) for number in range(first, first + 100)]))

@@ -85,7 +85,7 @@ def test_syntax_error_is_found_at_any_depth(opening):
     assert go_json.syntax_error(opening * 100_000) == go_json.END
 
 
-def test_duplicate_keys_are_found_beside_invalid_characters():
+def test_duplicate_keys_are_found_with_invalid_characters():
     parsed = parse(b'{"a":"\xff","b":1,"b":2}', JSON)
     assert duplicate_keys(parsed) == ('yaml: unmarshal errors:\n  line 1: key "b" already set in map',)
 

@@ -25,7 +25,7 @@ def test_jitter_doubles_backoff_at_most():
     assert Backoff(SteppedClock(), Always()).next() == pytest.approx(1.6)
 
 
-def test_backoff_resets_after_quiet_time():
+def test_backoff_resets_after_time_without_failures():
     clock = SteppedClock()
     pauses = Backoff(clock, Never())
     assert [pauses.next(), pauses.next()] == [0.8, 1.6]

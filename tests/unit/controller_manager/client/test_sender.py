@@ -80,7 +80,7 @@ async def test_number_of_retries_is_limited(sender, transport, clock):
     assert await sending == BUSY
 
 
-async def test_unanswered_read_is_retried_and_write_is_not(sender, transport, clock):
+async def test_read_without_response_is_retried_and_write_is_not(sender, transport, clock):
     transport.will(Unreachable("refused"), FINE, OutcomeUnknown("cut"))
     reading = asyncio.create_task(sender.send(GET))
     await until(lambda: clock.next_due() == 0.0)

@@ -136,7 +136,7 @@ async def test_number_of_connections_is_limited():
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("talk", [cut, cut_in_the_body])
-async def test_unanswered_write_is_outcome_unknown_and_not_repeated(method, talk):
+async def test_write_without_response_is_outcome_unknown_and_not_repeated(method, talk):
     async with serving(talk) as server, reaching(server.url) as transport:
         with pytest.raises(OutcomeUnknown, match=f"{method} /api"):
             await transport.send(request(method, body=b"{}"), SAID)
@@ -144,7 +144,7 @@ async def test_unanswered_write_is_outcome_unknown_and_not_repeated(method, talk
 
 
 @pytest.mark.parametrize("talk", [cut, cut_in_the_body])
-async def test_unanswered_read_is_unreachable(talk):
+async def test_read_without_response_is_unreachable(talk):
     async with serving(talk) as server, reaching(server.url) as transport:
         with pytest.raises(Unreachable):
             await transport.send(request(), SAID)

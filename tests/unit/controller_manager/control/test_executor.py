@@ -113,7 +113,7 @@ async def test_follow_up_writes_run_as_soon_as_object_is_created(runtime):
     assert runtime.writes.revisions == {PODS: 104}
 
 
-async def test_failed_follow_up_write_is_left_to_next_reconciliation(runtime):
+async def test_failed_follow_up_write_is_retried_by_next_reconciliation(runtime):
     runtime.client.refusals["patch", "web-0"] = Forbidden("why")
     await runtime.do(Create(resource=PODS, bodies=(POD, POD), event=EVENT, then=noted))
     assert runtime.client.summary()[-2:] == ["create pods web-2", "patch pods web-2"]
@@ -275,7 +275,7 @@ async def test_first_error_is_raised(runtime):
         )
 
 
-async def test_unanswered_write_is_noted_as_unknown(runtime):
+async def test_write_without_response_is_recorded_as_unknown(runtime):
     runtime.client.refusals["create", "*"] = OutcomeUnknown("cut")
     with pytest.raises(OutcomeUnknown):
         await runtime.do(Create(resource=PODS, bodies=(POD,), event=EVENT))

@@ -101,7 +101,7 @@ async def test_success_resets_backoff(loop, work, clock):
     await until(lambda: clock.next_due() == pytest.approx(0.005))
 
 
-async def test_changing_key_is_reconciled_after_quiet_time(loop, work, clock):
+async def test_changing_key_is_reconciled_after_debounce_delay(loop, work, clock):
     loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))
     clock.advance(1)
     loop.add_debounced(A, quiet=timedelta(seconds=2), max_delay=timedelta(seconds=5))

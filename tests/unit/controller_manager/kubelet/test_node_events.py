@@ -131,7 +131,7 @@ def test_events_of_starting_nodes_are_rate_limited():
     assert (len(told), *counts) == (100, 150, 200)
 
 
-def test_foreign_or_silent_nodes_record_no_events():
+def test_foreign_or_stopped_nodes_record_no_events():
     real = {**node(), "metadata": {"name": "real", "uid": "r"}}
     assert told_of((None, real), (node(), node(silent=True, ready="False")), (node(), None))[0] == []
 

@@ -25,7 +25,7 @@ healthz check passed
         ),
     ],
 )
-def test_the_page_of_healthz(path, text):
+def test_healthz_lists_checks(path, text):
     answer = NodeHealth().respond(make_mocked_request("GET", path), NODE)
     assert (answer.status, answer.text) == (200, text)
     assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -15,7 +15,7 @@ def index(number):
     return pod(container("c", "sh", "-c", script, env=env), policy="Never", annotations=annotations)
 
 
-def test_command_sees_downward_api():
+def test_command_reads_downward_api():
     assert [SimulatedPod(index(number)).status["phase"] for number in range(3)] == [
         "Succeeded",
         "Failed",

@@ -185,7 +185,7 @@ def test_failing_init_containers(policy, phase, states):
     assert simulated.containers() == {"c": "PodInitializing"}
 
 
-def test_sidecars_run_beside_containers_and_end_last():
+def test_sidecars_run_with_containers_and_end_last():
     sidecar = container("side", restartPolicy="Always")
     simulated = SimulatedPod(
         pod(container("c", "sleep", "9"), init=[sidecar, container("i", "sleep", "1")], policy="Never")

@@ -151,7 +151,7 @@ def settling(clock, came):
         pytest.param([(0, "a"), (1, "b"), (2, "b")], [(2, "a"), (4, "b")], id="separate keys"),
     ],
 )
-def test_debounced_key_is_added_after_quiet_or_maximum_delay(settling, clock, came, changes, expected):
+def test_debounced_key_is_added_after_delay_or_maximum_delay(settling, clock, came, changes, expected):
     for at, key in changes:
         clock.advance(at - clock.monotonic())
         settling.add_after_quiet(key, quiet=2, max_delay=5)

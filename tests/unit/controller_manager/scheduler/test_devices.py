@@ -262,7 +262,7 @@ def test_assumed_allocation_counts_until_cached(informers, state):
     assert G0 in state.snapshot().in_use
 
 
-def test_forgotten_allocation_is_free(state):
+def test_released_assumed_allocation_is_free(state):
     state.assume({"uid-c": ALLOCATED})
     state.forget(["uid-c"])
     assert G0 not in state.snapshot().in_use

@@ -116,7 +116,7 @@ async def test_failed_pod_is_retried_after_backoff():
         assert not queue.is_idle
 
 
-async def test_an_assigned_pod_matters_to_those_that_depend_on_others():
+async def test_assigned_pod_requeues_pods_that_depend_on_pods():
     clock = SteppedClock()
     queue = SchedulingQueue(clock)
     for key in (A, B):
@@ -137,7 +137,7 @@ async def test_an_assigned_pod_matters_to_those_that_depend_on_others():
     assert queue.is_idle
 
 
-async def test_a_blocked_pod_waits_until_it_is_resumed():
+async def test_blocked_pod_is_queued_after_resume():
     clock, blocked = SteppedClock(), {A}
     queue = SchedulingQueue(clock, blocked.__contains__)
     queue.put(A, 0)

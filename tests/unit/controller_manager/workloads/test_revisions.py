@@ -99,7 +99,7 @@ def test_newest_equal_revision_is_kept():
     assert settled.actions == ()
 
 
-def test_former_equal_revision_becomes_newest():
+def test_equal_old_revision_becomes_newest():
     settled = sync_revision({"a": 1}, [revision(1, {"a": 1}), revision(2, {"a": 2})])
     assert settled.actions == (Update(resource=CONTROLLER_REVISIONS, body=settled.revision),)
     assert (meta.name(settled.revision), settled.revision["revision"]) == ("web-1", 3)

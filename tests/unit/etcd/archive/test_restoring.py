@@ -34,7 +34,7 @@ async def test_restore_replaces_keys_only_with_replace(store):
     assert entries(await saved(store)) == entries(data)
 
 
-async def test_spared_keys_do_not_prevent_restore_and_stay(store):
+async def test_excluded_keys_are_kept_by_restore(store):
     await fill(store, {b"leases/kube-system/x": b"mine"})
     place = RestoreTarget(root=ROOT, excluded_prefixes=(b"leases/kube-system/",))
     await restore(store, opened(await data_of(CONTENT)), place, replace=False)
@@ -118,7 +118,7 @@ async def test_interrupted_restore_leaves_marker():
     assert (await store.range(Range(key=restore_marker_key(ROOT)))).count == 0
 
 
-async def test_restore_into_new_directory_starts_at_given_revision(tmp_path):
+async def test_restore_into_new_directory_starts_at_requested_revision(tmp_path):
     path = tmp_path / "store"
     assert is_new(path)
     create_after(path, 5_000, Disk(fsync=False))

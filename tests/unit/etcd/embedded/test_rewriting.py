@@ -49,7 +49,7 @@ async def content(kv, request=ALL):
     return {kv.key: kv.value for kv in (await kv.range(request)).kvs}
 
 
-async def test_reads_during_rewrite_see_all_or_nothing(store):
+async def test_reads_during_rewrite_return_all_or_nothing(store):
     before = (await store.status()).revision
     task = asyncio.create_task(rewrite(store))
     seen = []

@@ -68,7 +68,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.booleans())
 
 
 @given(CHANGES, CHANGES)
-def test_undo_leaves_no_trace(kept, taken_back):
+def test_undo_restores_previous_state(kept, taken_back):
     versions = Versions()
     revision = carry_out(versions, kept, 1)[-1:] or [1]
     before = picture(versions, revision[0])

@@ -113,7 +113,7 @@ async def test_untrusted_member_is_tried_once(clock):
     assert [asked(member) for member in impostors] == [1, 1]
 
 
-async def test_a_cancelled_call_is_cancelled(clock):
+async def test_cancellation_of_call_is_raised(clock):
     calling = asyncio.create_task(over(FakeGateway(HANG), clock=clock).call(PUT, b""))
     await turns(5)
     calling.cancel()

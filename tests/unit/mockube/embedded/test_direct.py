@@ -34,7 +34,7 @@ async def transport(server):
     await made.close()
 
 
-async def test_in_process_request_is_answered_as_over_socket(transport):
+async def test_in_process_response_equals_socket_response(transport):
     made = await transport.send(request("POST", CONFIG_MAPS, b'{"metadata": {"name": "a"}}'), ADMIN)
     assert made.status == 201
     found = await transport.send(request("GET", f"{CONFIG_MAPS}?limit=5"), ADMIN)

@@ -76,7 +76,7 @@ def test_allocated_service_fields_are_removed():
 
 
 @pytest.mark.parametrize("ports", [2, "x", {"a": 1}, [1, "x", None]])
-def test_ports_of_wrong_types_are_left_to_the_server(ports):
+def test_ports_of_wrong_types_are_sent_unchanged(ports):
     assert without_assigned(thing("v1", "Service", spec={"ports": ports}))["spec"] == {"ports": ports}
 
 

@@ -49,7 +49,7 @@ def test_list_printed_by_kubectl_is_read():
     ]
 
 
-def test_document_is_read_alike_in_every_format():
+def test_document_is_read_equally_in_every_format():
     trees = [config_map("a", data={"k": "v"}), config_map("b")]
     whole = {"apiVersion": "v1", "kind": "List", "items": trees}
     as_yaml = text_of(whole)

@@ -49,7 +49,7 @@ ATOM = atom_of_type(BOX)
         pytest.param({"raw": {"a": 1}}, {"raw": {"a": 2}}, [], [".raw"], [], id="raw"),
     ],
 )  # fmt: skip
-def test_compare(before, after, removed, modified, added):
+def test_comparison_finds_removed_modified_and_added_fields(before, after, removed, modified, added):
     assert [field_paths(fields) for fields in compare(ATOM, before, after)] == [removed, modified, added]
 
 

@@ -90,7 +90,7 @@ def test_creation_owns_same_fields_as_update_of_empty_object(version, kind, data
         [{"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}],
     ],
 )  # fmt: skip
-def test_creation_keeps_given_managed_fields(managers):
+def test_creation_keeps_sent_managed_fields(managers):
     assert_same(field_manager(), thing({"replicas": 1}, metadata={"managedFields": managers}))
 
 

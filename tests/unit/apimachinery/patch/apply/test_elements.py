@@ -20,7 +20,7 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields
         pytest.param("x:whatever", None, id="not known yet"),
     ],
 )
-def test_canonical(text, element):
+def test_path_element_is_printed_canonically(text, element):
     assert elements.canonical(text) == element
 
 

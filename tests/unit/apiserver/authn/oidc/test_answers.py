@@ -89,7 +89,7 @@ async def review(bearer, token):
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_oidc_token_is_judged_as_upstream_does(bearer, tokens, name):
+async def test_oidc_token_review_equals_recorded_response(bearer, tokens, name):
     assert await review(bearer, tokens[name]) == ANSWERS[name]
 
 
@@ -97,12 +97,12 @@ NOW = 1893456000
 """The current time of the clock: the beginning of 2030."""
 
 
-async def test_a_token_that_is_not_valid_yet_is_refused(bearer, keys):
+async def test_token_before_nbf_is_refused(bearer, keys):
     found = await review(bearer, cases.sign(keys, cases.A | {"nbf": NOW + 3600}))
     times = "current time 2030-01-01 00:00:00 +0000 UTC before the nbf (not before) time: 2030-01-01 01:00:00 +0000 UTC"
     assert found["error"] == f"[invalid bearer token, oidc: verify token: oidc: {times}]"
 
 
-async def test_a_token_that_is_valid_within_a_minute_is_accepted(bearer, keys):
+async def test_token_with_nbf_within_a_minute_is_accepted(bearer, keys):
     found = await review(bearer, cases.sign(keys, cases.A | {"nbf": NOW + 59}))
     assert found["authenticated"]

@@ -112,7 +112,7 @@ async def test_unreachable_issuer_is_retried(key, caplog):
     assert known.audiences == API
 
 
-async def test_token_for_other_audience_is_not_judged(key):
+async def test_token_for_other_audience_is_ignored(key):
     found = make(Web(keys=key_set(k=key)))
     await found.initialize()
     assert await found.read(token(key), ["elsewhere"]) is None

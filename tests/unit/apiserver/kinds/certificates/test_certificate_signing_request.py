@@ -37,7 +37,7 @@ def test_status_update_keeps_decisions():
     assert updated("status", new, {"conditions": [decided]}) == {"certificate": "c", "conditions": [decided]}
 
 
-def test_status_update_that_removes_decision_is_left_to_validation():
+def test_status_update_that_removes_decision_reaches_validation():
     decided = condition("Denied", lastUpdateTime=EARLIER, lastTransitionTime=EARLIER)
     assert updated("status", {"certificate": "c"}, {"conditions": [decided]}) == {"certificate": "c"}
 

@@ -92,7 +92,7 @@ def settle(api_version, kind, tree):
         ),
     ],
 )
-def test_internal_form_is_settled(kind, given, expected):
+def test_object_is_normalised_to_internal_form(kind, given, expected):
     settle(*kind, given)
     assert given == expected
 

@@ -26,7 +26,7 @@ def test_webhook_defaults(filled, kind, more):
     }
 
 
-def test_given_webhook_fields_are_kept(filled):
+def test_specified_webhook_fields_are_kept(filled):
     own = {
         "failurePolicy": "Ignore",
         "matchPolicy": "Exact",

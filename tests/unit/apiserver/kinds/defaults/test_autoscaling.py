@@ -26,7 +26,7 @@ def test_metrics_default_to_cpu(autoscaler):
     assert autoscaler()["metrics"] == [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
-def test_given_metrics_are_kept(autoscaler):
+def test_specified_metrics_are_kept(autoscaler):
     metric = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Value", "value": "1Gi"}}}
     assert autoscaler(metrics=[metric])["metrics"] == [metric]
 

@@ -84,7 +84,7 @@ def test_second_defaulting_changes_nothing(filled, api_version, kind, tree):
         pytest.param({"strategy": {"type": "Recreate"}}, "strategy", id="a struct"),
     ],
 )
-def test_given_value_is_not_defaulted(filled, given, field):
+def test_specified_value_is_not_defaulted(filled, given, field):
     assert filled("apps/v1", "Deployment", {"spec": given})["spec"][field] == given[field]
 
 

@@ -69,7 +69,7 @@ def test_pod_template_defaults_are_subset_of_pod_defaults(filled, api_version, k
         ),
     ],
 )
-def test_given_pod_fields_are_kept(pod_spec, given, expected):
+def test_specified_pod_fields_are_kept(pod_spec, given, expected):
     assert pod_spec(**given) == SPEC | {"enableServiceLinks": True} | expected
 
 

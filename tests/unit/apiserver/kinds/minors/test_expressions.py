@@ -45,7 +45,7 @@ def problem(text, minor):
         ("lists.range(3)", "1.35", "undeclared reference to 'range' (in container '')"),
     ],
 )
-def test_cel_function_is_known_from_its_minor_on(text, since, found):
+def test_cel_function_is_defined_from_its_minor_on(text, since, found):
     refusing = [minor for minor in minors.MINORS if problem(text, minor)]
     assert refusing == [minor for minor in minors.MINORS if minors.is_before(minor, since)]
     assert all(found in problem(text, minor) for minor in refusing)

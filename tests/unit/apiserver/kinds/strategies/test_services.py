@@ -109,7 +109,7 @@ def test_node_ports_are_dropped_with_their_type():
     assert updated(NODE | {"type": "ClusterIP"}, NODE)["spec"]["ports"] == [PORT]
 
 
-def test_changed_fields_are_left_to_validation():
+def test_changed_fields_reach_validation():
     new = CLUSTER | {"type": "ExternalName", "clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"]}
     assert updated(new, CLUSTER)["spec"]["clusterIP"] == "10.0.0.9"
     ports = [PORT | {"nodePort": 30009}]

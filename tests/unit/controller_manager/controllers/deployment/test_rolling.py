@@ -37,14 +37,14 @@ def view(replicas, surge, unavailable):
 @pytest.mark.parametrize(
     ("wanted", "new", "old_sets", "expected"),
     [
-        pytest.param((10, 0, 2), 0, [10], 0, id="no room without surge"),
-        pytest.param((10, 2, 0), 0, [10], 2, id="room by surge"),
-        pytest.param((10, 2, 0), 0, [5], 7, id="room by smaller old sets"),
-        pytest.param((10, 5, 5), 6, [2], 10, id="no more than wanted"),
-        pytest.param((10, 2, 2), 5, [4, 4], 5, id="too many pods do not shrink the set"),
-        pytest.param((5, 2, 2), 8, [0], 5, id="a new set that is too large shrinks"),
-        pytest.param((3, "25%", "25%"), 0, [3], 1, id="a share is rounded up"),
-        pytest.param((0, 2, 2), 0, [0], 0, id="none are wanted"),
+        pytest.param((10, 0, 2), 0, [10], 0, id="no surge"),
+        pytest.param((10, 2, 0), 0, [10], 2, id="surge"),
+        pytest.param((10, 2, 0), 0, [5], 7, id="smaller old sets"),
+        pytest.param((10, 5, 5), 6, [2], 10, id="limited by replicas"),
+        pytest.param((10, 2, 2), 5, [4, 4], 5, id="surplus pods do not scale down the new set"),
+        pytest.param((5, 2, 2), 8, [0], 5, id="oversized new set scales down"),
+        pytest.param((3, "25%", "25%"), 0, [3], 1, id="percentage is rounded up"),
+        pytest.param((0, 2, 2), 0, [0], 0, id="zero replicas"),
     ],
 )
 def test_new_set_scales_up_within_surge(wanted, new, old_sets, expected):
@@ -59,19 +59,23 @@ def test_surplus_available_pods_of_old_sets_limit_new_set():
 @pytest.mark.parametrize(
     ("wanted", "new", "old_sets", "expected"),
     [
-        pytest.param((10, 2, 2), (2, 0), [(10, 10)], [8], id="down to what must be available"),
+        pytest.param((10, 2, 2), (2, 0), [(10, 10)], [8], id="old set scales down to the available minimum"),
         pytest.param((10, 2, 0), (2, 0), [(10, 10)], [10], id="no unavailable pods allowed"),
         pytest.param((10, 2, 0), (2, 2), [(10, 10)], [8], id="new pods replace old ones"),
-        pytest.param((10, 2, 2), (4, 2), [(8, 8)], [6], id="new ones that are not available do not count"),
-        pytest.param((10, 3, 2), (5, 0), [(8, 7)], [8], id="new ones that crash hold the old ones"),
-        pytest.param((10, 3, 2), (8, 7), [(5, 0)], [1], id="after a step back the crashing ones go"),
-        pytest.param((10, 3, 2), (0, 0), [(8, 8), (5, 0)], [8, 0], id="rollover: crashing ones go first"),
-        pytest.param((10, 3, 2), (0, 0), [(7, 7), (6, 6)], [2, 6], id="then the oldest set's"),
-        pytest.param((10, 0, 2), (2, 2), [(3, 3), (5, 5)], [1, 5], id="from the oldest on"),
-        pytest.param((4, 1, 1), (4, 4), [(1, 1)], [0], id="the last ones"),
-        pytest.param((10, 2, 0), (2, 2), [(8, 10)], [8], id="pods of a set that shrinks are lost already"),
-        pytest.param((4, 2, 0), (2, 4), [(4, 4)], [2], id="and so are those of a new set that shrinks"),
-        pytest.param((1, 0, 1), (0, 0), [(1, 1)], [0], id="one by one, the old one first"),
+        pytest.param((10, 2, 2), (4, 2), [(8, 8)], [6], id="unavailable new pods do not count"),
+        pytest.param((10, 3, 2), (5, 0), [(8, 7)], [8], id="crashing new pods keep old pods"),
+        pytest.param((10, 3, 2), (8, 7), [(5, 0)], [1], id="rollback deletes crashing pods"),
+        pytest.param((10, 3, 2), (0, 0), [(8, 8), (5, 0)], [8, 0], id="rollover deletes crashing pods first"),
+        pytest.param(
+            (10, 3, 2), (0, 0), [(7, 7), (6, 6)], [2, 6], id="rollover deletes pods of the oldest set"
+        ),
+        pytest.param((10, 0, 2), (2, 2), [(3, 3), (5, 5)], [1, 5], id="oldest set scales down first"),
+        pytest.param((4, 1, 1), (4, 4), [(1, 1)], [0], id="last old pods are deleted"),
+        pytest.param(
+            (10, 2, 0), (2, 2), [(8, 10)], [8], id="pods of a shrinking old set count as unavailable"
+        ),
+        pytest.param((4, 2, 0), (2, 4), [(4, 4)], [2], id="pods of a shrinking new set count as unavailable"),
+        pytest.param((1, 0, 1), (0, 0), [(1, 1)], [0], id="single replica without surge"),
     ],
 )
 def test_old_sets_scale_down_within_max_unavailable(wanted, new, old_sets, expected):
@@ -285,13 +289,13 @@ def test_selector_that_matches_nothing_owns_no_pods(cluster, selector):
     [
         pytest.param("25%", "25%", 10, (3, 2), id="surge up, unavailable down"),
         pytest.param("25%", "25%", 1, (1, 0), id="one pod is replaced by surge"),
-        pytest.param("39%", "39%", 10, (4, 3), id="not to the nearest"),
+        pytest.param("39%", "39%", 10, (4, 3), id="not rounded to the nearest"),
         pytest.param("0%", "10%", 1, (0, 1), id="both round to zero"),
         pytest.param(0, 0, 5, (0, 1), id="both zero"),
-        pytest.param("100%", 0, 7, (7, 0), id="all at once"),
-        pytest.param(2, "50%", 3, (2, 1), id="a number and a share"),
+        pytest.param("100%", 0, 7, (7, 0), id="full surge"),
+        pytest.param(2, "50%", 3, (2, 1), id="number and percentage"),
         pytest.param(None, None, 3, (0, 1), id="both unset"),
-        pytest.param("25%", "25%", 0, (0, 1), id="of none"),
+        pytest.param("25%", "25%", 0, (0, 1), id="zero replicas of both"),
     ],
 )
 def test_fenceposts_are_resolved(surge, unavailable, replicas, expected):

@@ -207,7 +207,7 @@ def test_no_deadline_has_no_progressing_condition(cluster, deadline):
     assert cluster.plan_of(DEPLOYMENT).again_after is None
 
 
-def test_deadline_set_later_finds_new_set(cluster):
+def test_added_progress_deadline_sets_found_new_replica_set(cluster):
     stuck(cluster, None)
     cluster.set("progressDeadlineSeconds", 10)
     cluster.roll_on()

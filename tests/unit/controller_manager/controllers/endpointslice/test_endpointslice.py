@@ -41,7 +41,7 @@ def remembered(svc, pods):
     return memory
 
 
-def test_the_annotation_names_what_changed_since_and_goes_where_nothing_did():
+def test_last_change_annotation_is_updated_or_removed():
     slices = made(planned(service(), [pod(1), pod(2)]))
     known = remembered(service(), [pod(1), pod(2)])
     (update,) = planned(service(), [pod(1)], slices, memory=known)
@@ -131,7 +131,7 @@ def test_empty_slice_is_filled_first():
     assert sizes([update.body]) == [1]
 
 
-def test_pod_without_known_node_waits():
+def test_pod_of_unknown_node_is_not_in_slice():
     (slice_,) = made(planned(service(), [pod(1)], nodes=()))
     assert slice_["endpoints"] == []
 

@@ -46,7 +46,7 @@ def test_decision_for_object(owner_states, has_dependents, is_in_circle, expecte
 
 
 @pytest.mark.parametrize("gone", [DANGLING, WAITING])
-def test_missing_owner_is_removed_beside_existing_one(gone):
+def test_missing_owner_is_removed_and_existing_one_kept(gone):
     verdict = decide(thing("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
     owners = [{"uid": "uid-2"}]
     assert verdict == Disown(

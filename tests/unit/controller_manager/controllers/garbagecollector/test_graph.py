@@ -35,7 +35,7 @@ def names(lists):
     return [node.identity.key.name for nodes in lists for node in nodes]
 
 
-def test_dependent_of_known_owner_needs_no_check():
+def test_dependent_of_observed_owner_needs_no_check():
     assert saw(Graph(), thing("a"), thing("b", owner("a"))) == ([], [])
 
 
@@ -55,7 +55,7 @@ def test_absent_owner_leads_to_check_of_dependents():
     assert graph.node("uid-a") is None
 
 
-def test_virtual_owner_becomes_real_when_seen():
+def test_virtual_owner_becomes_real_when_observed():
     graph = Graph()
     saw(graph, thing("b", owner("a")))
     assert saw(graph, thing("a")) == ([], [])

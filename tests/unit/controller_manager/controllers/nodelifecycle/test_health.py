@@ -54,24 +54,26 @@ def heard(*looks):
 @pytest.mark.parametrize(
     ("looks", "now", "silent"),
     [
-        pytest.param([(0, node(), None)], 50, False, id="within the grace"),
-        pytest.param([(0, node(), None)], 51, True, id="beyond it"),
-        pytest.param([(0, node(), None), (40, node(heartbeat="b"), None)], 90, False, id="its status is new"),
-        pytest.param([(0, node(), "1"), (40, node(), "2")], 90, False, id="its Lease is renewed"),
-        pytest.param([(0, node(), "1"), (40, node(), "1")], 51, True, id="its Lease stays as it is"),
-        pytest.param([(0, node(), "1"), (40, node(), None)], 51, True, id="its Lease is gone"),
-        pytest.param([(0, node(None), None)], 60, False, id="it has time to begin"),
-        pytest.param([(0, node(None), None)], 61, True, id="it never began"),
-        pytest.param([(100, node(None), None)], 101, True, id="it was there long before"),
-        pytest.param([(100, node(None), "1")], 150, False, id="only its Lease is kept"),
-        pytest.param([(0, node(None), None), (55, node(), None)], 105, False, id="it began late"),
+        pytest.param([(0, node(), None)], 50, False, id="within the grace period"),
+        pytest.param([(0, node(), None)], 51, True, id="beyond the grace period"),
+        pytest.param([(0, node(), None), (40, node(heartbeat="b"), None)], 90, False, id="status renewed"),
+        pytest.param([(0, node(), "1"), (40, node(), "2")], 90, False, id="Lease renewed"),
+        pytest.param([(0, node(), "1"), (40, node(), "1")], 51, True, id="Lease not renewed"),
+        pytest.param([(0, node(), "1"), (40, node(), None)], 51, True, id="Lease deleted"),
+        pytest.param([(0, node(None), None)], 60, False, id="new node within the startup grace period"),
+        pytest.param([(0, node(None), None)], 61, True, id="new node beyond the startup grace period"),
+        pytest.param([(100, node(None), None)], 101, True, id="old node without status"),
+        pytest.param([(100, node(None), "1")], 150, False, id="Lease renewed without status"),
+        pytest.param(
+            [(0, node(None), None), (55, node(), None)], 105, False, id="first status after a delay"
+        ),
     ],
 )
-def test_silent_node_is_detected(looks, now, silent):
+def test_node_without_heartbeats_is_detected(looks, now, silent):
     assert is_silent(heard(*looks), at(now), GRACE) is silent
 
 
-def test_conditions_of_silent_node_become_unknown():
+def test_conditions_of_node_without_heartbeats_become_unknown():
     changes = unknown_conditions(node(MemoryPressure="False", DiskPressure="Unknown"), NOW)
     stopped = ("NodeStatusUnknown", "Kubelet stopped posting node status.")
     assert [(c["type"], c["status"], c["reason"], c["message"]) for c in changes] == [
@@ -134,11 +136,13 @@ def test_no_schedule_taints_follow_conditions(seen, taints):
             "Unknown",
             [taint("node.kubernetes.io/not-ready", "NoExecute"), taint("mine", "NoExecute")],
             [taint("mine", "NoExecute"), taint("node.kubernetes.io/unreachable", "NoExecute", **NEW)],
-            id="exchanged",
+            id="taint is replaced",
         ),
-        pytest.param("True", [taint("node.kubernetes.io/unreachable", "NoExecute")], [], id="healed"),
         pytest.param(
-            "False", [taint("node.kubernetes.io/not-ready", "NoExecute")], None, id="as it should be"
+            "True", [taint("node.kubernetes.io/unreachable", "NoExecute")], [], id="node becomes ready"
+        ),
+        pytest.param(
+            "False", [taint("node.kubernetes.io/not-ready", "NoExecute")], None, id="taint is already present"
         ),
     ],
 )

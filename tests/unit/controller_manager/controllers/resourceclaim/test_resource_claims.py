@@ -246,7 +246,7 @@ def test_generated_claim_is_deleted_with_its_pod(owner, phase, goes):
     assert (freed(pods) is None) is goes
 
 
-def test_generated_claim_without_pod_is_left_to_garbage_collector():
+def test_generated_claim_without_pod_is_not_deleted_by_controller():
     pods = world(OF_TEMPLATE)
     pods.remove(PODS, "app")
     pods.add(RESOURCE_CLAIMS, claim("s", owner="u", finalizers=()))

@@ -30,11 +30,11 @@ def test_values_follow_from_resources(requests, limits, expected):
     assert contents({"requests": requests, "limits": limits}) == expected
 
 
-def test_a_resized_container_has_the_values_of_its_status():
+def test_resized_container_has_cgroup_values_of_status():
     assert contents({"limits": {"cpu": "1"}}, {"limits": {"cpu": "500m"}})[0] == "50000 100000\n"
 
 
-def test_a_container_has_the_files_and_the_kernel_parameters_of_its_pod():
+def test_container_has_cgroup_files_and_sysctls_of_pod():
     spec = {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}}
     pod = {"metadata": {"name": "p", "namespace": "d"}, "spec": {**spec, "containers": []}}
     files = files_of(pod, {"name": "c"}, References())

@@ -142,7 +142,7 @@ async def test_stage_deletion_has_uid_and_no_grace(clock):
 # --- what the stage runner caches
 
 
-async def test_written_object_is_outdated_until_seen(clock):
+async def test_written_object_is_outdated_until_observed(clock):
     server = Server(phase="A")
     status_writer = StatusWriter(server, server, PODS, clock)
     before = server.pod

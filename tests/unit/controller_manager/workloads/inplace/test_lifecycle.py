@@ -25,20 +25,27 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
     [
         pytest.param(pod("PreparingNormal"), {}, True, True, "Normal", id="new, on a node"),
         pytest.param(pod("PreparingNormal", node=""), {}, True, True, None, id="new, not scheduled"),
-        pytest.param(pod("PreparingNormal"), {"preNormal": HOOK}, True, True, None, id="new, not held yet"),
+        pytest.param(
+            pod("PreparingNormal"), {"preNormal": HOOK}, True, True, None, id="new, hook label missing"
+        ),
         pytest.param(
             pod("PreparingNormal", node="", **HELD),
             {"preNormal": HOOK},
             True,
             True,
             "Normal",
-            id="new and held",
+            id="new, hook label present",
         ),
         pytest.param(pod("Normal"), {}, False, True, None, id="normal"),
         pytest.param(pod(""), {}, False, True, None, id="no state label"),
         pytest.param(pod("PreparingUpdate"), {"inPlaceUpdate": HOOK}, False, True, None, id="prepared"),
         pytest.param(
-            pod("PreparingUpdate", **HELD), {"inPlaceUpdate": HOOK}, True, True, "Normal", id="taken back"
+            pod("PreparingUpdate", **HELD),
+            {"inPlaceUpdate": HOOK},
+            True,
+            True,
+            "Normal",
+            id="update reverted",
         ),
         pytest.param(
             pod("PreparingUpdate"),
@@ -46,18 +53,30 @@ HELD = {"hold": "true", "finalizers": ["a/b"]}
             True,
             True,
             "Updated",
-            id="taken back, hook label removed",
+            id="update reverted, hook label missing",
         ),
         pytest.param(pod("Updating"), {}, True, False, None, id="updating"),
         pytest.param(pod("Updating"), {}, True, True, "Normal", id="updated"),
+        pytest.param(pod("Updating"), {"inPlaceUpdate": HOOK}, True, True, "Updated", id="updated with hook"),
         pytest.param(
-            pod("Updating"), {"inPlaceUpdate": HOOK}, True, True, "Updated", id="updated, to be held"
+            pod("Updated"), {"inPlaceUpdate": HOOK}, True, True, None, id="updated, hook label missing"
         ),
-        pytest.param(pod("Updated"), {"inPlaceUpdate": HOOK}, True, True, None, id="not held yet"),
         pytest.param(
-            pod("Updated", hold="true"), {"inPlaceUpdate": HOOK}, True, True, None, id="not wholly held yet"
+            pod("Updated", hold="true"),
+            {"inPlaceUpdate": HOOK},
+            True,
+            True,
+            None,
+            id="updated, some hook labels missing",
         ),
-        pytest.param(pod("Updated", **HELD), {"inPlaceUpdate": HOOK}, True, True, "Normal", id="held again"),
+        pytest.param(
+            pod("Updated", **HELD),
+            {"inPlaceUpdate": HOOK},
+            True,
+            True,
+            "Normal",
+            id="updated, hook label present",
+        ),
         pytest.param(pod("Updated"), {}, True, True, "Normal", id="hook removed"),
         pytest.param(pod("PreparingDelete"), {}, True, True, None, id="preparing delete"),
     ],

@@ -137,7 +137,7 @@ def test_finished_pod_with_hook_waits():
     assert sets.round() == [("delete", "web-0")]
 
 
-def test_hooked_pod_is_updated_after_label_is_removed_and_normal_after_it_returns():
+def test_hook_label_controls_update_and_normal_state():
     sets = settled(2, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()

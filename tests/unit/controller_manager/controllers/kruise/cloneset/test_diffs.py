@@ -33,26 +33,32 @@ NONE = pods()
 @pytest.mark.parametrize(
     ("wanted", "new", "old", "expected"),
     [
-        pytest.param(limits(5, 0, 1, 0), NONE, NONE, {"scale_up": 5, "scale_up_limit": 5}, id="from nothing"),
+        pytest.param(
+            limits(5, 0, 1, 0), NONE, NONE, {"scale_up": 5, "scale_up_limit": 5}, id="scale up from zero"
+        ),
         pytest.param(limits(5, 0, 1, 0), pods(5), NONE, {}, id="steady state"),
         pytest.param(
-            limits(5, 0, 1, 0), pods(5, to_delete=1), NONE, {"delete_ready_limit": 1}, id="one is named"
+            limits(5, 0, 1, 0), pods(5, to_delete=1), NONE, {"delete_ready_limit": 1}, id="one specified pod"
         ),
         pytest.param(
-            limits(5, 0, 1, 0), pods(4), NONE, {"scale_up": 1, "scale_up_limit": 1}, id="one is missing"
+            limits(5, 0, 1, 0), pods(4), NONE, {"scale_up": 1, "scale_up_limit": 1}, id="one missing pod"
         ),
         pytest.param(
             limits(4, 0, 1, 0),
             pods(5, to_delete=2),
             NONE,
             {"delete_ready_limit": 2},
-            id="one too many, two are named",
+            id="one surplus pod, two specified",
         ),
         pytest.param(
             limits(5, 3, 1, 0), NONE, pods(5), {"update": 2, "update_max_unavailable": 1}, id="partition"
         ),
         pytest.param(
-            limits(5, 3, 1, 0), pods(1), pods(4), {"update": 1, "update_max_unavailable": 1}, id="half way"
+            limits(5, 3, 1, 0),
+            pods(1),
+            pods(4),
+            {"update": 1, "update_max_unavailable": 1},
+            id="partition half reached",
         ),
         pytest.param(limits(5, 3, 1, 0), pods(2), pods(3), {}, id="partition reached"),
         pytest.param(
@@ -66,21 +72,21 @@ NONE = pods()
                 "update": 1,
                 "update_max_unavailable": 2,
             },
-            id="shrinks while it rolls",
+            id="scale down during rollout",
         ),
         pytest.param(
             limits(5, 1, 2, 0),
             pods(2),
             pods(2),
             {"scale_up": 1, "scale_up_limit": 1, "update": 1, "update_max_unavailable": 1},
-            id="grows while it rolls",
+            id="scale up during rollout",
         ),
         pytest.param(
             limits(5, 0, 0, 1),
             pods(5, to_delete=1),
             NONE,
             {"scale_up": 1, "scale_up_limit": 1, "surge": 1},
-            id="replacement of a named pod",
+            id="replacement of a specified pod",
         ),
         pytest.param(
             limits(5, 0, 0, 1),
@@ -108,9 +114,9 @@ NONE = pods()
             NONE,
             pods(5),
             {"scale_up": 1, "scale_up_limit": 1, "surge": 1, "update": 1, "update_max_unavailable": 2},
-            id="no more surge than there is to update",
+            id="surge is limited to outdated pods",
         ),
-        pytest.param(limits(5, 4, 1, 0), pods(4), pods(1), {}, id="no pod goes back"),
+        pytest.param(limits(5, 4, 1, 0), pods(4), pods(1), {}, id="no pod returns to the old revision"),
         pytest.param(
             limits(5, 3, 1, 0),
             NONE,
@@ -123,7 +129,7 @@ NONE = pods()
             NONE,
             pods(5, to_delete=1),
             {"scale_up": 1, "scale_up_old": 1, "scale_up_limit": 1, "surge": 1, "surge_old": 1},
-            id="replacement has the named pod's revision",
+            id="replacement has the specified pod's revision",
         ),
         pytest.param(
             limits(5, 0, 1, 0, scale_max_unavailable=2),
@@ -151,10 +157,10 @@ NONE = pods()
             pods(5, unavailable=5),
             NONE,
             {"scale_down": 2},
-            id="none may be deleted while all are unavailable",
+            id="no deletion while all pods are unavailable",
         ),
         pytest.param(
-            limits(3, 0, 1, 0), pods(5), NONE, {"scale_down": 2, "delete_ready_limit": 3}, id="shrinks"
+            limits(3, 0, 1, 0), pods(5), NONE, {"scale_down": 2, "delete_ready_limit": 3}, id="scale down"
         ),
         pytest.param(
             limits(3, 0, 1, 0),

@@ -87,7 +87,7 @@ def test_deployments_have_no_partitions():
 
 
 @of_each_with_partitions
-def test_partition_is_limited_to_subset_size_and_remembered(kind):
+def test_partition_is_limited_to_subset_size_and_recorded(kind):
     foo = United(kind, "ab", replicas=2).settle()
     foo.keep(a=2)
     assert foo.settle().partitions == {"a": 1, "b": 0}
