@@ -13,33 +13,39 @@ from tests.architecture.source import PACKAGES, ROOT, settings
 CONTRACTS = tuple(contract["name"] for contract in settings()["tool"]["importlinter"]["contracts"])
 
 PLANTED = {
-    "the API server: HTTP over requests, over the verbs, over kinds and the store": (
+    "layers of the API server": (
         "apiserver/storage/planted.py",
         "import mockube.apiserver.registry",
     ),
-    "the controller manager: controllers over the runtime that runs them": (
+    "layers of the controller manager": (
         "controller_manager/queue/planted.py",
         "import mockube.controller_manager.cache",
     ),
-    "controllers do not know each other: what two of them share is in workloads": (
+    "controllers do not import each other; shared code is in workloads": (
         "controller_manager/controllers/cronjob/planted.py",
         "import mockube.controller_manager.controllers.job",
     ),
-    "controllers of OpenKruise do not know each other": (
+    "controllers of OpenKruise do not import each other": (
         "controller_manager/controllers/kruise/cloneset/planted.py",
         "import mockube.controller_manager.controllers.kruise.uniteddeployment",
     ),
-    "below the HTTP layer nothing knows aiohttp": ("apiserver/request/planted.py", "import aiohttp"),
-    "packages: mockube over the two processes, over the store and the language": (
+    "only the HTTP layer of the API server imports aiohttp": (
+        "apiserver/request/planted.py",
+        "import aiohttp",
+    ),
+    "layers of the packages": (
         "etcd/planted.py",
         "import mockube.apimachinery",
     ),
-    "the controller manager knows the API server by HTTP only, and never the store": (
+    "the controller manager imports neither the API server nor the store": (
         "controller_manager/planted.py",
         "from mockube.etcd import kv",
     ),
-    "the language is pure: no HTTP, no event loop": ("apimachinery/planted.py", "import aiohttp"),
-    "the embedded store and the contract know no network": ("etcd/embedded/planted.py", "import etcd3"),
+    "apimachinery is pure: no HTTP, no event loop": ("apimachinery/planted.py", "import aiohttp"),
+    "the embedded store and the KV contract do not use the network": (
+        "etcd/embedded/planted.py",
+        "import etcd3",
+    ),
 }
 
 
