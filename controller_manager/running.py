@@ -77,7 +77,7 @@ class ManagerRun:
                 start(name, run(), on_failure=self._fail, endless=True) for name, run in self.supports.items()
             ]
             stack.push_async_callback(cancel_and_wait, supports)
-            running = start("running", self._run_all())
+            running = start("running", self._run_all(), endless=True)
             stack.push_async_callback(cancel_and_wait, [running])
             try:
                 await first_failure([running, *supports])

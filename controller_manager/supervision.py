@@ -58,9 +58,11 @@ def _on_end(work: Coroutine[Any, Any, Any], task: "asyncio.Task[Any]") -> None:
         task.exception()  # it was logged, even if nobody awaits the task
 
 
-def start_in(group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None]) -> None:
+def start_in(
+    group: asyncio.TaskGroup, name: str, work: Coroutine[Any, Any, None], *, endless: bool = False
+) -> None:
     """Start a task that only the group waits for."""
-    _ = start(name, work, group=group)
+    _ = start(name, work, group=group, endless=endless)
 
 
 async def _report_end(
@@ -71,9 +73,9 @@ async def _report_end(
     endless: bool,
 ) -> _T:
     try:
-        result = await work
-        if endless:
-            _refuse_end()
+        result = await _refuse_inner_cancellation(work)
+        if endless and not _is_cancelled():
+            raise RuntimeError("it returned, but should run until it is cancelled")  # noqa: TRY301 - a failure, too
         return result  # noqa: TRY300 - an endless task that ends has failed too
     except Exception as error:
         log_failure(name, error)
@@ -90,10 +92,20 @@ def log_failure(name: str, error: Exception) -> None:
         leaf.add_note(f"{_NOTE}{name}")
 
 
-def _refuse_end() -> None:
+async def _refuse_inner_cancellation(work: Coroutine[Any, Any, _T]) -> _T:
+    """Raise an error if the work ends as cancelled, but nobody has cancelled its task: asyncio would take it for wanted."""
+    try:
+        return await work
+    except asyncio.CancelledError as error:
+        if _is_cancelled():
+            raise
+        raise RuntimeError("what it awaited was cancelled") from error
+
+
+def _is_cancelled() -> bool:
+    """Return whether the current task was cancelled, as opposed to something that it awaits."""
     task = asyncio.current_task()
-    if task is None or not task.cancelling():
-        raise RuntimeError("it returned, but should run until it is cancelled")
+    return task is None or task.cancelling() > 0
 
 
 def first_cause(error: BaseException) -> BaseException:

@@ -344,7 +344,7 @@ class Informers:
         if self._group is not None:
             resource = informer.resource
             self._tasks[resource] = start(
-                f"informer of {resource}", self._follow(informer), group=self._group
+                f"informer of {resource}", self._follow(informer), group=self._group, endless=True
             )
 
     async def _follow(self, informer: Informer[Any]) -> None:
@@ -359,10 +359,10 @@ class Informers:
         )
         async with asyncio.TaskGroup() as group:
             name = _name(informer.resource)
-            start_in(group, f"reflector of {name}", reflector.run())
+            start_in(group, f"reflector of {name}", reflector.run(), endless=True)
             if settings.min_resync_period is not None:
                 resync = self._resync(informer, settings.min_resync_period)
-                start_in(group, f"resync of {name}", resync)
+                start_in(group, f"resync of {name}", resync, endless=True)
 
     async def _resync(self, informer: Informer[Any], period: float) -> None:
         while True:

@@ -33,13 +33,13 @@ class ClusterIdentity:
 
         In the last case the work in progress may take another `shutdown_timeout` seconds, and this returns.
         """
-        working = start("work in one cluster", work)
+        working = start("work in one cluster", work, endless=True)
         changed = start("identity of the cluster", self._changed.wait())
-        is_cancelled = False
+        error: BaseException | None = None
         try:
             await asyncio.wait({working, changed}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            is_cancelled = True
+        except BaseException as raised:  # noqa: BLE001 - it is raised once the work has ended
+            error = raised
         changed.cancel()
         while not working.done():
             working.cancel()
@@ -51,13 +51,13 @@ class ClusterIdentity:
                     "Reconciliations in progress did not finish within %g seconds and are cancelled",
                     shutdown_timeout,
                 )
-            except asyncio.CancelledError:
-                is_cancelled = True
+            except asyncio.CancelledError as raised:
+                error = error or raised
         for task in (working, changed):
             if task.done() and not task.cancelled():
                 task.result()
-        if is_cancelled:
-            raise asyncio.CancelledError
+        if error is not None:
+            raise error
 
     def _observe(self, change: Change) -> None:
         namespace = change.new

@@ -22,6 +22,7 @@ from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.command_line import parse
 from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.config.signing import signer_files
+from mockube.controller_manager.supervision import start
 from mockube.embedded.faults import Faults
 from mockube.embedded.log_capture import CapturedLog, capture_log
 from mockube.embedded.recorder import Recorder
@@ -144,7 +145,7 @@ def _with_signing_keys(config: Config, folder: Path, *, is_client_ca: bool) -> C
 async def _working(manager: Manager) -> AsyncIterator[None]:
     """As long as the block lasts; the block ends if it fails."""
     async with asyncio.TaskGroup() as group:
-        working = group.create_task(manager.run(), name="manager")
+        working = start("manager", manager.run(), group=group, endless=True)
         yield
         working.cancel()
 

@@ -107,9 +107,9 @@ class EventWriter(Collector):
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            start_in(group, "events/write", self._empty())
-            start_in(group, "events/waiting", self._empty_waiting())
-            start_in(group, "events/series", self._finish_series())
+            start_in(group, "events/write", self._empty(), endless=True)
+            start_in(group, "events/waiting", self._empty_waiting(), endless=True)
+            start_in(group, "events/series", self._finish_series(), endless=True)
 
     def collect(self) -> Iterable[Metric]:
         yield CounterMetricFamily(

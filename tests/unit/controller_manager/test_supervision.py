@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from mockube.controller_manager.supervision import first_cause, run_with, start, start_in
+from mockube.controller_manager.supervision import first_cause, run_all, run_with, start, start_in
 from tests.support.turns import until
 
 
@@ -36,6 +36,33 @@ async def test_unexpected_return_is_a_failure(caplog):
     with pytest.raises(RuntimeError, match="it returned"):
         await start("engine", returning(), endless=True)
     assert caplog.messages == ["engine failed"]
+
+
+async def test_unexpected_return_in_group_is_a_failure(caplog):
+    async def run():
+        async with asyncio.TaskGroup() as group:
+            start_in(group, "engine", returning(), endless=True)
+            await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await run()
+    assert str(first_cause(raised.value)) == "it returned, but should run until it is cancelled"
+    assert caplog.messages == ["engine failed"]
+
+
+async def cancelled_from_within():
+    future = asyncio.get_running_loop().create_future()
+    future.cancel()
+    await future
+
+
+async def test_cancellation_of_what_a_task_awaits_is_a_failure(caplog):
+    """asyncio ignores cancelled tasks of a group, so this one would end unnoticed."""
+    with pytest.raises(RuntimeError, match="what it awaited was cancelled"):
+        await start("engine", cancelled_from_within())
+    with pytest.raises(RuntimeError, match="what it awaited was cancelled"):
+        await run_all(engine=cancelled_from_within(), other=waiting())
+    assert caplog.messages == ["engine failed", "engine failed"]
 
 
 async def test_return_after_cancellation_is_no_failure(caplog):
