@@ -85,17 +85,22 @@ class Connections:
 
     async def _connect(self, seconds: float) -> "_Connection":
         address, loop = self._address, asyncio.get_running_loop()
+        connection = _Connection(self._clock, loop.create_future(), self._all)
         try:
             async with timeout(self._clock, min(seconds, CONNECT_SECONDS)):
-                _, connection = await loop.create_connection(
-                    lambda: _Connection(self._clock, loop.create_future(), self._all),
+                await loop.create_connection(
+                    lambda: connection,
                     address.host,
                     address.port,
                     ssl=address.trust,
                     server_hostname=address.server_name if address.trust else None,
                 )
         except OSError as error:  # as are errors of TLS, and TimeoutError
+            connection.abandon()
             raise NotConnected(str(error) or type(error).__name__) from error
+        except BaseException:
+            connection.abandon()
+            raise
         return connection
 
     async def close(self) -> None:
@@ -103,8 +108,8 @@ class Connections:
         ending = [*self._all]
         for connection in ending:
             connection.abort()
-        for connection in ending:
-            await connection.ended
+        if ending:
+            await asyncio.wait([connection.ended for connection in ending])
 
 
 class _Connection(asyncio.Protocol):
@@ -118,6 +123,17 @@ class _Connection(asyncio.Protocol):
         self._answer: asyncio.Future[Response] | None = None
         """The response to the current request."""
         self._used_at = 0.0
+        self._is_abandoned = False
+
+    def abandon(self) -> None:
+        """End a connection that nobody waits for any more.
+
+        If that happens at the end of a TLS handshake, uvloop calls `connection_made`, before or after, but it never calls
+        `connection_lost`.
+        """
+        self._is_abandoned = True
+        self._open.discard(self)
+        self.abort()
 
     def is_usable(self, oldest: float) -> bool:
         """Whether it is open and was used after a time."""
@@ -147,7 +163,10 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._open.add(self)
+        if self._is_abandoned:
+            self.abort()
+        else:
+            self._open.add(self)
 
     def data_received(self, data: bytes) -> None:
         if self._reader is None:

@@ -138,8 +138,10 @@ class HttpTransport:
             _cut(answer)
 
     async def close(self) -> None:
-        await self._connections.close()
-        await self._streams.close()
+        try:
+            await self._connections.close()
+        finally:
+            await self._streams.close()
 
 
 def _cut(answer: aiohttp.ClientResponse) -> None:

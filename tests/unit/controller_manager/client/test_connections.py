@@ -21,7 +21,7 @@ from mockube.controller_manager.client.connections import (
     ResponseReader,
 )
 from tests.support.server.raw_server import answer, serving
-from tests.support.turns import until
+from tests.support.turns import PATIENCE, until
 
 SAID = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -40,6 +40,45 @@ async def reaching(server, clock=None):
 
 async def ask(connections, *, seconds=20.0):
     return await connections.exchange(SAID, seconds=seconds, is_head=False)
+
+
+class Aborted(asyncio.Transport):
+    aborted = False
+
+    def abort(self):
+        self.aborted = True
+
+
+@pytest.mark.parametrize("is_before", [True, False], ids=["before the cancellation", "after it"])
+async def test_handshake_that_ends_with_cancellation_does_not_delay_close(is_before):
+    """With TLS, uvloop calls `connection_made` then, and never `connection_lost`."""
+    made = []
+
+    class Loop(asyncio.SelectorEventLoop):
+        async def create_connection(self, protocol_factory, *_, **__):
+            made.append(protocol_factory())
+            await self.create_future()
+
+    async def scenario():
+        connections = Connections(Address(host="", port=0, trust=None, server_name=""), RealClock())
+        connecting = asyncio.create_task(ask(connections))
+        await until(lambda: made)
+        transport = Aborted()
+        if is_before:
+            made[0].connection_made(transport)
+        connecting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+        if not is_before:
+            made[0].connection_made(transport)
+        await asyncio.wait_for(connections.close(), PATIENCE)
+        assert transport.aborted
+
+    def run():
+        with asyncio.Runner(loop_factory=Loop) as runner:
+            runner.run(scenario())
+
+    await asyncio.to_thread(run)
 
 
 async def test_concurrent_requests_use_separate_connections():

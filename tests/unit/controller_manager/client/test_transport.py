@@ -13,7 +13,7 @@ from mockube.controller_manager.client.kubeconfig import Access
 from mockube.controller_manager.client.transport import MAX_IN_FLIGHT, BoundedTransport, HttpTransport
 from mockube.controller_manager.client.wire import Answer, OutcomeUnknown, Request, Unreachable
 from tests.support.server.raw_server import answer, serving
-from tests.support.turns import until
+from tests.support.turns import turns, until
 
 SAID = {"User-Agent": "manager", "Authorization": "Bearer secret"}
 
@@ -29,6 +29,24 @@ async def reaching(server, **access):
         yield transport
     finally:
         await transport.close()
+
+
+async def test_cancelled_close_leaves_no_session():
+    """The warnings of aiohttp about an unclosed session are errors here."""
+
+    async with serving() as server:
+        transport = HttpTransport(Access(server=server.url))
+        await transport.send(request(), SAID)
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        closing = asyncio.create_task(transport.close())
+        await turns(1)
+        closing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await closing
+        await turns(3)
+        assert transport._streams.closed
+    assert not errors, "such as of a connection whose end nobody waits for any more"
 
 
 async def cut(writer):
