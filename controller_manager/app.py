@@ -73,6 +73,11 @@ class Manager:
             self._metrics.registry.register(collector)
         ProcessCollector(registry=self._metrics.registry)
 
+    def fail(self, name: str, error: Exception) -> None:
+        """Let the health check of this name fail until the process has ended."""
+        problem = f"{type(error).__name__}: {error}"
+        self._checks[name] = lambda: problem
+
     async def run(self) -> None:
         """Wait for the server and the lease, then run until cancelled. A manager that loses the lease waits for it again."""
         async with connect(self._connection()) as client:
@@ -121,7 +126,7 @@ class Manager:
         )
         elector = Elector(candidate, client, clock=self._clock, random=self._random)
         self._metrics.registry.register(LeaderMetrics(candidate.lease.name, lambda: elector.is_leading))
-        self._checks["leaderElection"] = _no_problem
+        self._checks["leaderElection"] = elector.problem
         return elector
 
     async def _lead(self, client: Client, elector: Elector) -> None:
@@ -133,9 +138,10 @@ class Manager:
                     lambda: self._work(client, elector),
                     clock=self._clock,
                     shutdown_timeout=shutdown_timeout,
+                    on_failure=self.fail,
                 )
             except LeaseLost as error:
-                LOG.warning("%s: all work is cancelled until the lease is acquired again", error)
+                LOG.error("leaderelection lost: %s. All work was cancelled until it is acquired again", error)  # noqa: TRY400 - it is no fault
 
     async def _work_alone(self, client: Client) -> None:
         shutdown_timeout = self._config.controllers.controller_shutdown_timeout

@@ -25,6 +25,8 @@ JITTER: Final = 1.2
 """How much longer than its period a wait for the next try may be, so that candidates do not all try at once."""
 RELEASED_SECONDS: Final = 1
 """The duration of a released lease."""
+TOLERATED_SECONDS: Final = 20.0
+"""How long after the end of its lease a leader may still work before its health check fails, as upstream's."""
 
 
 class Timings(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,8 @@ class Elector:
         """When this process last sent a successful write of its lease; None while it does not hold it."""
         self._reported_problem = ""
         """The last logged reason why the lease was not acquired."""
+        self._expires_at: float | None = None
+        """When other candidates may acquire the lease; None while nothing is done that needs it."""
 
     @property
     def identity(self) -> str:
@@ -77,6 +81,16 @@ class Elector:
         """Whether the lease is still valid; called before every write."""
         return self._renewed is not None and self._seconds_left() > 0
 
+    def problem(self) -> str:
+        """Return why the process is unhealthy: it works without the lease, so neither it nor another is the leader."""
+        if self._expires_at is None or self._clock.monotonic() <= self._expires_at + TOLERATED_SECONDS:
+            return ""
+        return f"failed election to renew leadership on lease {self._candidate.lease.name}"
+
+    def end_work(self) -> None:
+        """Note that nothing that needs the lease runs any more."""
+        self._expires_at = None
+
     async def acquire(self) -> None:
         """Until the lease is held."""
         LOG.info("Trying to acquire the lease %s as %s", self._candidate.lease, self._candidate.identity)
@@ -85,8 +99,8 @@ class Elector:
             await self._clock.sleep(pause)
         LOG.info("Acquired the lease %s", self._candidate.lease)
 
-    async def keep(self) -> None:
-        """Renew the lease until it is lost."""
+    async def keep(self) -> LeaseLost:
+        """Renew the lease until it is lost, which is no failure of the process."""
         try:
             while self.is_leading:
                 await self._clock.sleep(self._timings.retry_period)
@@ -95,7 +109,7 @@ class Elector:
                         await self._clock.sleep(self._timings.retry_period)
         except TimeoutError:
             self._renewed = None
-        raise LeaseLost(f"the lease {self._candidate.lease} was not renewed in time")
+        return LeaseLost(f"the lease {self._candidate.lease} was not renewed in time")
 
     async def release(self) -> None:
         """Release the lease, so that the next candidate need not wait until it expires."""
@@ -141,6 +155,7 @@ class Elector:
         write = self._client.create if lease is None else self._client.update
         self._observe(await write(LEASES, body))
         self._renewed, self._reported_problem = requested_at, ""
+        self._expires_at = requested_at + self._timings.lease_duration
         return True
 
     def _report(self, problem: str) -> None:
@@ -198,15 +213,23 @@ LOG = logging.getLogger(__name__)
 Work = Callable[[], Coroutine[None, None, None]]
 
 
-async def lead(elector: Elector, work: Work, *, clock: Clock, shutdown_timeout: float) -> None:
+async def lead(
+    elector: Elector,
+    work: Work,
+    *,
+    clock: Clock,
+    shutdown_timeout: float,
+    on_failure: Callable[[str, Exception], None] = lambda _, __: None,
+) -> None:
     """Once the lease is held, work until cancelled or until the work ends; then release it.
 
     Raises `LeaseLost`, and what the work raises. When the lease is lost the work is cancelled, because another process
-    may have begun: the fence before the transport blocks its writes.
+    may have begun: the fence before the transport blocks its writes. `on_failure` is called when the renewal or the work
+    fails, before the other of them is cancelled.
     """
     await elector.acquire()
-    keeping = start("lease", elector.keep())
-    working = start("work", work())
+    keeping = start("lease", elector.keep(), on_failure=on_failure)
+    working = start("work", work(), on_failure=on_failure)
     try:
         await asyncio.wait({keeping, working}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -214,10 +237,12 @@ async def lead(elector: Elector, work: Work, *, clock: Clock, shutdown_timeout: 
             await _finish(working, clock=clock, shutdown_timeout=0.0 if keeping.done() else shutdown_timeout)
         finally:
             await cancel_and_wait([keeping])
+            elector.end_work()
         await elector.release()
-    for ended in (keeping, working):
-        if not ended.cancelled():
-            ended.result()
+    if not working.cancelled():
+        working.result()
+    if not keeping.cancelled():
+        raise keeping.result()
 
 
 async def run_without_lease(work: Work, *, clock: Clock, shutdown_timeout: float) -> None:

@@ -1,6 +1,7 @@
 """Leader election of two managers on one clock and a real API server: one leads, and the other takes over."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -10,7 +11,14 @@ from mockube.apimachinery.timestamps import format_micro_time
 from mockube.controller_manager.client.kinds import LEASES, SECRETS
 from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.client.wire import Unreachable
-from mockube.controller_manager.leaderelection.elector import Candidate, Elector, LeaseLost, Timings, lead
+from mockube.controller_manager.leaderelection.elector import (
+    TOLERATED_SECONDS,
+    Candidate,
+    Elector,
+    LeaseLost,
+    Timings,
+    lead,
+)
 from tests.support.controllers.manager_client import client_of
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
@@ -231,6 +239,44 @@ async def test_deleted_lease_is_recreated(client, clock, candidates):
     ]
 
 
+async def test_lost_lease_is_no_failure(clock, candidates, caplog):
+    first, _ = await start(candidates)
+    first.line.is_cut = True
+    await pass_time(clock, 11, candidates)
+    with pytest.raises(LeaseLost):
+        await first.task
+    assert not [record for record in caplog.records if record.exc_info]
+    assert first.elector.problem() == ""
+
+
+class Stubborn(Candidacy):
+    """A manager whose work ignores cancellations until `may_end` is set."""
+
+    async def _work(self):
+        self.may_end = asyncio.Event()
+        while not self.may_end.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.may_end.wait()
+
+
+async def test_leader_that_works_beyond_its_lease_is_unhealthy(client, clock):
+    """It would neither be the leader again nor end, so that a supervisor has to end it."""
+    manager = Stubborn(client, clock, "stubborn")
+    manager.start()
+    await until(lambda: manager.elector.is_leading)
+    await pass_time(clock, 10, [manager])
+    assert manager.elector.problem() == ""
+    manager.line.is_cut = True
+    await pass_time(clock, 15 + TOLERATED_SECONDS - 2, [manager])
+    assert (manager.elector.problem(), manager.task.done()) == ("", False)
+    await pass_time(clock, 3, [manager])
+    assert manager.elector.problem() == "failed election to renew leadership on lease manager"
+    manager.may_end.set()
+    with pytest.raises(LeaseLost):
+        await manager.task
+    assert manager.elector.problem() == ""
+
+
 async def test_failed_work_releases_lease(client, clock):
     async def fail():
         raise ValueError("why")
@@ -242,22 +288,27 @@ async def test_failed_work_releases_lease(client, clock):
 
 
 async def test_failed_renewal_cancels_work_and_releases_lease(client, clock, caplog):
-    began, ended = asyncio.Event(), asyncio.Event()
+    began, events = asyncio.Event(), []
 
     async def work():
         began.set()
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            ended.set()
+            events.append("the work ends")
+
+    def on_failure(name, error):
+        events.append(f"{name} failed: {error}")
 
     elector = Elector(Candidate(lease=LEASE, identity="a"), client, clock=clock, random=SeededRandom())
-    leading = asyncio.create_task(lead(elector, work, clock=clock, shutdown_timeout=10.0))
+    leading = asyncio.create_task(
+        lead(elector, work, clock=clock, shutdown_timeout=10.0, on_failure=on_failure)
+    )
     await began.wait()
     fail(asyncio.get_running_loop(), "lease")
     with pytest.raises(RuntimeError, match="a fault in the program"):
         await leading
-    assert ended.is_set()
+    assert events == ["lease failed: a fault in the program", "the work ends"]
     assert (await spec(client)).get("holderIdentity", "") == ""
     (entry,) = (text for text in map(caplog.handler.format, caplog.records) if "lease failed" in text)
     assert "Traceback (most recent call last)" in entry

@@ -62,12 +62,15 @@ async def test_suspended_leader_becomes_standby(server):
         first.signal(signal.SIGSTOP)
         second.wait_logged("Controllers: ")
         first.signal(signal.SIGCONT)
-        first.wait_logged("was not renewed in time")
+        first.wait_logged(
+            "leaderelection lost: the lease kube-system/kube-controller-manager was not renewed in time"
+        )
         first.wait_logged("Waiting for the lease")
         assert (await lease(server))["holderIdentity"] != holder
         assert second.stop() == 0
         first.wait_logged("Controllers: ", times=2)
         assert first.stop() == 0
+    assert not [line for line in first.log if "Traceback" in line or "Unclosed" in line]
 
 
 def test_manager_waits_for_server_and_continues_after_its_restart(tmp_path):

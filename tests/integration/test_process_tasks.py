@@ -1,6 +1,7 @@
 """A failed background task in a real process is restarted if possible; otherwise the process exits and names it."""
 
 import asyncio
+import re
 import signal
 import sys
 
@@ -22,7 +23,7 @@ def failing(process, task):
 
 
 @pytest.mark.parametrize(
-    "task", ["events/series", "simulated-nodes", "informer of pods", "lease", "work", "signals"]
+    "task", ["events/series", "simulated-nodes", "informer of pods", "lease", "work", "manager", "signals"]
 )
 def test_failed_manager_task_ends_process_and_is_named(tmp_path, task):
     flags = ("--simulate-nodes=1",)
@@ -36,6 +37,28 @@ def test_failed_manager_task_ends_process_and_is_named(tmp_path, task):
     assert f"{task} failed" in log
     assert "Traceback" in log
     assert "the manager ends: RuntimeError: a fault in the program" in manager.log[-1]
+    assert not [line for line in manager.log if "Unclosed" in line or "never retrieved" in line]
+
+
+@pytest.mark.parametrize("task", ["lease", "signals"])
+async def test_health_check_names_failed_task_until_manager_has_ended(tmp_path, task):
+    """A stopped server delays the release of the lease, and with it the end of the process."""
+    with (
+        ApiServerProcess(tmp_path) as server,
+        failing(ManagerProcess, task)(server.kubeconfig, "--metrics-port=0") as manager,
+    ):
+        (url,) = (found[1] for line in manager.log if (found := re.search(r"metrics: (\S+)", line)))
+        async with client(server, token_="") as anybody:
+            anybody.url = url
+            assert (await anybody.get(f"/readyz/{task}")).status == 404
+            server.signal(signal.SIGSTOP)
+            manager.signal(signal.SIGUSR1)
+            await asyncio.to_thread(manager.wait_logged, f"{task} failed")
+            for endpoint in ("readyz", "livez"):
+                page = (await anybody.get(f"/{endpoint}")).data.decode()
+                assert f"[-]{task} failed: RuntimeError: a fault in the program" in page
+        server.signal(signal.SIGCONT)
+        assert await asyncio.to_thread(manager.wait) == 1
 
 
 async def test_failed_server_task_is_restarted_and_named(tmp_path):
