@@ -238,7 +238,7 @@ class ApiServer:
             roles_problem=self.bootstrap_roles.problem if "RBAC" in settings.authorization_modes else None,
             task_problem=self.supervisor.problem,
         )
-        return Health(checks)
+        return Health(checks, settings.connection_clock)
 
     def _renderer(self) -> Renderer:
         backend = self.registry

@@ -1,5 +1,6 @@
 """Serve the manager's health, metrics and configuration over HTTP, with a certificate that is given or self-signed."""
 
+import logging
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -21,6 +22,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 from mockube.apimachinery.exposition import metrics_text
 from mockube.apimachinery.hosts import is_local_or_address, is_loopback
 from mockube.apimachinery.randomness import Random
+
+LOG: Final = logging.getLogger(__name__)
 
 CERTIFICATE_LIFETIME: Final = timedelta(days=365)
 BACKDATED: Final = timedelta(minutes=5)
@@ -112,6 +115,8 @@ def _host(address: str) -> str:
 class _Pages:
     def __init__(self, sources: StatusSources) -> None:
         self._sources = sources
+        self._broken_checks: set[str] = set()
+        """The names of checks that raised an error when they were last called."""
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         first, _, name = request.path.strip("/").partition("/")
@@ -133,7 +138,7 @@ class _Pages:
         return _text("404 page not found\n", 404)
 
     def _all(self, endpoint: str, *, verbose: bool) -> web.Response:
-        problems = {name: check() for name, check in self._sources.checks.items()}
+        problems = {name: self._problem(name, check) for name, check in [*self._sources.checks.items()]}
         failed = any(problems.values())
         if not (failed or verbose):
             return _text("ok")
@@ -148,8 +153,20 @@ class _Pages:
         check = self._sources.checks.get(name)
         if check is None:
             return _text("404 page not found\n", 404)
-        problem = check()
+        problem = self._problem(name, check)
         return _text(f"internal server error: {problem}\n", 500) if problem else _text("ok")
+
+    def _problem(self, name: str, check: Check) -> str:
+        """Return the result of a check. One that raises an error fails by its name, and the others are not affected."""
+        try:
+            problem = check()
+        except Exception as error:
+            if name not in self._broken_checks:
+                LOG.exception("The health check %r raised an error", name)
+            self._broken_checks.add(name)
+            return f"{type(error).__name__}: {error}"
+        self._broken_checks.discard(name)
+        return problem
 
 
 def _is_rebound(request: web.BaseRequest) -> bool:

@@ -1,5 +1,7 @@
 """The health endpoints /healthz, /livez and /readyz, and a page for each of their checks."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -7,11 +9,16 @@ from msgspec import Struct
 from prometheus_client.metrics_core import Metric
 
 from mockube.apimachinery import gotext
+from mockube.apimachinery.clock import Clock
+from mockube.apimachinery.status import Timeout
 from mockube.apiserver.registry.registry import Backend
+from mockube.apiserver.request.limits import Deadlines
 from mockube.apiserver.request.request import Request
 from mockube.apiserver.request.response import Response, text_response
 from mockube.apiserver.supervision import TASKS, check_name, is_restarted
 from mockube.etcd.errors import KVError
+
+LOG: Final = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], Awaitable[str]]
 """Returns why the server is unhealthy; "" if it is healthy."""
@@ -21,6 +28,8 @@ Pages: TypeAlias = Mapping[str, Page]
 
 MAX_LAG_SECONDS: Final = 10.0
 """The lag of the watch cache behind the store from which on the server is not ready."""
+CHECK_SECONDS: Final = 2.0
+"""How long a check may take, as upstream's checks of etcd."""
 ENDPOINTS = ("healthz", "livez", "readyz")
 ONLY_FOR_READINESS = frozenset(
     {
@@ -114,10 +123,34 @@ _TOTAL: Final = "[STABLE] This metric records the results of all healthcheck."
 class Health:
     """The health checks of a server: their pages, and the metrics of their results."""
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        results = HealthResults()
-        self.pages = health_pages(checks, results)
+    def __init__(self, checks: Mapping[str, Check], clock: Clock) -> None:
+        results, deadlines = HealthResults(), Deadlines(clock)
+        guarded_checks = {name: _guard(name, check, deadlines) for name, check in checks.items()}
+        self.pages = _health_pages(guarded_checks, results)
         self.collect = results.collect
+
+
+def _guard(name: str, check: Check, deadlines: Deadlines) -> Check:
+    """Return a check that fails if this one raises an error or takes too long; the first of such failures is logged."""
+    is_broken = False
+
+    async def problem() -> str:
+        nonlocal is_broken
+        try:
+            result = await deadlines.within(CHECK_SECONDS, check())
+        except Exception as error:
+            is_late = isinstance(error, Timeout)
+            result = (
+                f"no result within {CHECK_SECONDS:g} s" if is_late else f"{type(error).__name__}: {error}"
+            )
+            if not is_broken:
+                LOG.exception("The health check %r failed: %s", name, result)
+            is_broken = True
+        else:
+            is_broken = False
+        return result
+
+    return problem
 
 
 def server_checks(
@@ -160,8 +193,7 @@ def server_checks(
     }
 
 
-def health_pages(checks: Mapping[str, Check], results: HealthResults | None = None) -> Pages:
-    results = results or HealthResults()
+def _health_pages(checks: Mapping[str, Check], results: HealthResults) -> Pages:
     pages: dict[str, Page] = {}
     for endpoint in ENDPOINTS:
         endpoint_checks = {
@@ -180,11 +212,14 @@ def _summary_page(endpoint: str, checks: Mapping[str, Check], results: HealthRes
         query = request.query
         excluded = set(query.get("exclude", ()))
         lines, failed = [], False
-        for name, check in checks.items():
+        # They run together, so that one that waits does not delay the others.
+        pending = {name: check() for name, check in checks.items() if name not in excluded}
+        problems = dict(zip(pending, await asyncio.gather(*pending.values()), strict=True))
+        for name in checks:
             if name in excluded:
                 lines.append(f"[+]{name} excluded: ok")
                 continue
-            problem = await check()
+            problem = problems[name]
             results.add(name, endpoint, healthy=not problem)
             failed = failed or bool(problem)
             lines.append(f"[-]{name} failed: reason withheld" if problem else f"[+]{name} ok")

@@ -56,6 +56,26 @@ async def test_health_endpoint_of_one_check(url, checks):
     assert (await get(f"{url}/healthz/nobody"))[0] == 404
 
 
+async def test_check_that_raises_fails_by_name_and_is_logged_once(url, checks, caplog):
+    def broken():
+        raise KeyError("a fault in the program")
+
+    checks["broken"] = broken
+    lines = "[+]leaderElection ok\n[+]deployment-controller ok\n[-]broken failed: KeyError: 'a fault in the program'\n"
+    for _ in range(2):
+        assert await get(f"{url}/readyz") == (500, f"{lines}readyz check failed\n")
+    own_page = (500, "internal server error: KeyError: 'a fault in the program'\n")
+    assert await get(f"{url}/readyz/broken") == own_page
+    (record,) = caplog.records
+    assert record.getMessage() == "The health check 'broken' raised an error"
+    assert "Traceback (most recent call last)" in caplog.handler.format(record)
+    checks["broken"] = lambda: ""
+    assert await get(f"{url}/readyz") == (200, "ok")
+    checks["broken"] = broken
+    assert (await get(f"{url}/readyz"))[0] == 500
+    assert len(caplog.records) == 2
+
+
 async def test_metrics_and_configz_endpoints(url):
     assert "things_total 1" in (await get(f"{url}/metrics"))[1]
     assert await get(f"{url}/configz") == (200, '{"a":1}')

@@ -47,7 +47,7 @@ async def test_health_check_results_are_counted():
     async def fails():
         return "broken"
 
-    health = Health({"ping": ping, "etcd": fails})
+    health = Health({"ping": ping, "etcd": fails}, SteppedClock())
     await health.pages["/livez"](request_of("GET", "/livez"))
     await health.pages["/livez"](request_of("GET", "/livez"))
     page = metrics_page(health.collect, SteppedClock())

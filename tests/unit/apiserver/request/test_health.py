@@ -1,0 +1,94 @@
+"""A health check that raises an error or does not return fails by its name, is logged once, and affects no other check."""
+
+import asyncio
+
+import pytest
+
+from mockube.apimachinery.clock import SteppedClock
+from mockube.apiserver.request.health import CHECK_SECONDS, Health, ping
+from tests.support.server.handler_requests import request_of
+from tests.support.turns import until
+
+
+class Checks:
+    """The check `broken` has a fault, as in a bug of the program, until it is `mended`; the others have none."""
+
+    def __init__(self, fault):
+        self.clock = SteppedClock()
+        self.is_mended = False
+        self._fault = fault
+        self.health = Health({"ping": ping, "broken": self._broken, "log": ping}, self.clock)
+
+    async def _broken(self):
+        return "" if self.is_mended else await self._fault()
+
+    async def page(self, path):
+        """Return the page; time passes only when everything waits for it."""
+        answering = asyncio.create_task(self.health.pages[path](request_of("GET", path)))
+        await until(lambda: answering.done() or self.clock.next_due() is not None)
+        if not answering.done():
+            self.clock.advance(CHECK_SECONDS)
+        answer = await answering
+        return answer.status, answer.body.decode()
+
+
+async def raises():
+    raise KeyError("a fault in the program")
+
+
+async def waits():
+    await asyncio.get_running_loop().create_future()
+
+
+FAULTS = pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        pytest.param(raises, "KeyError: 'a fault in the program'", id="raises"),
+        pytest.param(waits, "no result within 2 s", id="does not return"),
+    ],
+)
+
+
+@FAULTS
+@pytest.mark.parametrize("endpoint", ["livez", "readyz"])
+async def test_check_with_fault_fails_by_name_and_others_pass(fault, reason, endpoint):
+    checks = Checks(fault)
+    lines = ["[+]ping ok", "[-]broken failed: reason withheld", "[+]log ok", f"{endpoint} check failed", ""]
+    assert await checks.page(f"/{endpoint}") == (500, "\n".join(lines))
+    assert await checks.page(f"/{endpoint}/broken") == (500, f"internal server error: {reason}\n")
+    assert await checks.page(f"/{endpoint}/log") == (200, "ok")
+
+
+@FAULTS
+async def test_fault_of_check_is_logged_once_until_it_passes_again(fault, reason, caplog):
+    checks = Checks(fault)
+    for _ in range(3):
+        await checks.page("/readyz")
+    (record,) = caplog.records
+    assert record.getMessage() == f"The health check 'broken' failed: {reason}"
+    assert "Traceback (most recent call last)" in caplog.handler.format(record)
+    checks.is_mended = True
+    assert await checks.page("/readyz") == (200, "ok")
+    checks.is_mended = False
+    await checks.page("/readyz")
+    assert len(caplog.records) == 2
+
+
+async def test_checks_that_do_not_return_share_one_delay():
+    clock = SteppedClock()
+    page = Health({"first": waits, "second": waits}, clock).pages["/readyz"]
+    answering = asyncio.create_task(page(request_of("GET", "/readyz")))
+    await until(clock.next_due)
+    clock.advance(CHECK_SECONDS)
+    await until(answering.done)
+    assert answering.result().body.count(b"failed: reason withheld") == 2
+
+
+async def test_cancelled_request_is_no_fault_of_check(caplog):
+    checks = Checks(waits)
+    answering = asyncio.create_task(checks.health.pages["/readyz"](request_of("GET", "/readyz")))
+    await until(checks.clock.next_due)
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert not caplog.records
