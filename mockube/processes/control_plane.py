@@ -75,7 +75,7 @@ class ControlPlane:
                 self.processes.start_program(server, environment, stdin=DEVNULL) as self._server,
                 self.manager.running(),
             ):
-                await wait_first(server_ready.wait(), self.wait_until_stopped())
+                await wait_first(_result_of(server_ready), self.wait_until_stopped())
                 if self.is_over:
                     raise NotReady
                 self.manager.begin()
@@ -126,25 +126,39 @@ class ControlPlane:
 
 
 @contextmanager
-def readiness() -> Iterator[tuple[asyncio.Event, Mapping[str, str]]]:
-    """Yield an event that is set once a process is ready, and the environment by which it reports that, as to systemd."""
-    ready, loop = asyncio.Event(), asyncio.get_running_loop()
+def readiness() -> Iterator[tuple[asyncio.Future[None], Mapping[str, str]]]:
+    """Yield a future that is done once a process is ready, and the environment by which it reports that, as to systemd."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
     with (
         tempfile.TemporaryDirectory(prefix="mockube-") as folder,
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver,
     ):
         address = str(Path(folder, "ready"))
         receiver.bind(address)
-
-        def on_message() -> None:
-            receiver.recv(4096)
-            ready.set()
-
-        loop.add_reader(receiver, on_message)
+        receiver.setblocking(False)  # noqa: FBT003 - the standard library's
+        loop.add_reader(receiver, _take_message, receiver, ready)
         try:
             yield ready, {"NOTIFY_SOCKET": address}
         finally:
             loop.remove_reader(receiver)
+
+
+def _take_message(receiver: socket.socket, ready: asyncio.Future[None]) -> None:
+    """Set the result by the first message. An error is its result, too: the event loop would log it again and again."""
+    asyncio.get_running_loop().remove_reader(receiver)
+    try:
+        receiver.recv(4096)
+    except OSError as error:
+        if not ready.done():
+            ready.set_exception(error)
+    else:
+        if not ready.done():
+            ready.set_result(None)
+
+
+async def _result_of(future: asyncio.Future[None]) -> None:
+    await future
 
 
 # --- the command lines

@@ -4,13 +4,21 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 
 import pytest
 
 from mockube.apimachinery.clock import SteppedClock
 from mockube.processes.child_processes import Program, wait_first
-from mockube.processes.control_plane import SIGNALS, ControlPlane, NotReady, importing
+from mockube.processes.control_plane import (
+    SIGNALS,
+    ControlPlane,
+    NotReady,
+    _take_message,
+    importing,
+    readiness,
+)
 from tests.architecture.source import ROOT
 from tests.support.processes.failing_program import fail
 from tests.support.turns import PATIENCE, turns, until
@@ -187,6 +195,49 @@ async def test_failed_report_of_restart_ends_run_with_its_error(program_log):
     with pytest.raises(ZeroDivisionError):
         await run()
     assert program_log.words[-1] == "server ends"
+
+
+class BrokenSocket(socket.socket):
+    """A socket whose `recv` fails, as when the kernel has no memory."""
+
+    def recv(self, *_):
+        raise OSError("no memory")
+
+
+async def test_failed_readiness_message_is_raised_once():
+    """The event loop would log an error of its callback, and call it again at once, for ever."""
+    loop, errors = asyncio.get_running_loop(), []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    ready = loop.create_future()
+    first, second = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with second, BrokenSocket(fileno=first.detach()) as receiver:
+        loop.add_reader(receiver, _take_message, receiver, ready)
+        second.send(b"READY=1")
+        with pytest.raises(OSError, match="no memory"):
+            await asyncio.wait_for(ready, PATIENCE)
+        assert not loop.remove_reader(receiver)
+    assert not errors
+
+
+async def test_readiness_is_reported_once_by_several_messages():
+    loop, errors = asyncio.get_running_loop(), []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    with readiness() as (ready, environment), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        for _ in range(2):
+            sender.sendto(b"READY=1", environment["NOTIFY_SOCKET"])
+        await asyncio.wait_for(ready, PATIENCE)
+        await turns(3)
+    assert not errors
+
+
+async def test_message_after_end_of_wait_is_ignored():
+    loop, errors = asyncio.get_running_loop(), []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    with readiness() as (ready, environment), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        ready.cancel()
+        sender.sendto(b"READY=1", environment["NOTIFY_SOCKET"])
+        await turns(5)
+    assert not errors
 
 
 async def test_failure_of_one_wait_is_raised_and_ends_others():
