@@ -4,6 +4,7 @@ Everything that falls due is done in order, each at its time, and its effects ar
 leases are renewed, so that nodes do not become unknown because an hour has passed at once.
 """
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,6 +12,8 @@ from typing import Final
 from mockube.apimachinery.alarms import Alarms
 from mockube.apimachinery.clock import RealClock, Timer, sleep_by_timer
 from mockube.controller_manager.supervision import yield_to_loop
+
+LOG: Final = logging.getLogger(__name__)
 
 MAX_STEP_SECONDS: Final = 2.0
 """Seconds: what falls due within so many is waited for together, as most of it has nothing to do with the rest."""
@@ -70,7 +73,10 @@ class VirtualClock:
     def _ring(self, until: float) -> None:
         while (alarm := self._alarms.pop(until)) is not None:
             self._pass_until(alarm.due)
-            alarm.ring()
+            try:
+                alarm.ring()
+            except Exception:
+                LOG.exception("A timer of the virtual clock failed; the others continue")
         self._set_timer()
 
 

@@ -40,6 +40,29 @@ async def test_alarms_run_in_order_at_their_time():
     assert round((clock.monotonic() - began) / HOUR, 2) == 10
 
 
+def fail():
+    raise RuntimeError("a fault in the program")
+
+
+async def test_failed_alarm_is_logged_and_others_ring(caplog):
+    """One timer of the event loop serves all alarms, so that an error would stop the whole control plane."""
+    clock, rung = VirtualClock(), asyncio.Event()
+    clock.call_later(0.001, fail)
+    clock.call_later(0.002, rung.set)
+    await until(rung.is_set)
+    (record,) = caplog.records
+    assert "RuntimeError: a fault in the program" in caplog.handler.format(record)
+
+
+async def test_failed_alarm_does_not_end_advance(caplog):
+    clock, rung = VirtualClock(), []
+    clock.call_later(HOUR, fail)
+    clock.call_later(2 * HOUR, lambda: rung.append("second"))
+    await virtual_clock.advance_clock(clock, 3 * HOUR, lambda: False)
+    assert rung == ["second"]
+    assert len(caplog.records) == 1
+
+
 async def test_advance_waits_for_pending_work():
     clock, done = VirtualClock(), []
     answered = asyncio.get_running_loop().create_future()
