@@ -233,9 +233,13 @@ async def listening(
 
     async def accept() -> None:
         async with asyncio.TaskGroup() as group:
-            for listener in listeners:
+            acceptors = [
                 group.create_task(Acceptor(server, listener, clock).run(), name="accept connections")
-            await asyncio.get_running_loop().create_future()
+                for listener in listeners
+            ]
+            # The group ignores those that return, or that are cancelled by what they await.
+            await asyncio.wait(acceptors, return_when=asyncio.FIRST_COMPLETED)
+            raise RuntimeError("a listener accepts no more connections")
 
     with suppress_connection_loss_warnings():
         try:

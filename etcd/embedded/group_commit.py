@@ -140,7 +140,12 @@ class GroupCommit:
         """Fail the waiters that the task did not complete."""
         if task.cancelled():
             self._undo_pending(Interrupted, "the event loop ended before the store was closed")
-        elif (error := task.exception()) is not None:
+            self._on_failure(RuntimeError("the log's writer was cancelled"))
+            return
+        error = task.exception()
+        if error is None and not self._closing:
+            error = RuntimeError("it returned before the store was closed")
+        if error is not None:
             _logger.error("the log's writer failed", exc_info=error)
             self._undo_pending(Interrupted, f"the log's writer failed: {error!r}")
             self._on_failure(error)

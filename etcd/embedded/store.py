@@ -308,7 +308,10 @@ class EmbeddedStore:
         self._start(work, name).add_done_callback(self._task_ended)
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            if not self._closed:  # what it awaited was cancelled, or the event loop ends
+                self._fail(RuntimeError(f"the store's task {task.get_name()!r} was cancelled"))
+        elif (error := task.exception()) is not None:
             _logger.error("the store's task %r failed", task.get_name(), exc_info=error)
             self._fail(error)
 

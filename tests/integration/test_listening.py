@@ -222,6 +222,23 @@ def test_failed_acceptor_is_named_and_starts_again(caplog):
     assert "The task 'listeners' failed" in entry
 
 
+def test_acceptor_that_is_cancelled_is_named_and_starts_again(caplog):
+    """As by what it awaits: a group of tasks ignores that, and the listener would accept no more connections."""
+
+    async def scenario():
+        clock = SteppedClock()
+        async with Site(clock=clock) as site:
+            assert await is_served(site)
+            (acceptor,) = (task for task in asyncio.all_tasks() if task.get_name() == "accept connections")
+            acceptor.cancel()
+            await until(lambda: site.supervisor.problem("listeners"))
+            clock.advance(FIRST_DELAY)
+            assert await is_served(site)
+
+    run(scenario)
+    assert "a listener accepts no more connections" in caplog.text
+
+
 def test_failed_handshake_closes_its_connection_alone(caplog):
     async def scenario():
         async with Site() as site:

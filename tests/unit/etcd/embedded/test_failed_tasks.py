@@ -7,6 +7,7 @@ import pytest
 from mockube.apimachinery.clock import SteppedClock
 from mockube.etcd.embedded.disk import DiskThread
 from mockube.etcd.embedded.durable import DurableStore
+from mockube.etcd.embedded.group_commit import GroupCommit
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted, Unavailable
 from mockube.etcd.kv import Put, Range
@@ -24,6 +25,10 @@ def fail(*_args, **_fields):
 
 async def fail_later(*_args, **_fields):
     fail()
+
+
+async def wait(*_args, **_fields):
+    await asyncio.get_running_loop().create_future()
 
 
 @pytest.fixture
@@ -92,6 +97,56 @@ async def test_failed_group_commit_ends_store_and_fails_writes(durable, caplog):
         await durable.put(Put(key=b"a", value=b"2"))
     (entry,) = logged(caplog)
     assert "the log's writer failed" in entry
+
+
+async def test_cancelled_group_commit_ends_store(durable):
+    supervising = asyncio.create_task(durable.supervise())
+    durable._commits._task.cancel()
+    await until(supervising.done)
+    assert str(supervising.exception()) == "the log's writer was cancelled"
+    with pytest.raises(Unavailable):
+        await durable.put(Put(key=b"a", value=b"1"))
+
+
+async def test_group_commit_that_returns_fails_its_writes(caplog):
+    class Returning(GroupCommit):
+        async def _run(self):
+            await self._wakeup.wait()
+
+    failures = []
+    commits = Returning(None, 0, fail, on_failure=failures.append)
+    commits.record([b"entry"], head=1, undo=lambda: None)
+    with pytest.raises(Unavailable, match="it returned before the store was closed"):
+        await commits.wait_durable()
+    assert [str(error) for error in failures] == ["it returned before the store was closed"]
+    assert caplog.messages == ["the log's writer failed"]
+    await commits.thread.close()
+
+
+async def test_cancelled_task_ends_store(store, clock):
+    """A task that is cancelled by what it awaits would end unnoticed, and leases would not expire any more."""
+    await store.grant(1, lease=7)
+    store.revoke = wait
+    supervising = asyncio.create_task(store.supervise())
+    clock.advance(60)
+    await until(lambda: [task for task in store._tasks if task.get_name() == "expire leases"])
+    for task in store._tasks:
+        task.cancel()
+    await until(supervising.done)
+    assert str(supervising.exception()) == "the store's task 'expire leases' was cancelled"
+
+
+async def test_end_of_store_is_no_failure(store, clock, caplog):
+    await store.grant(1, lease=7)
+    store.revoke = wait
+    clock.advance(60)
+    supervising = asyncio.create_task(store.supervise())
+    await turn()
+    await store.close()
+    await turn()
+    assert not supervising.done()
+    assert not caplog.records
+    supervising.cancel()
 
 
 @pytest.mark.parametrize("place", ["_prepare", "_discard"])
