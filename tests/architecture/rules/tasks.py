@@ -20,7 +20,6 @@ ALLOWED: Mapping[str, str] = {
     "mockube/importing/importer.py": "its group raises what a worker raises to the command",
     "mockube/embedded/direct.py": "one task for each request, whose answer or error the caller waits for",
     "mockube/embedded/background_loop.py": "it hands what is raised to the thread that waits",
-    "mockube/embedded/control_plane.py": "its group ends the cluster with what the manager raises",
     "mockube/processes/control_plane.py": "an import, whose result the caller waits for",
     "mockube/processes/child_processes.py": "it waits for the tasks itself",
 }
