@@ -132,11 +132,13 @@ async def apply(registry: Registry, call: Call) -> ObjectResult:
     async def transform(old: Tree) -> Tree:
         return await run(call.size, application.merge_into, old)
 
-    if _may_create(registry, call) and await registry.find(call.resource, call.namespace, call.name) is None:
+    async def create_missing() -> ObjectResult:
         tree = await run(call.size, application.merge_into, dict(manager.empty))
         metadata.check_new(tree, call, dry_run=application.options.dry_run)
         return await create_tree(registry, call, tree, application.options, manage=False)
-    return await change(registry, call, application.options, transform)
+
+    create = create_missing if _may_create(registry, call) else None
+    return await change(registry, call, application.options, transform, create=create)
 
 
 def _may_create(registry: Registry, call: Call) -> bool:

@@ -254,13 +254,14 @@ class ListOptions(Struct, frozen=True, kw_only=True):
 
 def write_options(call: Call, kind: str) -> WriteOptions:
     """Return the options of a create, update or patch; `kind` is upstream's name for them."""
-    if not call.query and kind != PATCH_OPTIONS:
+    applies = kind == PATCH_OPTIONS and parse_content_type(call.body.media_type)[0] in APPLY_TYPES
+    if not call.query and not applies:
         return _NO_OPTIONS
     dry_run = call.query.get("dryRun", ())
     manager, validation = call.parameter("fieldManager"), call.parameter("fieldValidation")
     field_errors = [*_check_manager(manager), *check_dry_run(dry_run), *_check_validation(validation)]
     if kind == PATCH_OPTIONS:
-        field_errors = [*_check_patch(call, manager), *field_errors]
+        field_errors = [*_check_patch(call, manager, applies=applies), *field_errors]
     refuse_options(kind, field_errors)
     return WriteOptions(
         dry_run=bool(dry_run),
@@ -270,9 +271,9 @@ def write_options(call: Call, kind: str) -> WriteOptions:
     )
 
 
-def _check_patch(call: Call, manager: str) -> Iterable[FieldError]:
+def _check_patch(call: Call, manager: str, *, applies: bool) -> Iterable[FieldError]:
     """An apply needs a manager, because it changes ownership; other patches cannot force."""
-    if parse_content_type(call.body.media_type)[0] in APPLY_TYPES:
+    if applies:
         if not manager:
             yield errors.required(ROOT.child("fieldManager"), "is required for apply patch")
     elif "force" in call.query:

@@ -39,11 +39,13 @@ def to_stored(registry: Registry, conversion: Conversion, tree: Tree) -> Tree:
 async def old_object(registry: Registry, call: Call, stored: Stored, tree: Tree) -> tuple[Tree, Tree]:
     """Return a stored object in the version in which updates are validated, and in the client's version."""
     conversion = registry.scheme.conversion(call.resource)
-    if conversion is not None and conversion.remote is not None:
+    if conversion is None:
+        return tree, tree
+    if conversion.remote is not None:
         (client_object,) = await conversion.remote.to_client_version([stored])
         return client_object.tree(), client_object.tree()
-    client_tree = await registry.worker.run(call.size, from_stored, registry, call.resource, tree)
-    return (client_tree if conversion is not None and conversion.at_storage else tree), client_tree
+    client_tree = await registry.worker.run(call.size, conversion.from_stored, tree)
+    return (client_tree if conversion.at_storage else tree), client_tree
 
 
 async def deleted_object(registry: Registry, resource: Resource, tree: Tree) -> Tree:

@@ -17,7 +17,6 @@ from mockube.apimachinery.patch.apply.managers import with_old_times
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
-from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.strategy import Strategy, apply_fields, is_changed, preserve_fields
 from mockube.apiserver.registry import metadata
 from mockube.apiserver.registry.body import read_object
@@ -64,70 +63,119 @@ async def update(registry: Registry, call: Call) -> ObjectResult:
     metadata.match_name(sent, call.name)
     sent = metadata.without_duplicate_owners(sent, call)
     uid = sent["metadata"].get("uid", "")
-    strategy = registry.scheme.strategy(call.resource)
-    if strategy.create_on_update and await registry.find(call.resource, call.namespace, call.name) is None:
-        key = registry.layout.object(call.resource, call.namespace, call.name)
-        _check_uid(call, uid, "", _named_key(registry, key, options))
-        metadata.check_new(sent, call, dry_run=options.dry_run)
-        return await create_tree(registry, call, sent, options)
-
     untouched = await registry.worker.run(call.size, orjson.dumps, sent)
     first = [sent]
 
+    def sent_tree() -> Tree:
+        tree: Tree = first.pop() if first else orjson.loads(untouched)
+        return tree
+
     def new_tree(old: Tree) -> Tree:
-        new = first.pop() if first else orjson.loads(untouched)
-        return metadata.manage_change(registry, call, new, old, options)
+        return metadata.manage_change(registry, call, sent_tree(), old, options)
 
     async def replace(old: Tree) -> Tree:
         return await registry.worker.run(call.size, new_tree, old)
 
-    return await change(registry, call, options, replace, uid=uid)
+    async def create_missing() -> ObjectResult:
+        tree = await registry.worker.run(call.size, sent_tree)
+        key = registry.layout.object(call.resource, call.namespace, call.name)
+        _check_uid(call, uid, "", _named_key(registry, key, options))
+        metadata.check_new(tree, call, dry_run=options.dry_run)
+        return await create_tree(registry, call, tree, options)
+
+    may_create = registry.scheme.strategy(call.resource).create_on_update
+    create = create_missing if may_create else None
+    return await change(registry, call, options, replace, uid=uid, create=create)
 
 
 async def change(
-    registry: Registry, call: Call, options: WriteOptions, transform: Transform, *, uid: str = ""
+    registry: Registry,
+    call: Call,
+    options: WriteOptions,
+    transform: Transform,
+    *,
+    uid: str = "",
+    create: Callable[[], Awaitable[ObjectResult]] | None = None,
 ) -> ObjectResult:
-    """Replace an object by the result of `transform`; Conflict if `uid` is not its UID."""
+    """Replace an object by the result of `transform`; Conflict if `uid` is not its UID.
+
+    An object that does not exist is created by `create`, or else is NotFound.
+    """
     while True:
-        stored = await registry.get(call.resource, call.namespace, call.name)
-        call.measure(len(stored.value))
-        if call.needs_memory_reservation and await call.reserve():
-            continue  # others may have changed it
-        call.live = stored
-        run, size = registry.worker.run, call.size
-        raw = await run(size, stored.tree)
-        _check_uid(call, uid, raw["metadata"]["uid"], _named_key(registry, stored.key, options))
-        old, client_object = await old_object(registry, call, stored, raw)
-        new = await with_conversions(call, partial(transform, client_object))
-        new = await run(size, _to_stored, registry, call.resource, new)
-        new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
-        new, claims = await _prepare(registry, call, options, new, old)
-        for tree in (old, raw, new):
-            tree["metadata"].pop("resourceVersion", None)
-        new = await run(size, with_old_times, old, new)
-        to_store = await to_storage(registry, call, new) if call.resource.custom else new
-        if to_store == raw and not stored.is_outdated:
-            return ObjectResult(stored=stored)
-        value = await run(call.size, encoder(call.resource), to_store)
-        if value.find(EMPTY_LIST) >= 0 and not call.resource.custom:
-            row = registry.stored_row(call.resource)
-            new, value = await run(call.size, without_empty_lists, registry, row, new, value)
-            if new == raw and not stored.is_outdated:
-                return ObjectResult(stored=stored)
-        if raw_fields := registry.scheme.strategy(call.resource).raw:
-            value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
-        if options.dry_run:
-            new = await dry_run_result(registry, call, new, to_store)
-            new["metadata"]["resourceVersion"] = str(stored.revision)
-            return ObjectResult(tree=new)
-        answer = await _store(registry, call, stored, new, value, claims)
+        stored = await registry.find(call.resource, call.namespace, call.name)
+        if stored is None:
+            answer = await _create_missing(registry, call, create)
+        else:
+            answer = await _replace(registry, call, options, transform, stored, uid)
         if answer is not None:
             return answer
 
 
-def _to_stored(registry: Registry, resource: Resource, tree: Tree) -> Tree:
-    conversion = registry.scheme.conversion(resource)
-    return tree if conversion is None else to_stored(registry, conversion, tree)
+async def _create_missing(
+    registry: Registry, call: Call, create: Callable[[], Awaitable[ObjectResult]] | None
+) -> ObjectResult | None:
+    """Create an object that does not exist; return None if another request created it at the same time."""
+    if create is None:
+        raise status.not_found(call.resource.group_resource, call.name)
+    try:
+        return await create()
+    except status.AlreadyExists:
+        if await registry.find(call.resource, call.namespace, call.name) is None:
+            raise  # by a webhook, for example
+        return None
+
+
+async def _replace(
+    registry: Registry, call: Call, options: WriteOptions, transform: Transform, stored: Stored, uid: str
+) -> ObjectResult | None:
+    """Replace an object by the result of `transform`; return None if another write may have changed it meanwhile."""
+    conversion = registry.scheme.conversion(call.resource)
+    call.measure(len(stored.value))
+    if call.needs_memory_reservation and await call.reserve():
+        return None  # others may have changed it
+    call.live = stored
+    run, size = registry.worker.run, call.size
+    raw = await run(size, stored.tree)
+    _check_uid(call, uid, raw["metadata"]["uid"], _named_key(registry, stored.key, options))
+    old, client_object = await old_object(registry, call, stored, raw)
+    new = await with_conversions(call, partial(transform, client_object))
+    if conversion is not None:
+        new = await run(size, to_stored, registry, conversion, new)
+    new = new | {"metadata": dict(new["metadata"])}  # it may be the old one's
+    new, claims = await _prepare(registry, call, options, new, old)
+    new = await run(size, _without_versions, raw, old, new)
+    to_store = await to_storage(registry, call, new) if call.resource.custom else new
+    encoded = await run(size, _encode, registry, call, to_store, None if stored.is_outdated else raw)
+    if encoded is None:
+        return ObjectResult(stored=stored)
+    to_store, value = encoded
+    if not call.resource.custom:
+        new = to_store
+    if raw_fields := registry.scheme.strategy(call.resource).raw:
+        value = canonical_with(new, {name: stored_text(stored.value, name) for name in raw_fields})
+    if options.dry_run:
+        new = await dry_run_result(registry, call, new, to_store)
+        new["metadata"]["resourceVersion"] = str(stored.revision)
+        return ObjectResult(tree=new)
+    return await _store(registry, call, stored, new, value, claims)
+
+
+def _without_versions(raw: Tree, old: Tree, new: Tree) -> Tree:
+    """Return the new object, with the old times of its managers if nothing else is different; drop all resourceVersions."""
+    for tree in (old, raw, new):
+        tree["metadata"].pop("resourceVersion", None)
+    return with_old_times(old, new)
+
+
+def _encode(registry: Registry, call: Call, tree: Tree, stored: Tree | None) -> tuple[Tree, bytes] | None:
+    """Return an object as it is stored, and its text; None if it is the same as the stored one."""
+    if tree == stored:
+        return None
+    value = encoder(call.resource)(tree)
+    if call.resource.custom or value.find(EMPTY_LIST) < 0:
+        return tree, value
+    tree, value = without_empty_lists(registry, registry.stored_row(call.resource), tree, value)
+    return None if tree == stored else (tree, value)
 
 
 def _named_key(registry: Registry, key: bytes, options: WriteOptions) -> bytes:

@@ -171,8 +171,8 @@ class ResourceCache:
         keys = self._keys
         return [self.objects[key] for key in keys[keys.bisect_left(low) : keys.bisect_left(high)]]
 
-    def apply(self, change: Change) -> None:
-        """Apply a change and notify the watchers."""
+    def apply(self, change: Change) -> bool:
+        """Apply a change and notify the watchers; return whether there is one."""
         key = change.after.key
         before = self.objects.pop(key, None)
         if change.kind is ChangeKind.DELETED:
@@ -187,12 +187,14 @@ class ResourceCache:
         if len(self._history) > FRAMED:
             self._history[-1 - FRAMED].drop_frames()
         self._trim(change.observed_at)
-        for follower in self._followers_of(key):
+        followers = self._followers_of(key)
+        for follower in followers:
             try:
                 follower.handle_change(change)
             except Exception:
                 LOG.exception("a watch could not process the change of %s", key.decode(errors="replace"))
                 follower.handle_missed_change()
+        return bool(followers)
 
     @property
     def newest(self) -> int:

@@ -203,17 +203,19 @@ class WatchCache:
             await yield_to_loop()
 
     async def _take_pending(self) -> bool:
-        """Apply the batch that the watch already has, without waiting for the watching task; return whether there was one."""
+        """Apply the batch that the watch already has, without waiting for the watching task.
+
+        Return whether a watcher has to send a change.
+        """
         watch = self._watch
         batch = watch.take_pending(SLICE) if watch is not None and self.is_consistent else None
         if batch is None:
             return False
         try:
-            self._take(batch)
+            return self._take(batch)
         except BaseException:
             await self.rebuild()  # the batch is lost
             raise
-        return True
 
     @property
     def is_consistent(self) -> bool:
@@ -292,9 +294,11 @@ class WatchCache:
             finally:
                 self._watch = None
 
-    def _take(self, batch: WatchBatch) -> None:
-        self._apply(batch.events)
+    def _take(self, batch: WatchBatch) -> bool:
+        """Apply a batch; return whether a watcher has to send a change."""
+        is_watched = self._apply(batch.events)
         self._advance(batch.revision)
+        return is_watched
 
     async def _take_in_slices(self, batch: WatchBatch) -> None:
         """Apply a large batch, such as a restored snapshot, in slices; set `revision` after the last one.
@@ -309,13 +313,16 @@ class WatchCache:
         self._consistent.set()
         await yield_to_loop()  # waiting readers run before the next batch
 
-    def _apply(self, events: Sequence[Event]) -> None:
+    def _apply(self, events: Sequence[Event]) -> bool:
+        """Apply events; return whether a watcher has to send a change."""
         now = self._clock.monotonic()
+        is_watched = False
         for event in events:
             resource_cache = self._resource_cache(self._folder(event.kv.key))
             change = self._change(resource_cache, event, now)
-            if change is not None:
-                resource_cache.apply(change)
+            if change is not None and resource_cache.apply(change):
+                is_watched = True
+        return is_watched
 
     def _change(self, resource_cache: ResourceCache, event: Event, now: float) -> Change | None:
         kv = event.kv

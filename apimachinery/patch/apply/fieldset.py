@@ -124,11 +124,9 @@ def _subtract(fields: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet
     if not fields or not other:
         return fields
     rest: FieldSet | None = None
-    # What many managers own is compared with one large change: the smaller set is looked through.
-    for element in other if len(other) <= len(fields) else [*fields]:
-        own_node, node = fields.get(element), other.get(element)
-        if own_node is None or node is None:
-            continue
+    # The common elements are found by the smaller set: what many managers own is compared with one large change.
+    for element in fields.keys() & other.keys():
+        own_node, node = fields[element], other[element]
         is_removed = element == SELF or (recursive and SELF in node)
         remaining = EMPTY if is_removed else _subtract(own_node, node, recursive=recursive)
         if is_removed or remaining is not own_node:

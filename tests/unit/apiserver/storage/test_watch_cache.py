@@ -366,3 +366,25 @@ async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
             await watch_cache.rebuild_if_outdated()
         await watch_cache.rebuild_if_outdated()
         assert len(resource_cache) == 0
+
+
+async def test_watcher_has_a_write_before_it_is_delivered(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        resource_cache.follow(stream)
+        stream.resume(watch_cache.revision)
+        reader = asyncio.create_task(stream.take())
+        await turn()
+        written = await store.put(put(1))
+        await watch_cache.deliver()
+        assert [event.change.revision for event in reader.result()] == [written.revision]
+
+
+async def test_delivery_does_not_wait_without_a_watcher(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        await turn()
+        written = await store.put(put(1))
+        with pytest.raises(StopIteration):
+            watch_cache.deliver().send(None)
+        assert watch_cache.revision == written.revision
