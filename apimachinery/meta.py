@@ -19,8 +19,18 @@ _ORDER: Final = (
     "managedFields",
 )  # fmt: skip
 """The order of an object's metadata in JSON."""
-_KNOWN: Final = frozenset(_ORDER)
-_GRACE_PERIOD: Final = "deletionGracePeriodSeconds"
+_OMITTED_IF_EMPTY: Final = frozenset(_ORDER) - {"deletionGracePeriodSeconds"}
+"""A grace period of no seconds is not the same as none."""
+
+
+class _Positions(dict[str, int]):
+    """The positions of the fields of metadata; fields that are not of metadata are last."""
+
+    def __missing__(self, field: str) -> int:
+        return len(self)
+
+
+_POSITIONS: Final = _Positions(zip(_ORDER, range(len(_ORDER)), strict=True))
 
 
 # --- reading
@@ -122,14 +132,12 @@ def with_value(tree: ReadOnlyTree, path: Sequence[str], value: Any) -> dict[str,
 def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
     """The object with other metadata; what is empty then is left out, and the rest stands in its order."""
     changed = {**metadata(obj), **changes}
-    # A grace period of no seconds is not the same as none.
-    known_fields = {
+    ordered = {
         field: value
-        for field in _ORDER
-        if (value := changed.get(field)) or (value is not None and field == _GRACE_PERIOD)
+        for field in sorted(changed, key=_POSITIONS.__getitem__)
+        if (value := changed[field]) or (value is not None and field not in _OMITTED_IF_EMPTY)
     }
-    unknown = {field: value for field, value in changed.items() if field not in _KNOWN and value is not None}
-    return {**obj, "metadata": {**known_fields, **unknown}}
+    return {**obj, "metadata": ordered}
 
 
 def with_labels(obj: ReadOnlyTree, changes: Mapping[str, str | None]) -> dict[str, Any]:

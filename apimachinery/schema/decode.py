@@ -46,9 +46,9 @@ class Decoder:
     def __init__(self, normaliser: Normaliser | None = None) -> None:
         self._normaliser = normaliser or Normaliser()
 
-    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> DecodedObject:
+    def decode_applied(self, of: Type, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
         """Decode the result of server-side apply, which was not read from a text."""
-        return self.decode(of, tree, strict=strict)
+        return self.decode(of, tree, strict=strict, before=before)
 
     def decode(
         self, of: Type, tree: Any, *, text: bytes = b"", strict: bool = True, before: Any = None

@@ -65,10 +65,10 @@ class AllDecoder(Decoder):
             return super().decode(of, tree, text=text, strict=strict, before=before)
         return self._decode_custom(custom, custom.prune, tree, text, strict=strict)
 
-    def decode_applied(self, of: Type, tree: Any, *, strict: bool) -> DecodedObject:
+    def decode_applied(self, of: Type, tree: Any, *, strict: bool, before: Any = None) -> DecodedObject:
         custom = self._catalog.custom_definitions.get(of.name)
         if custom is None:
-            return super().decode(of, tree, strict=strict)
+            return super().decode(of, tree, strict=strict, before=before)
         return self._decode_custom(custom, custom.prune_applied, tree, b"", strict=strict)
 
     def _decode_custom(

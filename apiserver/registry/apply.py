@@ -55,8 +55,11 @@ class Application(Struct, frozen=True, kw_only=True):
                 f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}"
             )
 
-    def merge_into(self, live: Tree) -> Tree:
-        """Merge the applied configuration into the live object, and return it decoded as its kind."""
+    def merge_into(self, live: Tree, *, is_normal: bool = False) -> Tree:
+        """Merge the applied configuration into the live object, and return it decoded as its kind.
+
+        A live object in stored form is normal: the result may share its unchanged parts, and gets defaults in place.
+        """
         config, manager = self.config, self.manager
         name, force = self.options.field_manager, self.options.force
         self._check_object()
@@ -65,7 +68,11 @@ class Application(Struct, frozen=True, kw_only=True):
             self.call.patched = merged
             # Upstream neither decodes nor defaults an unchanged object again: its zero times stay null.
             is_unchanged = _is_same(merged, live)
-            tree = orjson.loads(orjson.dumps(merged)) if is_unchanged else self._decode(merged).tree
+            tree = (
+                orjson.loads(orjson.dumps(merged))
+                if is_unchanged
+                else self._decode(merged, live if is_normal else None).tree
+            )
         except Conflicts as error:
             raise _conflict(error) from error
         except Undecodable as error:
@@ -93,10 +100,10 @@ class Application(Struct, frozen=True, kw_only=True):
             raise status.BadRequest(f"error strict decoding YAML: {problem}")
         self.call.warnings += as_warnings(self.duplicates)
 
-    def _decode(self, merged: Tree) -> DecodedObject:
+    def _decode(self, merged: Tree, before: Tree | None) -> DecodedObject:
         strict = self.options.field_validation != "Ignore"
         try:
-            return decode_applied(self.registry, merged, strict=strict)
+            return decode_applied(self.registry, merged, strict=strict, before=before)
         except DecodeError as error:
             kind = format_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
@@ -129,8 +136,13 @@ async def apply(registry: Registry, call: Call) -> ObjectResult:
     run, time = registry.worker.run, format_time(registry.clock.now())
     application = await registry.begin(call, partial(read_application, registry, call, manager, time=time))
 
+    is_normal = registry.scheme.conversion(call.resource) is None
+
+    def merged_tree(old: Tree) -> Tree:
+        return application.merge_into(orjson.loads(orjson.dumps(old)), is_normal=is_normal)
+
     async def transform(old: Tree) -> Tree:
-        return await run(call.size, application.merge_into, old)
+        return await run(call.size, merged_tree, old)
 
     async def create_missing() -> ObjectResult:
         tree = await run(call.size, application.merge_into, dict(manager.empty))

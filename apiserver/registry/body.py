@@ -105,12 +105,14 @@ def decode_as(
     return _with_empty_managers(decoded, tree)
 
 
-def decode_applied(registry: Registry, tree: Tree, *, strict: bool) -> DecodedObject:
-    """Return the result of a server-side apply in stored form."""
+def decode_applied(
+    registry: Registry, tree: Tree, *, strict: bool, before: Tree | None = None
+) -> DecodedObject:
+    """Return the result of a server-side apply in stored form. `before` is as for `decode_as`."""
     schema = _schema(registry, tree["apiVersion"], tree["kind"])
 
     def decode(tree: Tree) -> DecodedObject:
-        return registry.scheme.decoder.decode_applied(schema, tree, strict=strict)
+        return registry.scheme.decoder.decode_applied(schema, tree, strict=strict, before=before)
 
     return _with_empty_managers(_decode_converted(schema, tree, decode), tree)
 

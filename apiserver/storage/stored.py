@@ -188,6 +188,7 @@ _METADATA = (
     "managedFields",
 )
 """Kubernetes' order of fields, on which the position of the resourceVersion depends."""
+_POSITIONS = {field: position for position, field in enumerate(_METADATA)}
 _IDENTITY = _METADATA[: _METADATA.index("uid") + 1]
 _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
@@ -195,7 +196,9 @@ _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 def canonical(tree: Tree) -> bytes:
     """Return the text to store for an object; its resourceVersion is omitted."""
     metadata = tree["metadata"]
-    ordered = {field: metadata[field] for field in _METADATA if field in metadata}
+    ordered = {
+        field: metadata[field] for field in sorted(metadata.keys() & _POSITIONS, key=_POSITIONS.__getitem__)
+    }
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
     encoded = orjson.dumps(head | {field: value for field, value in tree.items() if field != "metadata"})
     # orjson's buffer is several times as large as its content, so a value that is kept is copied.

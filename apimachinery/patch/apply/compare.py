@@ -32,7 +32,13 @@ class Comparison(NamedTuple):
 
     def exclude(self, ignored: FieldSet) -> "Comparison":
         """The changes apart from those at and below the places given."""
-        return Comparison(*(recursive_difference(fields, ignored) for fields in self)) if ignored else self
+        if not ignored:
+            return self
+        return Comparison(
+            recursive_difference(self.removed, ignored),
+            recursive_difference(self.modified, ignored),
+            recursive_difference(self.added, ignored),
+        )
 
 
 _UNCHANGED: Final = Comparison()
@@ -48,7 +54,9 @@ def compare(atom: Atom, before: Any, after: Any) -> Comparison:
     else:
         # Whole objects are compared because they differ: the quick check for equality is for their parts.
         changes = _compare_maps(atom, before, after)
-    return Comparison(*(difference(fields, LEAF) for fields in changes))
+    return Comparison(
+        difference(changes.removed, LEAF), difference(changes.modified, LEAF), difference(changes.added, LEAF)
+    )
 
 
 def _compare(atom: Atom, before: Any, after: Any) -> Comparison:

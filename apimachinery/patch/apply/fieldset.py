@@ -112,24 +112,26 @@ def intersection(fields: FieldSet, other: FieldSet) -> FieldSet:
 
 def difference(fields: FieldSet, other: FieldSet) -> FieldSet:
     """What is in `fields` alone. A place and the places below it are different things."""
-    return _subtract(fields, other, recursive=False)
+    return _subtract(fields, other, recursive=False) if fields and other else fields
 
 
 def recursive_difference(fields: FieldSet, other: FieldSet) -> FieldSet:
     """What is in `fields` and neither in `other` nor below a place in `other`."""
-    return _subtract(fields, other, recursive=True)
+    return _subtract(fields, other, recursive=True) if fields and other else fields
 
 
 def _subtract(fields: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet:
-    if not fields or not other:
-        return fields
     rest: FieldSet | None = None
     # The common elements are found by the smaller set: what many managers own is compared with one large change.
     for element in fields.keys() & other.keys():
         own_node, node = fields[element], other[element]
         is_removed = element == SELF or (recursive and SELF in node)
-        remaining = EMPTY if is_removed else _subtract(own_node, node, recursive=recursive)
-        if is_removed or remaining is not own_node:
+        if is_removed:
+            rest = FieldSet(fields) if rest is None else rest
+            del rest[element]
+            continue
+        remaining = _subtract(own_node, node, recursive=recursive) if own_node and node else own_node
+        if remaining is not own_node:
             rest = FieldSet(fields) if rest is None else rest
             if remaining:
                 rest[element] = remaining

@@ -49,25 +49,26 @@ class _Row(NamedTuple):
 class _Every:
     """Checks of one value. Most fields are not there, and then nothing is called."""
 
-    __slots__ = ("rows",)
+    __slots__ = ("_named_rows", "rows")
 
     def __init__(self, *rows: _Row) -> None:
         self.rows = rows
+        self._named_rows = [(row.name, row.absent, row) for row in rows]
 
     def __call__(self, value: Any, path: Path) -> Iterable[FieldError]:
         field_errors: list[FieldError] = []
-        for check, name, step, empty, absent in self.rows:
+        for name, absent, row in self._named_rows:
             if not name:
-                field_errors += check(value, path)
+                field_errors += row.check(value, path)
                 continue
             item = value.get(name)
-            if item:
-                field_errors += check(item, Path(path, step))
-            elif item is None:
+            if item is None:
                 if absent is not None:
-                    field_errors += absent(item, Path(path, step))
-            elif empty is not None:
-                field_errors += empty(item, Path(path, step))
+                    field_errors += absent(item, Path(path, row.step))
+            elif item:
+                field_errors += row.check(item, Path(path, row.step))
+            elif row.empty is not None:
+                field_errors += row.empty(item, Path(path, row.step))
         return field_errors
 
 
