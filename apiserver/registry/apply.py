@@ -11,7 +11,7 @@ from mockube.apimachinery import status
 from mockube.apimachinery.patch.apply import Conflicts, FieldManager
 from mockube.apimachinery.patch.apply.field_manager import describe_object, format_kind
 from mockube.apimachinery.patch.errors import PatchError, Undecodable
-from mockube.apimachinery.schema.decode import DecodedObject, DecodeError
+from mockube.apimachinery.schema.decode import DecodeError
 from mockube.apimachinery.status import ApiError, Cause, Conflict, Details
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
@@ -71,7 +71,7 @@ class Application(Struct, frozen=True, kw_only=True):
             tree = (
                 orjson.loads(orjson.dumps(merged))
                 if is_unchanged
-                else self._decode(merged, live if is_normal else None).tree
+                else self._decode(merged, live if is_normal else None)
             )
         except Conflicts as error:
             raise _conflict(error) from error
@@ -100,15 +100,22 @@ class Application(Struct, frozen=True, kw_only=True):
             raise status.BadRequest(f"error strict decoding YAML: {problem}")
         self.call.warnings += as_warnings(self.duplicates)
 
-    def _decode(self, merged: Tree, before: Tree | None) -> DecodedObject:
+    def _decode(self, merged: Tree, before: Tree | None) -> Tree:
+        """Return the merged object decoded as its kind. Its managers were encoded just before, and are not decoded again."""
         strict = self.options.field_validation != "Ignore"
+        bare_metadata = dict(merged["metadata"])
+        managers = bare_metadata.pop("managedFields", None)
+        bare = merged | {"metadata": bare_metadata}
         try:
-            return decode_applied(self.registry, merged, strict=strict, before=before)
+            tree: Tree = decode_applied(self.registry, bare, strict=strict, before=before).tree
         except DecodeError as error:
             kind = format_kind(self.config)
             prefix = f"failed to convert new object ({describe_object(self.config)}) to proper version"
             problem = f"unable to convert unstructured object to {kind}: {error}"
             raise ApiError(f"{prefix}: {problem}") from error
+        if managers is not None:
+            metadata.ensure_metadata(tree)["managedFields"] = managers
+        return tree
 
 
 def read_application(
