@@ -203,10 +203,7 @@ class WatchCache:
             await yield_to_loop()
 
     async def _take_pending(self) -> bool:
-        """Apply the batch that the watch already has, without waiting for the watching task.
-
-        Return whether a watcher has to send a change.
-        """
+        """Apply the batch that the watch already has, without its task; return whether a watcher has a change to send."""
         watch = self._watch
         batch = watch.take_pending(SLICE) if watch is not None and self.is_consistent else None
         if batch is None:
@@ -295,7 +292,6 @@ class WatchCache:
                 self._watch = None
 
     def _take(self, batch: WatchBatch) -> bool:
-        """Apply a batch; return whether a watcher has to send a change."""
         is_watched = self._apply(batch.events)
         self._advance(batch.revision)
         return is_watched
@@ -314,9 +310,8 @@ class WatchCache:
         await yield_to_loop()  # waiting readers run before the next batch
 
     def _apply(self, events: Sequence[Event]) -> bool:
-        """Apply events; return whether a watcher has to send a change."""
-        now = self._clock.monotonic()
-        is_watched = False
+        """Apply events; return whether a watcher has a change to send."""
+        now, is_watched = self._clock.monotonic(), False
         for event in events:
             resource_cache = self._resource_cache(self._folder(event.kv.key))
             change = self._change(resource_cache, event, now)
