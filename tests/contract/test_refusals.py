@@ -20,7 +20,7 @@ ABSENT = Compare(key=b"a", target=Target.VERSION, operand=0)
             lambda store: store.txn(Txn(then=[Put(key=b"", value=b"1")])), id="put in a transaction"
         ),
         pytest.param(
-            lambda store: store.txn(Txn(otherwise=[Range(key=b"")])), id="range in the branch not taken"
+            lambda store: store.txn(Txn(otherwise=[Range(key=b"")])), id="range in the other branch"
         ),
         pytest.param(
             lambda store: store.txn(Txn(compare=[Compare(key=b"", target=Target.MOD, operand=0)])),

@@ -207,8 +207,8 @@ async def test_key_created_in_txn_has_complete_metadata(store):
 @pytest.mark.parametrize(
     "operations",
     [
-        pytest.param([Put(key=b"a", value=b"1"), Put(key=b"a", value=b"2")], id="put twice"),
-        pytest.param([Put(key=b"a", value=b"1"), Put(key=b"a", value=b"1")], id="put twice the same"),
+        pytest.param([Put(key=b"a", value=b"1"), Put(key=b"a", value=b"2")], id="two puts"),
+        pytest.param([Put(key=b"a", value=b"1"), Put(key=b"a", value=b"1")], id="two equal puts"),
         pytest.param([Put(key=b"a", value=b"1"), Delete(key=b"a")], id="put and delete"),
         pytest.param([Delete(key=b"a"), Put(key=b"a", value=b"1")], id="delete and put"),
         pytest.param(

@@ -62,7 +62,7 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
     [
         pytest.param(packed(GOOD, digest="0" * 64), "is damaged", id="another checksum"),
         pytest.param(packed(GOOD, count=2), "is damaged", id="another count"),
-        pytest.param(packed(GOOD, GOOD), "its keys are out of order", id="a key twice"),
+        pytest.param(packed(GOOD, GOOD), "its keys are out of order", id="duplicate key"),
         pytest.param(
             packed(line(b"/other/a", text())), "out of order or outside its prefix", id="another prefix"
         ),

@@ -122,7 +122,7 @@ async def test_invalid_custom_object_is_refused_on_create(client, spec, message)
 @pytest.mark.parametrize(
     ("spec", "kept", "dropped"),
     [
-        pytest.param({"s": None, "n": None}, {"n": None}, [], id="null where it may not be"),
+        pytest.param({"s": None, "n": None}, {"n": None}, [], id="not nullable"),
         pytest.param(
             {"emb": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "zz": 1}, "yy": 1}},
             {"emb": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "yy": 1}},

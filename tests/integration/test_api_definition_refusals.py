@@ -99,7 +99,7 @@ async def refusal(client, *versions):
             f'[{SCHEMA}.properties[a].default: Invalid value: "integer": '
             ' in body must be of type string: "integer", '
             f'{SCHEMA}.properties[a].type: Invalid value: "string": must be array if x-kubernetes-list-type is specified]',
-            id="a default of another type beside a keyword of another type",
+            id="default and keyword of other types",
         ),
         pytest.param(
             obj(a=TEXT | {"default": 1, "pattern": "("}) | {"nullable": True},

@@ -325,7 +325,7 @@ async def test_multiple_of_zero_is_accepted_in_definition_and_refuses_values(cli
         pytest.param("2.0", 201, b'"size":2', id="a whole number with a point"),
         pytest.param("1e1", 201, b'"size":10', id="a whole number with an exponent"),
         pytest.param("2.5", 422, b"of type integer", id="a fraction"),
-        pytest.param("null", 201, b'"size":3', id="null, for which there is a default"),
+        pytest.param("null", 201, b'"size":3', id="null with a default"),
     ],
 )
 async def test_numbers_are_written_as_upstream_does(client, field, value, stored):

@@ -158,7 +158,7 @@ NO_TEMPLATE = "statefulSetTemplate, advancedStatefulSetTemplate, cloneSetTemplat
             "spec.template.deploymentTemplate.spec.template.spec.containers: Required value",
             id="10",
         ),
-        pytest.param(united_deployment(subset("a"), subset("a")), 'spec.topology.subsets[1].name: Invalid value: "a": duplicated subset name a', id="11 twice"),
+        pytest.param(united_deployment(subset("a"), subset("a")), 'spec.topology.subsets[1].name: Invalid value: "a": duplicated subset name a', id="11 duplicate names"),
         pytest.param(united_deployment(subset("A_B")), "invalid subset name a lowercase RFC 1123 label", id="11 no label"),
         pytest.param(
             united_deployment(subset("a", nodeSelectorTerm={"matchExpressions": [{"key": "k", "operator": "Oops"}]})),
@@ -276,7 +276,7 @@ async def test_template_may_change_its_kind(client):
         pytest.param({"scaleStrategy": {"podsToDelete": ["p"]}}, 'find pod p failed: Pod "p" not found', id="no pod"),
         pytest.param({"updateStrategy": {"type": "Foo"}}, "must be 'ReCreate', InPlaceIfPossible or 'InPlaceOnly'", id="type"),
         pytest.param({"updateStrategy": {"type": "InPlaceOnly", "maxSurge": 1}}, "can not use maxSurge with strategy type InPlaceOnly", id="surge"),
-        pytest.param({"updateStrategy": {"maxUnavailable": 0}}, "maxUnavailable and maxSurge should not both be less than 1", id="nothing may change"),
+        pytest.param({"updateStrategy": {"maxUnavailable": 0}}, "maxUnavailable and maxSurge should not both be less than 1", id="maxUnavailable 0 without surge"),
         pytest.param({"updateStrategy": {"partition": "x"}}, "failed GetScaledValueFromIntOrPercent for partition", id="partition"),
         pytest.param(
             {"updateStrategy": {"priorityStrategy": {"orderPriority": [{"orderedKey": ""}]}}},

@@ -89,7 +89,7 @@ def lifetime(token):
         pytest.param(
             {"expirationSeconds": 3607, "boundObjectRef": OF_POD, "audiences": ["x"]},
             (3607, None),
-            id="for others",
+            id="for another user",
         ),
     ],
 )

@@ -175,7 +175,7 @@ async def test_restore_without_replace_refuses_non_empty_store(client):
         pytest.param(
             lambda _: b"apiVersion: v1", "a.gz is not a mockube snapshot, or is damaged", id="another file"
         ),
-        pytest.param(lambda _: b"", "a.gz is not a mockube snapshot", id="nothing"),
+        pytest.param(lambda _: b"", "a.gz is not a mockube snapshot", id="empty"),
     ],
 )
 async def test_damaged_snapshot_changes_nothing(client, harm, message):

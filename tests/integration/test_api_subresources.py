@@ -287,9 +287,9 @@ async def test_dry_run_eviction_changes_nothing(client):
 @pytest.mark.parametrize(
     ("policy", "healthy", "status"),
     [
-        pytest.param(None, 2, 201, id="there are enough without it"),
-        pytest.param(None, 0, 429, id="there are too few already"),
-        pytest.param("AlwaysAllow", 0, 201, id="its budget does not mind"),
+        pytest.param(None, 2, 201, id="enough other healthy pods"),
+        pytest.param(None, 0, 429, id="too few healthy pods"),
+        pytest.param("AlwaysAllow", 0, 201, id="budget with AlwaysAllow"),
     ],
 )
 async def test_eviction_of_unready_pod_follows_policy(client, policy, healthy, status):

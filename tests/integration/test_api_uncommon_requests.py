@@ -296,7 +296,7 @@ STATUSES = (
                 f'status.allocatedResourceStatuses: Unsupported value: "storage": {STATUSES}',
                 "status.allocatedResources[storage]: Invalid value: -1: must be a valid resource quantity",
             ],
-            id="an amount and a status",
+            id="amount and status",
         ),
         pytest.param(
             {"allocatedResources": {"cpu": "1"}},

@@ -245,7 +245,7 @@ def test_start_reports_that_every_user_may_do_everything(tmp_path, mode):
     ("arguments", "says"),
     [
         pytest.param(["--bind-address=192.0.2.1"], "cannot assign", id="an address of another machine"),
-        pytest.param(["--token-auth-file=/nowhere"], "/nowhere", id="a file that is not there"),
+        pytest.param(["--token-auth-file=/nowhere"], "/nowhere", id="missing file"),
     ],
 )
 def test_invalid_start_reports_reason(tmp_path, arguments, says):

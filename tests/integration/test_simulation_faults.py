@@ -104,10 +104,10 @@ async def undisturbed():
 @pytest.mark.parametrize(
     "faults",
     [
-        pytest.param([loses_the_answer, fine], id="answers are lost"),
+        pytest.param([loses_the_answer, fine], id="lost responses"),
         pytest.param([is_unreachable, is_unreachable, fine], id="connection refused"),
         pytest.param([answers(500), answers(409), answers(503), fine], id="refusals"),
-        pytest.param([fine, answers(429), loses_the_answer, answers(409)], id="everything at once"),
+        pytest.param([fine, answers(429), loses_the_answer, answers(409)], id="all faults"),
     ],
 )
 async def test_disturbed_simulation_reaches_same_state(faults, undisturbed):

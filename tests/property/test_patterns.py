@@ -67,9 +67,9 @@ BAD = [
     pytest.param(r"([0-9]*)([0-9.]*)x", "fullmatch", id="repeats side by side"),
     pytest.param(r"[-+]?[0-9]*\.?[0-9]*(e[0-9]+)?", "fullmatch", id="a number with an optional point"),
     pytest.param(r"\s+$", "search", id="space before the end, looked for everywhere"),
-    pytest.param(r"<[^>]*>", "finditer", id="what is opened again and again"),
+    pytest.param(r"<[^>]*>", "finditer", id="many unclosed brackets"),
     pytest.param(r'"(\\.|[^"])*"', "match", id="a backslash that is both escape and character"),
-    pytest.param(r"([a-z]+:[^\n]*\n)*([^-]*?)-end", "match", id="lines, and then anything"),
+    pytest.param(r"([a-z]+:[^\n]*\n)*([^-]*?)-end", "match", id="lines, then any text"),
     pytest.param(r"^(([a-z])+.)+[A-Z]([a-z])+$", "fullmatch", id="a class inside a repeat"),
     pytest.param(rb"(\d+,?)+;", "match", id="bytes"),
 ]
@@ -148,7 +148,7 @@ def test_walk_finds_patterns(text, namespace, found):
         pytest.param("import re\ndef _f(text):\n    return re.compile(text)\ng(_f)", id="handed on"),
         pytest.param("import re\nfound = map(re.compile, texts)", id="handed on itself"),
         pytest.param(
-            "import re\ndef f():\n    a = 'a'\n    a += x\n    return re.match(a, '')", id="bound twice"
+            "import re\ndef f():\n    a = 'a'\n    a += x\n    return re.match(a, '')", id="nested bounds"
         ),
         pytest.param("from re import compile", id="a name of the module"),
         pytest.param("import re as regular", id="another name of the module"),

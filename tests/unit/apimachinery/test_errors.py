@@ -51,7 +51,7 @@ X = ROOT.child("spec", "x")
             errors.invalid(ROOT, None, "is wrong"),
             "FieldValueInvalid",
             "<nil>: Invalid value: null: is wrong",
-            id="invalid null, nowhere",
+            id="null value without a path",
         ),
         pytest.param(
             errors.invalid(X, {"Path": "<a>", "Verbs": None}, "is wrong"),
@@ -96,7 +96,7 @@ X = ROOT.child("spec", "x")
             errors.not_supported(X, None, []),
             "FieldValueNotSupported",
             "spec.x: Unsupported value: null",
-            id="not supported, nothing is",
+            id="unsupported value without alternatives",
         ),
         pytest.param(
             errors.too_long(X, 128),
@@ -133,8 +133,8 @@ def test_field_error_text(error, reason, text):
         pytest.param([], "", id="none"),
         pytest.param(["a"], "a", id="one"),
         pytest.param(["a", "b"], "[a, b]", id="several"),
-        pytest.param(["a", "a"], "a", id="the same twice"),
-        pytest.param(["b", "a", "b"], "[b, a]", id="each once, in order"),
+        pytest.param(["a", "a"], "a", id="duplicate errors"),
+        pytest.param(["b", "a", "b"], "[b, a]", id="different errors in order"),
     ],
 )
 def test_errors_are_aggregated(found, text):

@@ -24,10 +24,10 @@ def test_parse_int_or_string(text, value):
         pytest.param(3, 10, 3, 3, id="number"),
         pytest.param("25%", 10, 3, 2, id="percentage"),
         pytest.param("20%", 10, 2, 2, id="percentage without a rest"),
-        pytest.param("0%", 10, 0, 0, id="nothing"),
+        pytest.param("0%", 10, 0, 0, id="empty"),
         pytest.param("150%", 3, 5, 4, id="more than all"),
         pytest.param("-25%", 10, -2, -3, id="negative"),
-        pytest.param("1%", 0, 0, 0, id="of nothing"),
+        pytest.param("1%", 0, 0, 0, id="percentage of zero"),
     ],
 )
 def test_scaled_percentage(value, total, up, down):

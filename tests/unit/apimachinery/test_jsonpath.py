@@ -36,7 +36,7 @@ TREE = {
         pytest.param(".status.conditions[?(@.count > 2)].type", ["Ready"], id="those that are greater"),
         pytest.param('.status.conditions[?(@.missing=="x")].type', [], id="none matches"),
         pytest.param('.status.conditions[?(@.count=="3")].type', [], id="a number is no text"),
-        pytest.param(".spec.missing.deeper", [], id="not there"),
+        pytest.param(".spec.missing.deeper", [], id="missing field"),
         pytest.param(".spec.names[7]", [], id="beyond the end"),
         pytest.param(".spec.replicas[0]", [], id="no list"),
         pytest.param("", [TREE], id="everything"),
@@ -51,7 +51,7 @@ def test_json_path_finds_values(path, expected):
     [
         pytest.param(".a[x]", id="no index"),
         pytest.param(".a[0", id="an open bracket"),
-        pytest.param("....a", id="any depth twice"),
+        pytest.param("....a", id="two recursive descents"),
         pytest.param('.a[?(@.b=="c)]', id="an open text"),
         pytest.param(".a[0]+1.2.3", id="no number"),
         pytest.param(".a,b", id="a comma"),

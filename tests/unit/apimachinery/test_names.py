@@ -141,7 +141,7 @@ def test_valid_names_pass(check, value):
             names.check_dns1035_label,
             "-" * 64,
             ["must be no more than 63 characters", DNS1035],
-            id="1035, long and wrong",
+            id="1035, too long and invalid",
         ),
         pytest.param(
             names.check_label_key,

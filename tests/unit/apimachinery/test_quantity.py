@@ -146,7 +146,7 @@ def test_scaled_value(text, scale, value):
 @pytest.mark.parametrize(
     ("text", "rounded"),
     [
-        pytest.param("1.500", "1.500", id="as it was"),
+        pytest.param("1.500", "1.500", id="unchanged"),
         pytest.param("100u", "1m", id="up"),
         pytest.param("-1100u", "-2m", id="rounded away from zero"),
         pytest.param("1Gi", "1Gi", id="binary"),
@@ -171,9 +171,9 @@ def test_quantities_compare_as_numbers():
     [
         pytest.param(quantity.parse("1Ki") + quantity.parse("1"), "1025", id="sum keeps the first's format"),
         pytest.param(quantity.parse("1Gi") + quantity.parse("1G"), "2073741824", id="sum of units"),
-        pytest.param(ZERO + quantity.parse("2Ki"), "2Ki", id="sum with nothing takes the other's format"),
+        pytest.param(ZERO + quantity.parse("2Ki"), "2Ki", id="sum with zero has the other format"),
         pytest.param(quantity.parse("1") - quantity.parse("250m"), "750m", id="difference"),
-        pytest.param(ZERO - quantity.parse("2Ki"), "-2Ki", id="difference from nothing"),
+        pytest.param(ZERO - quantity.parse("2Ki"), "-2Ki", id="difference from zero"),
         pytest.param(quantity.parse("1.5Gi") * 2, "3Gi", id="product"),
         pytest.param(-quantity.parse("100m"), "-100m", id="negation"),
         pytest.param(Quantity(2**70, Format.BINARY_SI), "1", id="beyond Ei upstream prints no unit"),

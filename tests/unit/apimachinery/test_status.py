@@ -222,7 +222,7 @@ def test_every_error_class_is_found_by_reason(cls):
 @pytest.mark.parametrize(
     ("tree", "code", "cls"),
     [
-        pytest.param({"reason": "Expired"}, 410, status.Expired, id="the reason decides"),
+        pytest.param({"reason": "Expired"}, 410, status.Expired, id="reason overrides the code"),
         pytest.param({"reason": "Expired"}, 400, status.Expired, id="whatever the code"),
         pytest.param({"reason": "OfTomorrow"}, 404, status.NotFound, id="unknown reason"),
         pytest.param({}, 409, status.Conflict, id="no reason"),

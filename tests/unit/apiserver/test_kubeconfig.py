@@ -45,7 +45,7 @@ def test_older_own_kubeconfig_is_replaced(tmp_path):
     "text",
     [
         pytest.param("clusters: [{name: production}]", id="another cluster"),
-        pytest.param("clusters: [{name: mockube}, {name: production}]", id="others besides"),
+        pytest.param("clusters: [{name: mockube}, {name: production}]", id="other entries are kept"),
         pytest.param("current-context: x", id="no clusters"),
         pytest.param("a: b: c", id="no YAML"),
         pytest.param("notes", id="something else"),

@@ -118,7 +118,7 @@ def test_every_controller_has_a_concurrency_flag():
         pytest.param(
             ["--controllers=*,selinux-warning-controller"],
             "selinux-warning-controller is not supported",
-            id="one that is not there",
+            id="missing element",
         ),
         pytest.param(
             ["--legacy-service-account-token-clean-up-period=0s"], "0s is no time at all", id="zero duration"
@@ -167,9 +167,9 @@ def test_missing_server_address_is_refused(capsys):
         pytest.param("https://127.0.0.1:6443", [], None, id="here"),
         pytest.param("https://[::1]:6443", [], None, id="here, IPv6"),
         pytest.param("http://localhost", [], None, id="here, by name"),
-        pytest.param("https://10.0.0.1", [], Rate(qps=20.0, burst=30), id="elsewhere"),
-        pytest.param("https://example.com", [], Rate(qps=20.0, burst=30), id="elsewhere, by name"),
-        pytest.param("https://127.0.0.1", ["--kube-api-qps=5"], Rate(qps=5.0, burst=30), id="as is said"),
+        pytest.param("https://10.0.0.1", [], Rate(qps=20.0, burst=30), id="other address"),
+        pytest.param("https://example.com", [], Rate(qps=20.0, burst=30), id="other address by name"),
+        pytest.param("https://127.0.0.1", ["--kube-api-qps=5"], Rate(qps=5.0, burst=30), id="explicit value"),
         pytest.param("https://10.0.0.1", ["--kube-api-burst=5"], Rate(qps=20.0, burst=5), id="a burst alone"),
     ],
 )

@@ -83,7 +83,7 @@ async def test_metrics_and_configz_endpoints(url):
 
 @pytest.mark.parametrize(
     ("method", "path", "code"),
-    [pytest.param("POST", "/healthz", 405, id="a write"), pytest.param("GET", "/", 404, id="nothing")],
+    [pytest.param("POST", "/healthz", 405, id="a write"), pytest.param("GET", "/", 404, id="empty")],
 )
 async def test_other_paths_are_not_found(url, method, path, code):
     assert (await get(url + path, method))[0] == code

@@ -37,15 +37,15 @@ def test_predicate_is_evaluated_on_object(answer):
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        pytest.param("", [], id="nothing"),
-        pytest.param("---\n---\n", [], id="documents with nothing in them"),
+        pytest.param("", [], id="empty"),
+        pytest.param("---\n---\n", [], id="empty documents"),
         pytest.param(
             "{kind: A, name: a}\n---\n{kind: B, name: b}", ["a", "b"], id="documents in their order"
         ),
         pytest.param(
             "{kind: List, items: [{name: a}, {name: b}]}\n---\n{name: c}", ["a", "b", "c"], id="a list"
         ),
-        pytest.param("{kind: List, items: null}", [], id="a list of nothing"),
+        pytest.param("{kind: List, items: null}", [], id="empty list"),
     ],
 )
 def test_text_is_parsed_into_objects(text, names):

@@ -23,7 +23,7 @@ KEY_PROBLEM = (
             Operator.IN,
             [],
             "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
-            id="in nothing",
+            id="empty set of values",
         ),
         pytest.param(
             "a",
@@ -83,7 +83,7 @@ def test_requirement_errors_contain_path():
         pytest.param(Operator.IN, ["1", ""], {"", "1"}, id="in"),
         pytest.param(Operator.NOT_IN, ["1", ""], {"2", "03", "x", None}, id="not in"),
         pytest.param(Operator.EXISTS, [], {"", "1", "2", "03", "x"}, id="exists"),
-        pytest.param(Operator.DOES_NOT_EXIST, [], {None}, id="does not exist"),
+        pytest.param(Operator.DOES_NOT_EXIST, [], {None}, id="key must not exist"),
         pytest.param(Operator.GREATER_THAN, ["1"], {"2", "03"}, id="greater than"),
         pytest.param(Operator.LESS_THAN, ["3"], {"1", "2"}, id="less than"),
     ],

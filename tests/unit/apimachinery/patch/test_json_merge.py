@@ -10,7 +10,7 @@ from mockube.apimachinery.patch.errors import Undecodable
 @pytest.mark.parametrize(
     ("document", "patch", "expected"),
     [
-        pytest.param({"a": 1}, {}, {"a": 1}, id="nothing"),
+        pytest.param({"a": 1}, {}, {"a": 1}, id="empty"),
         pytest.param({"a": 1}, {"b": 2}, {"a": 1, "b": 2}, id="a new member"),
         pytest.param({"a": 1, "b": 2}, {"a": None, "c": None}, {"b": 2}, id="null removes"),
         pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}, {"a": {"b": 3, "c": 2}}, id="objects merge"),

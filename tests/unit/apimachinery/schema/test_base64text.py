@@ -11,7 +11,7 @@ from mockube.apimachinery.schema.base64text import Base64Error
 @pytest.mark.parametrize(
     ("text", "data"),
     [
-        pytest.param("", b"", id="nothing"),
+        pytest.param("", b"", id="empty"),
         pytest.param("YWJj", b"abc", id="no padding"),
         pytest.param("YWI=", b"ab", id="one"),
         pytest.param("YQ==", b"a", id="two"),
@@ -30,11 +30,11 @@ def test_base64_accepted_by_go_is_decoded(text, data):
     [
         pytest.param("!", 0, id="at once"),
         pytest.param("YWJj!", 4, id="after a quantum"),
-        pytest.param("Y", 0, id="one left over"),
-        pytest.param("YWJjYW", 4, id="two left over"),
+        pytest.param("Y", 0, id="one trailing character"),
+        pytest.param("YWJjYW", 4, id="two trailing characters"),
         pytest.param("YW J", 2, id="a space"),
         pytest.param("é", 0, id="not of this alphabet"),
-        pytest.param("=", 0, id="padding of nothing"),
+        pytest.param("=", 0, id="padding only"),
         pytest.param("Y===", 1, id="padding too early"),
         pytest.param("YQ=", 3, id="padding that ends"),
         pytest.param("YQ=\n", 4, id="padding that ends in a line end"),

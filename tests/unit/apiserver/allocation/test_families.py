@@ -151,7 +151,7 @@ def test_omitted_ip_family_policy_is_kept():
         pytest.param(service("None", V4), False, id="headless, with an address"),
         pytest.param(service(V4) | {"clusterIP": V6}, False, id="clusterIP is not the first of clusterIPs"),
         pytest.param(service(V4, ipFamilies=[IPV6]), False, id="an address of another family"),
-        pytest.param(service(ipFamilies=[IPV4, IPV4]), False, id="one family twice"),
+        pytest.param(service(ipFamilies=[IPV4, IPV4]), False, id="duplicate family"),
         pytest.param(service(ipFamilies=["IPv5"]), False, id="no family"),
         pytest.param(service(V4, V6, "fd00::2"), False, id="three addresses"),
     ],

@@ -43,12 +43,12 @@ def bearer(*readers, clock=None):
     [
         pytest.param("Bearer t", "t", id="usual"),
         pytest.param("bearer t", "t", id="lower case"),
-        pytest.param("  Bearer t  ", "t", id="spaces around it"),
+        pytest.param("  Bearer t  ", "t", id="surrounding spaces"),
         pytest.param("Bearer  t", "", id="two spaces, as upstream"),
-        pytest.param("Bearer t u", "t", id="more behind it"),
+        pytest.param("Bearer t u", "t", id="trailing text"),
         pytest.param("Bearer\tt", "", id="a tab"),
         pytest.param("Basic dDp0", "", id="another scheme"),
-        pytest.param("Bearer", "", id="nothing behind it"),
+        pytest.param("Bearer", "", id="scheme without token"),
         pytest.param("", "", id="no header"),
     ],
 )

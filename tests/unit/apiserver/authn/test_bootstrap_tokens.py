@@ -46,8 +46,8 @@ def test_extra_groups_are_sorted_and_need_prefix():
     [
         pytest.param(secret(**{"token-secret": "0123456789abcdeg"}), id="another secret"),
         pytest.param(secret(**{"token-id": "abcdeg"}), id="another token"),
-        pytest.param(secret(**{"usage-bootstrap-authentication": "yes"}), id="for something else"),
-        pytest.param(secret(**{"auth-extra-groups": "system:masters"}), id="a group of others"),
+        pytest.param(secret(**{"usage-bootstrap-authentication": "yes"}), id="other usage"),
+        pytest.param(secret(**{"auth-extra-groups": "system:masters"}), id="foreign group"),
         pytest.param(secret(expiration="2030-01-01T00:00:00Z"), id="expired"),
         pytest.param(secret(expiration="tomorrow"), id="no time"),
         pytest.param(secret("Opaque"), id="another type"),

@@ -26,7 +26,7 @@ def with_other_bits(part):
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(with_other_bits, id="bits left over"),
+        pytest.param(with_other_bits, id="unused bits set"),
         pytest.param(lambda text: text + "=" * (-len(text) % 4), id="padding"),
         pytest.param(lambda text: text + "====", id="more padding"),
         pytest.param(lambda text: f"{text[:5]}\n{text[5:]}", id="a new line"),
@@ -61,8 +61,8 @@ def signed(world, header=b"", claims=b""):
     [
         pytest.param(b"", "", id="no other members"),
         pytest.param(b',"typ":"JWT"', "", id="its type"),
-        pytest.param(b',"alg":"ES256"', UNSUPPORTED_SERVER, id="the algorithm twice"),
-        pytest.param(b',"x":{"y":1,"y":2}', UNSUPPORTED_SERVER, id="a key twice, deep inside"),
+        pytest.param(b',"alg":"ES256"', UNSUPPORTED_SERVER, id="duplicate algorithm"),
+        pytest.param(b',"x":{"y":1,"y":2}', UNSUPPORTED_SERVER, id="duplicate key, deeply nested"),
         pytest.param(b',"crit":["exp"]', NOT_VERIFIED, id="an extension that must be understood"),
         pytest.param(b',"b64":false', NOT_VERIFIED, id="claims that are not encoded"),
         pytest.param(b',"x":' + b"[" * 2000 + b"]" * 2000, UNSUPPORTED_SERVER, id="very deep"),
@@ -80,9 +80,11 @@ async def test_ambiguous_token_header_is_refused(world, more, says):
     [
         pytest.param(b',"x":1', "", id="unknown member"),
         pytest.param(
-            b',"iss":"https://issuer"', "json: duplicate key 'iss' in object", id="the issuer twice"
+            b',"iss":"https://issuer"', "json: duplicate key 'iss' in object", id="duplicate issuer"
         ),
-        pytest.param(b',"x":[{"y":1,"y":1}]', "json: duplicate key 'y' in object", id="a key twice, inside"),
+        pytest.param(
+            b',"x":[{"y":1,"y":1}]', "json: duplicate key 'y' in object", id="duplicate key, nested"
+        ),
         pytest.param(b',"x":' + b"[" * 2000 + b"]" * 2000, UNSUPPORTED_SERVER, id="very deep"),
     ],
 )

@@ -161,7 +161,7 @@ def test_environment_variables_set_flags_and_flags_override_them():
             ["--authorization-mode=Node,ABAC"], "authorization policy file not passed", id="no policies"
         ),
         pytest.param(["--authorization-config=/nowhere"], "No such file or directory", id="no such file"),
-        pytest.param(["--authorization-mode=RBAC,RBAC"], "more than once", id="a mode twice"),
+        pytest.param(["--authorization-mode=RBAC,RBAC"], "more than once", id="duplicate mode"),
         pytest.param(
             ["--authorization-mode=AlwaysAllow", "--bind-address=0.0.0.0"],
             "--bind-address is 0.0.0.0",

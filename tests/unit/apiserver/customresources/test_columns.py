@@ -31,7 +31,7 @@ def column(kind, path, **others):
         pytest.param(column("string", ".spec.names[*]"), "a", id="the first of several"),
         pytest.param(column("string", ".spec.labels"), '{"k":"v"}', id="an object as text"),
         pytest.param(column("string", ".spec.none"), "<no value>", id="null"),
-        pytest.param(column("string", ".spec.missing"), None, id="nothing"),
+        pytest.param(column("string", ".spec.missing"), None, id="empty"),
         pytest.param(column("date", ".metadata.creationTimestamp"), "60s", id="an age"),
         pytest.param(column("date", ".spec.names[0]"), "<invalid>", id="no time"),
     ],

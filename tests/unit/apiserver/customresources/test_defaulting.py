@@ -17,10 +17,10 @@ THREE = {"type": "integer", "default": 3}
     ("schema", "tree", "expected"),
     [
         pytest.param(obj(a=THREE), {}, {"a": 3}, id="absent"),
-        pytest.param(obj(a=THREE), {"a": 0}, {"a": 0}, id="a zero is given"),
+        pytest.param(obj(a=THREE), {"a": 0}, {"a": 0}, id="explicit zero"),
         pytest.param(obj(a=THREE), {"a": None}, {"a": 3}, id="null is not allowed"),
         pytest.param(obj(a=THREE | {"nullable": True}), {"a": None}, {"a": None}, id="null is allowed"),
-        pytest.param(obj(a=obj(b=THREE)), {}, {}, id="nothing around it"),
+        pytest.param(obj(a=obj(b=THREE)), {}, {}, id="missing parent"),
         pytest.param(obj(a=obj(b=THREE)), {"a": {}}, {"a": {"b": 3}}, id="within an object"),
         pytest.param(obj(a=obj(b=THREE) | {"default": {}}), {}, {"a": {"b": 3}}, id="within a default"),
         pytest.param(
@@ -35,7 +35,9 @@ THREE = {"type": "integer", "default": 3}
             {"a": {"k": {"b": 3}}},
             id="in a map",
         ),
-        pytest.param(obj(a=obj(b=THREE)), {"a": "text"}, {"a": "text"}, id="another type stays"),
+        pytest.param(
+            obj(a=obj(b=THREE)), {"a": "text"}, {"a": "text"}, id="value of another type is unchanged"
+        ),
     ],
 )
 def test_defaults_of_schema_are_applied(schema, tree, expected):

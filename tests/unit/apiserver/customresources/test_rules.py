@@ -52,7 +52,7 @@ NO_INTEGER = "invalid data, expected int, got float64"
     ("rule", "problem"),
     [
         pytest.param("self.n > 3", NO_INTEGER, id="a field"),
-        pytest.param("has(self.n)", NO_INTEGER, id="whether there is a field"),
+        pytest.param("has(self.n)", NO_INTEGER, id="has() of a field"),
         pytest.param("self.l.all(x, x > 3)", NO_INTEGER, id="an element"),
         pytest.param("self.m == self.k", NO_INTEGER, id="a value of a map"),
         pytest.param(

@@ -89,7 +89,7 @@ async def test_filters_are_applied_once_from_innermost(server):
         pytest.param("/api/v1/nopes", ADMIN, 404, id="no resource"),
         pytest.param("/version", {}, 400, id="no host"),
         pytest.param("/version", {"Host": "evil.example"}, 421, id="another host"),
-        pytest.param(CONFIG_MAPS, {"Host": "localhost"}, 401, id="nobody"),
+        pytest.param(CONFIG_MAPS, {"Host": "localhost"}, 401, id="no user"),
         pytest.param(CONFIG_MAPS, {**ALICE, "Impersonate_Group": "g"}, 400, id="an impersonation without a user"),
         pytest.param(f"{CONFIG_MAPS}?timeout=x", ADMIN, 400, id="a wrong timeout"),
         pytest.param(CONFIG_MAPS, {**ADMIN, "Accept": "image/png"}, 406, id="another form"),

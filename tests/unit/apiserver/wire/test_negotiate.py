@@ -18,11 +18,11 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 @pytest.mark.parametrize(
     ("accept", "expected"),
     [
-        pytest.param("", OutputFormat(format=Format.JSON), id="nothing"),
+        pytest.param("", OutputFormat(format=Format.JSON), id="empty"),
         pytest.param("*/*", OutputFormat(format=Format.JSON), id="anything"),
         pytest.param("application/*", OutputFormat(format=Format.JSON), id="any application"),
         pytest.param(
-            "image/png, application/yaml", OutputFormat(format=Format.YAML), id="the first that can be given"
+            "image/png, application/yaml", OutputFormat(format=Format.YAML), id="first supported format"
         ),
         pytest.param("APPLICATION/JSON", None, id="capitals"),
         pytest.param("garbage", None, id="no media type"),

@@ -29,7 +29,7 @@ def read(message, payload, depth=MAX_DEPTH):
 @pytest.mark.parametrize(
     ("message", "payload", "json"),
     [
-        pytest.param("core.v1.EnvVar", part(1, b"A") + part(2, b""), {"name": "A"}, id="an empty string is left out"),
+        pytest.param("core.v1.EnvVar", part(1, b"A") + part(2, b""), {"name": "A"}, id="empty string is omitted"),
         pytest.param("core.v1.EnvVar", b"", {"name": ""}, id="zero value without omitempty is kept"),
         pytest.param("core.v1.Toleration", number(5, 0), {"tolerationSeconds": 0}, id="zero behind a pointer is kept"),
         pytest.param("core.v1.Toleration", b"", {}, id="nil pointer is omitted"),
@@ -51,7 +51,7 @@ def read(message, payload, depth=MAX_DEPTH):
         }, id="empty bytes"),
         pytest.param("core.v1.Volume", part(2, part(2, part(1, b""))) + part(1, b"v"), {
             "name": "v", "emptyDir": {},
-        }, id="an inlined struct's fields stand beside the others"),
+        }, id="fields of an inlined struct"),
         pytest.param("core.v1.PodSpec", part(3, b"Never") + part(20, part(1, b"i")), {
             "initContainers": [{"name": "i", "resources": {}}], "containers": None, "restartPolicy": "Never",
         }, id="members have the order of the JSON form"),

@@ -108,7 +108,7 @@ def test_unknown_kind_is_named(version, kind):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        pytest.param(b"", "empty data", id="nothing"),
+        pytest.param(b"", "empty data", id="empty"),
         pytest.param(b"k8s\x00", "empty body", id="magic number only"),
         pytest.param(b"{}", r"expected prefix \[107 56 115 0\]", id="wrong magic number"),
         pytest.param(ENCODED[:-8], "unexpected EOF", id="cut short"),

@@ -44,7 +44,7 @@ def test_written_yaml_parses_to_same_tree(tree):
         pytest.param("a: 0x", {"a": "0x"}, id="no digits, no number"),
         pytest.param("a: " + "9" * 5000, {"a": "9" * 5000}, id="larger than any number"),
         pytest.param("a: 1e+400", {"a": "1e+400"}, id="larger than any fraction"),
-        pytest.param("a:", {"a": None}, id="nothing"),
+        pytest.param("a:", {"a": None}, id="empty"),
         pytest.param("1: a\ntrue: b\n", {"1": "a", "true": "b"}, id="keys become texts"),
         pytest.param(
             "a: &x {k: v}\nb: {<<: *x, l: w}", {"a": {"k": "v"}, "b": {"k": "v", "l": "w"}}, id="merge"
@@ -83,7 +83,7 @@ def test_yaml_is_written(text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("a: b: c", id="a mapping where none may be"),
+        pytest.param("a: b: c", id="mapping in an invalid position"),
         pytest.param("{[1]: a}", id="a list for a key"),
         pytest.param("a: .nan", id="no number"),
         pytest.param("[" * 5000, id="deep"),

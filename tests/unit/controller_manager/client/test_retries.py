@@ -26,7 +26,7 @@ def after(status, seconds):
         pytest.param(GET, after(429, 1.0), 10, 1.0, id="the tenth time"),
         pytest.param(GET, after(429, 1.0), 11, None, id="too many retries"),
         pytest.param(GET, Unreachable(), 1, 0.0, id="a read without an answer"),
-        pytest.param(GET, Unreachable(), 2, 1.0, id="a read without an answer, again"),
+        pytest.param(GET, Unreachable(), 2, 1.0, id="repeated read without a response"),
         pytest.param(GET, Unreachable(), 4, None, id="a read without an answer, too often"),
         pytest.param(PUT, Unreachable(), 1, None, id="a write that was not sent"),
         pytest.param(PUT, OutcomeUnknown(), 1, None, id="a write without an answer"),

@@ -77,7 +77,7 @@ KNOWN = {"deployment-controller", "replicaset-controller", "kube-scheduler"}
     [
         pytest.param("*", True, True, id="all"),
         pytest.param("*", False, False, id="all that run by default"),
-        pytest.param("*,deployment-controller", False, True, id="and one more"),
+        pytest.param("*,deployment-controller", False, True, id="default ones and another"),
         pytest.param("*,-deployment-controller", True, False, id="all but one"),
         pytest.param("-deployment-controller,*", True, False, id="in another order"),
         pytest.param("deployment-controller", True, True, id="one alone"),

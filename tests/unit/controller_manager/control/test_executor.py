@@ -83,7 +83,7 @@ async def test_creations_record_events_and_own_writes(runtime):
     [
         pytest.param(POD, Forbidden("quota"), ["did not: quota"], id="refused"),
         pytest.param(POD, AlreadyExists("again"), ["did not: again"], id="generated name exists"),
-        pytest.param(NAMED, AlreadyExists("again"), [], id="given name exists"),
+        pytest.param(NAMED, AlreadyExists("again"), [], id="requested name exists"),
     ],
 )
 async def test_failed_creation_ends_plan(runtime, body, error, said):

@@ -110,7 +110,7 @@ def test_awaited_write_expires(own, clock):
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        pytest.param(pod(), [11], id="still there"),
+        pytest.param(pod(), [11], id="object exists"),
         pytest.param(pod(deletionTimestamp="2030-01-01T00:00:00Z"), [], id="being deleted"),
         pytest.param(pod(uid="u-b"), [], id="other object with its name"),
         pytest.param(None, [], id="gone"),

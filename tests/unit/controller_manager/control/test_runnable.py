@@ -77,7 +77,8 @@ async def test_runnable_is_not_built_while_kinds_are_missing(scenario):
         pytest.param({ALPHA: ["uniteddeployments", "clonesets"]}, id="a version is missing"),
         pytest.param({ALPHA: ["uniteddeployments"], BETA: ["statefulsets"]}, id="a resource is missing"),
         pytest.param(
-            {ALPHA: ["uniteddeployments"], BETA: ["statefulsets", "clonesets"]}, id="one is there in another"
+            {ALPHA: ["uniteddeployments"], BETA: ["statefulsets", "clonesets"]},
+            id="resource in another version only",
         ),
         pytest.param({ALPHA: ServiceUnavailable("not now")}, id="discovery fails"),
     ],

@@ -32,7 +32,7 @@ class Batches:
 @pytest.mark.parametrize(
     ("count", "fails", "sizes"),
     [
-        pytest.param(0, (), [], id="nothing"),
+        pytest.param(0, (), [], id="empty"),
         pytest.param(1, (), [1], id="one"),
         pytest.param(10, (), [1, 2, 4, 3], id="ten"),
         pytest.param(500, (), [1, 2, 4, 8, 16, 32, 64, 128, 245], id="a whole burst"),

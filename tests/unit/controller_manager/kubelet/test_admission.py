@@ -98,10 +98,10 @@ def test_pod_is_rejected_without_capacity(subject, world, expected):
 @pytest.mark.parametrize(
     ("subject", "world"),
     [
-        pytest.param(pod(asking(cpu="1")), {"used": {"cpu": "3"}}, id="it fits exactly"),
-        pytest.param(pod(asking(cpu="0")), {"used": {"cpu": "5"}}, id="it asks for nothing"),
+        pytest.param(pod(asking(cpu="1")), {"used": {"cpu": "3"}}, id="exact fit"),
+        pytest.param(pod(asking(cpu="0")), {"used": {"cpu": "5"}}, id="no requests"),
         pytest.param(pod(asking(licence="1")), {}, id="a resource of the cluster"),
-        pytest.param(pod(asking(cpu="9")), {"allocatable": {}}, id="the node reports nothing yet"),
+        pytest.param(pod(asking(cpu="9")), {"allocatable": {}}, id="node without allocatable"),
         pytest.param(pod(asking(cpu="9"), priority=SYSTEM_CRITICAL), {}, id="a critical pod"),
     ],
 )

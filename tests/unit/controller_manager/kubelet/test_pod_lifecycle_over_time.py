@@ -48,19 +48,19 @@ def test_plain_pod_is_ready_with_one_write():
     ("subject", "seconds", "phase", "states"),
     [
         pytest.param(pod(), 9999, "Running", {"c": "running"}, id="a service runs on"),
-        pytest.param(pod(container("c", "sleep", "30")), 29, "Running", {"c": "running"}, id="it sleeps"),
+        pytest.param(pod(container("c", "sleep", "30")), 29, "Running", {"c": "running"}, id="during sleep"),
         pytest.param(
-            pod(container("c", "sleep", "30"), policy="Never"), 30, "Succeeded", {"c": 0}, id="it wakes up"
+            pod(container("c", "sleep", "30"), policy="Never"), 30, "Succeeded", {"c": 0}, id="after sleep"
         ),
         pytest.param(
-            pod(container("c", "false"), policy="Never"), 0, "Failed", {"c": 1}, id="it fails at once"
+            pod(container("c", "false"), policy="Never"), 0, "Failed", {"c": 1}, id="immediate failure"
         ),
         pytest.param(
             pod(container("c", "sh", "-c", "sleep 2; exit 3"), policy="Never"),
             2,
             "Failed",
             {"c": 3},
-            id="it fails with its code",
+            id="failure with exit code",
         ),
         pytest.param(
             pod(container("c", "sleep", "5"), container("d", "false"), policy="Never"),
@@ -98,17 +98,21 @@ def test_plain_pod_is_ready_with_one_write():
             9999,
             "Running",
             {"c": "running"},
-            id="a Job's pod that sleeps stays",
+            id="sleeping pod of a Job",
         ),
         pytest.param(
             pod(container("c", "true")),
             1,
             "Running",
             {"c": "CrashLoopBackOff"},
-            id="ends though it should not",
+            id="completion with restartPolicy Always",
         ),
         pytest.param(
-            pod(container("c"), activeDeadlineSeconds=10), 10, "Failed", {"c": 137}, id="its time is over"
+            pod(container("c"), activeDeadlineSeconds=10),
+            10,
+            "Failed",
+            {"c": 137},
+            id="active deadline exceeded",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_resize_in_progress_has_condition():
         pytest.param(
             "2", "2500m", "Deferred",
             "Node didn't have enough resource: cpu, requested: 2000, used: 2500, capacity: 4000",
-            id="more than is left",
+            id="more than the node has free",
         ),
     ],
 )  # fmt: skip

@@ -25,7 +25,7 @@ def rendered(text):
         pytest.param("plain", "plain", id="text"),
         pytest.param("{{ .metadata.name }}", "p", id="a field"),
         pytest.param("{{ .metadata.none.such }}", "<no value>", id="no field"),
-        pytest.param("{{ .status.count }} {{ .spec.hostNetwork }}", "2 true", id="numbers and truth"),
+        pytest.param("{{ .status.count }} {{ .spec.hostNetwork }}", "2 true", id="numbers and booleans"),
         pytest.param("{{ .metadata.labels }}", "map[x:1 y:2]", id="a map"),
         pytest.param("{{ .metadata.name | Quote }}", '"p"', id="piped"),
         pytest.param("{{ Quote .status.count }}", '"2"', id="a number in quotes"),
@@ -35,10 +35,10 @@ def rendered(text):
         pytest.param(
             "{{ if .none }}y{{ else if eq .metadata.name `p` }}p{{ else }}n{{ end }}", "p", id="else if"
         ),
-        pytest.param("{{ with .none }}{{ . }}{{ else }}n{{ end }}", "n", id="with nothing"),
+        pytest.param("{{ with .none }}{{ . }}{{ else }}n{{ end }}", "n", id="with of an empty value"),
         pytest.param("{{ with .metadata }}{{ .name }}{{ $.status.count }}{{ end }}", "p2", id="with"),
         pytest.param("{{ range .spec.containers }}{{ .name }};{{ end }}", "c;d;", id="range"),
-        pytest.param("{{ range .none }}x{{ else }}none{{ end }}", "none", id="range over nothing"),
+        pytest.param("{{ range .none }}x{{ else }}none{{ end }}", "none", id="range over an empty list"),
         pytest.param(
             "{{ range $i, $c := .spec.containers }}{{ $i }}{{ $c.name }}{{ end }}", "0c1d", id="index"
         ),
@@ -84,7 +84,7 @@ def rendered(text):
         pytest.param(
             '{{ printf "%v %s" .metadata.labels .spec.none }}',
             "map[x:1 y:2] %!s(<nil>)",
-            id="printf, nothing",
+            id="printf without arguments",
         ),
         pytest.param('{{ printf "%d %s" "x" }}', "%!d(string=x) %!s(MISSING)", id="printf, mistakes"),
         pytest.param(

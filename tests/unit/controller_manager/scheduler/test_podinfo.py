@@ -26,7 +26,7 @@ def pod(**spec):
         pytest.param({"resources": {"requests": {"cpu": "3"}}}, id="as a whole"),
         pytest.param({"overhead": {"memory": "1Gi"}}, id="with overhead"),
         pytest.param({"priority": 7}, id="more important"),
-        pytest.param({"affinity": NEAR}, id="near others"),
+        pytest.param({"affinity": NEAR}, id="pod affinity"),
     ],
 )
 def test_pod_info_of_same_pod_is_equal(change):

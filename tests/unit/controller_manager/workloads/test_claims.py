@@ -49,7 +49,7 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
         pytest.param(pod("p", of=owner(), **DELETING), "owned", id="its own, deleting"),
         pytest.param(pod("p", of=owner(), carried=OTHER), "strays", id="relabelled"),
         pytest.param(pod("p"), "orphans", id="orphan"),
-        pytest.param(pod("p", carried=OTHER), None, id="orphan that does not match"),
+        pytest.param(pod("p", carried=OTHER), None, id="orphan without matching labels"),
         pytest.param(pod("p", **DELETING), None, id="orphan, deleting"),
         pytest.param(pod("p", namespace="away"), None, id="other namespace"),
         pytest.param(pod("p", of=owner("db", "u2")), None, id="matching but owned by another"),

@@ -127,8 +127,8 @@ def test_newest_default_class_is_used():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        pytest.param({}, False, id="nothing"),
-        pytest.param({"storageClassName": ""}, True, id="none, and says so"),
+        pytest.param({}, False, id="empty"),
+        pytest.param({"storageClassName": ""}, True, id="empty storage class"),
         pytest.param({"storageClassName": "a"}, True, id="one"),
     ],
 )

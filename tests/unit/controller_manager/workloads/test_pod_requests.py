@@ -13,7 +13,7 @@ def container(*, always=False, **requests):
 @pytest.mark.parametrize(
     ("spec", "cpu"),
     [
-        pytest.param({"containers": [container()]}, 0, id="nothing"),
+        pytest.param({"containers": [container()]}, 0, id="empty"),
         pytest.param({"containers": [container(cpu="1"), container(cpu="500m")]}, 1500, id="all that run"),
         pytest.param(
             {
@@ -26,7 +26,7 @@ def container(*, always=False, **requests):
         pytest.param(
             {"containers": [container(cpu="1")], "initContainers": [container(cpu="2", always=True)]},
             3000,
-            id="a sidecar runs beside them",
+            id="sidecar with containers",
         ),
         pytest.param(
             {
@@ -34,7 +34,7 @@ def container(*, always=False, **requests):
                 "initContainers": [container(cpu="1", always=True), container(cpu="3")],
             },
             4000,
-            id="an init container beside a sidecar that began before",
+            id="init container after a sidecar",
         ),
         pytest.param(
             {
@@ -42,7 +42,7 @@ def container(*, always=False, **requests):
                 "initContainers": [container(cpu="3"), container(cpu="1", always=True)],
             },
             3000,
-            id="an init container that ends before the sidecar begins",
+            id="init container before a sidecar",
         ),
         pytest.param({"containers": [container(cpu="1")], "overhead": {"cpu": "250m"}}, 1250, id="overhead"),
         pytest.param(

@@ -45,11 +45,11 @@ def test_equal_templates_are_recognised(one, other):
     [
         pytest.param(template(), template(labels={"app": "other"}), id="labels"),
         pytest.param(of_container(), of_container(image="a:2"), id="image"),
-        pytest.param(template(), template(securityContext={}), id="a pointer at nothing is no absent one"),
+        pytest.param(template(), template(securityContext={}), id="pointer to an empty struct"),
         pytest.param(
             template(volumes=[{"name": "v"}]),
             template(volumes=[{"name": "v", "emptyDir": {}}]),
-            id="a volume of nothing",
+            id="volume without source",
         ),
         pytest.param(template(), template(terminationGracePeriodSeconds=0), id="a pointer at a zero"),
         pytest.param(

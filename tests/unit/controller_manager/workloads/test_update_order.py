@@ -20,7 +20,7 @@ def weight(number, **labels):
     ("strategy", "expected"),
     [
         pytest.param(None, "abcd", id="none"),
-        pytest.param({"orderPriority": []}, "abcd", id="none said"),
+        pytest.param({"orderPriority": []}, "abcd", id="no priorities"),
         pytest.param(
             {"orderPriority": [{"orderedKey": "turn"}]},
             "dcba",
@@ -37,7 +37,7 @@ def weight(number, **labels):
         pytest.param(
             {"weightPriority": [weight(10, turn="no-2"), weight(5, side="left"), weight(6, turn="x-1")]},
             "abcd",
-            id="weights add up, and equals stay in their order",
+            id="weights are summed, ties keep their order",
         ),
         pytest.param(
             {
@@ -68,8 +68,8 @@ def marked(text):
     [
         pytest.param("ABCdef", "", "AdeBfC", id="half and half"),
         pytest.param("ABcdefgh", "", "AcdefghB", id="two of eight"),
-        pytest.param("Abcd", "", "Abcd", id="one alone stays where it is"),
-        pytest.param("ABCd", "", "ABCd", id="and so does the one other"),
+        pytest.param("Abcd", "", "Abcd", id="single matching pod"),
+        pytest.param("ABCd", "", "ABCd", id="single pod that does not match"),
         pytest.param("ABCDef", "", "ABeCfD", id="more of the kind"),
         pytest.param("ABcdef", "GHIJ", "cdeAfB", id="no denser than all pods are"),
     ],

@@ -26,7 +26,7 @@ def found(mode, *, uid=US, gid=OUR_GROUP):
     ("held", "says"),
     [
         pytest.param(found(0o700), "", id="ours alone"),
-        pytest.param(found(0o755), "", id="others may read"),
+        pytest.param(found(0o755), "", id="world-readable"),
         pytest.param(found(0o775), "", id="writable by own group"),
         pytest.param(
             found(0o775, gid=7), "group 7, which is not that of this process", id="writable by another group"

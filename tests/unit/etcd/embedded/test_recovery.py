@@ -111,7 +111,7 @@ def test_log_is_replayed_onto_newest_snapshot(tmp_path):
     [
         pytest.param([[Commit(3, [PUT_A])]], "revision 3 after 1", id="skipped revision"),
         pytest.param(
-            [[Commit(2, [PUT_A])], [Commit(2, [PUT_A])]], "revision 2 after 2", id="a revision twice"
+            [[Commit(2, [PUT_A])], [Commit(2, [PUT_A])]], "revision 2 after 2", id="duplicate revision"
         ),
         pytest.param(
             [[Commit(2, [(b"a", None, 0)])]],

@@ -40,13 +40,13 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
             id="range",
         ),
         pytest.param(
-            answers.decode_range(answer(9)), RangeResult(revision=9, kvs=[], count=0), id="nothing in range"
+            answers.decode_range(answer(9)), RangeResult(revision=9, kvs=[], count=0), id="empty range"
         ),
         pytest.param(answers.decode_put(answer(2)), PutResult(revision=2), id="put"),
         pytest.param(
             answers.decode_put(answer(5, b',"prev_kv":' + A)),
             PutResult(revision=5, previous=KV_A),
-            id="put over something",
+            id="put over an existing key",
         ),
         pytest.param(
             answers.decode_delete(answer(6, b',"deleted":"1","prev_kvs":[' + A + b"]")),
@@ -54,7 +54,7 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
             id="delete",
         ),
         pytest.param(
-            answers.decode_delete(answer(6)), DeleteResult(revision=6, deleted=0, previous=[]), id="nothing"
+            answers.decode_delete(answer(6)), DeleteResult(revision=6, deleted=0, previous=[]), id="empty"
         ),
         pytest.param(answers.decode_leases(answer(1)), [], id="no leases"),
         pytest.param(

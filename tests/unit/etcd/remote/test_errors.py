@@ -73,8 +73,8 @@ def test_error_inside_stream_is_mapped():
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        pytest.param(404, Unsupported, id="no gateway there"),
-        pytest.param(502, Interrupted, id="a proxy that lost the answer"),
+        pytest.param(404, Unsupported, id="no gateway at the address"),
+        pytest.param(502, Interrupted, id="proxy without a response from upstream"),
     ],
 )
 def test_non_etcd_answer_is_quoted(status, error):

@@ -37,7 +37,7 @@ def test_events_before_start_revision_are_dropped():
     [
         pytest.param(None, [b"k"], id="one key"),
         pytest.param(b"l", [b"k", b"ka"], id="an interval"),
-        pytest.param(FROM_KEY, [b"k", b"ka", b"l"], id="everything from a key on"),
+        pytest.param(FROM_KEY, [b"k", b"ka", b"l"], id="interval without end"),
     ],
 )
 def test_events_outside_range_are_dropped(range_end, expected):

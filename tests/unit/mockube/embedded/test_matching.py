@@ -28,7 +28,7 @@ VERSION = ("GET", "/version")
         pytest.param(VERSION, {"path": "/version"}, True, id="a path"),
         pytest.param(NODES, {"user": "alice", "agent": "kubectl"}, True, id="user and agent"),
         pytest.param(NODES, {"agent": "*v1.36*"}, True, id="pattern of the agent"),
-        pytest.param(NODES, {"agent": "helm"}, False, id="by something else"),
+        pytest.param(NODES, {"agent": "helm"}, False, id="other agent"),
         pytest.param(NODES, {"user": "bob"}, False, id="another user"),
     ],
 )

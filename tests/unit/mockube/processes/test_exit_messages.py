@@ -8,7 +8,7 @@ from mockube.processes.child_processes import Program, exit_message
 @pytest.mark.parametrize(
     ("log", "told"),
     [
-        pytest.param("", "", id="nothing"),
+        pytest.param("", "", id="empty"),
         pytest.param("I0131 12:00:00.000000    42 serve.py:1] Serving\n", "", id="info only"),
         pytest.param("W0131 12:00:00.000000    42 serve.py:1] Odd\n", "", id="warning only"),
         pytest.param(

@@ -12,7 +12,7 @@ ATOM = atom_of_type(BOX)
 @pytest.mark.parametrize(
     ("before", "after", "removed", "modified", "added"),
     [
-        pytest.param({}, {}, [], [], [], id="nothing"),
+        pytest.param({}, {}, [], [], [], id="empty"),
         pytest.param({"text": "a"}, {"text": "b"}, [], [".text"], [], id="modified"),
         pytest.param({"text": "a"}, {}, [".text"], [], [], id="removed"),
         pytest.param({}, {"text": "a"}, [], [], [".text"], id="added"),

@@ -11,11 +11,11 @@ from mockube.apimachinery.patch.apply.elements import MalformedFields
     [
         pytest.param("f:spec", "f:spec", id="a field"),
         pytest.param("f:", "f:", id="a field without a name"),
-        pytest.param('f:a b"<', 'f:a b"<', id="a field's name is taken as it is"),
+        pytest.param('f:a b"<', 'f:a b"<', id="field name is unchanged"),
         pytest.param("i:007", "i:7", id="an index"),
         pytest.param('v: "a"', 'v:"a"', id="a text"),
         pytest.param("v:1.0", "v:1", id="a whole number"),
-        pytest.param('v:"<"', 'v:"\\u003c"', id="as Go escapes it"),
+        pytest.param('v:"<"', 'v:"\\u003c"', id="escaped as in Go"),
         pytest.param('k:{"b":1, "a":"x"}', 'k:{"a":"x","b":1}', id="keys in order"),
         pytest.param("x:whatever", None, id="not known yet"),
     ],

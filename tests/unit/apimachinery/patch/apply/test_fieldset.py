@@ -90,7 +90,7 @@ def test_of_fields_makes_set_from_names():
 @pytest.mark.parametrize(
     ("tree", "paths_in_it", "written"),
     [
-        pytest.param({}, [], {}, id="nothing"),
+        pytest.param({}, [], {}, id="empty"),
         pytest.param({".": {}}, [], {}, id="root member is dropped"),
         pytest.param({"f:a": {}}, [("f:a",)], {"f:a": {}}, id="a place"),
         pytest.param({"f:a": {"f:b": {}}}, [("f:a", "f:b")], {"f:a": {"f:b": {}}}, id="a place below"),

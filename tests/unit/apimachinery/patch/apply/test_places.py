@@ -89,8 +89,8 @@ def test_declared_fields_unknown_to_type_are_included():
     [
         pytest.param({"text": "a", "number": 1}, place("f:text"), {"number": 1}, id="a member"),
         pytest.param({"text": "a"}, place("f:text"), None, id="the last one"),
-        pytest.param({"text": "a"}, place("f:no"), {"text": "a"}, id="one that is not there"),
-        pytest.param({"text": "a"}, place("i:0"), {"text": "a"}, id="what is no member"),
+        pytest.param({"text": "a"}, place("f:no"), {"text": "a"}, id="missing element"),
+        pytest.param({"text": "a"}, place("i:0"), {"text": "a"}, id="path without a member"),
         pytest.param({"text": "a"}, place("f:text", "f:a"), {"text": "a"}, id="below a primitive"),
         pytest.param({"labels": {"a": "1"}}, place("f:labels", "f:a"), {"labels": None}, id="the last one of a map"),
         pytest.param({"labels": None}, place("f:labels", "f:a"), {"labels": None}, id="below null"),

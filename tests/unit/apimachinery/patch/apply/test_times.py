@@ -15,7 +15,7 @@ OLD = obj("1", "2")
     ("new", "is_kept"),
     [
         pytest.param(obj("1", "3"), True, id="another time"),
-        pytest.param(obj("3", None), True, id="another time and none"),
+        pytest.param(obj("3", None), True, id="changed and missing time"),
         pytest.param(obj("1", "2"), False, id="the same times"),
         pytest.param(obj("1", "3", spec={}), False, id="another object"),
         pytest.param(obj("1"), False, id="a manager less"),

@@ -70,7 +70,7 @@ def test_object_members_are_merged(original, patch, expected):
 @pytest.mark.parametrize(
     ("original", "patch", "expected"),
     [
-        pytest.param([], [], [], id="nothing"),
+        pytest.param([], [], [], id="empty"),
         pytest.param(named("a", "b"), [], named("a", "b"), id="no changes"),
         pytest.param(named("a", "b"), named("c"), named("c", "a", "b"), id="new items come first"),
         pytest.param(
@@ -169,7 +169,9 @@ def test_set_element_order_sorts_objects(original, changes, order, expected):
 @pytest.mark.parametrize(
     ("original", "patch", "expected"),
     [
-        pytest.param({"a": "1", "b": "2"}, {"$retainKeys": ["a"], "a": "3"}, {"a": "3"}, id="others go"),
+        pytest.param(
+            {"a": "1", "b": "2"}, {"$retainKeys": ["a"], "a": "3"}, {"a": "3"}, id="other keys are removed"
+        ),
         pytest.param({"a": "1", "b": "2"}, {"$retainKeys": ["a"]}, {"a": "1"}, id="without a change"),
         pytest.param(
             {"a": "1"}, {"$retainKeys": ["b"], "b": "2", "a": None}, {"b": "2"}, id="nulls need no mention"

@@ -35,8 +35,8 @@ BOX = struct(
     [
         pytest.param({"text": "a"}, {"text": "a"}, {}, id="the same"),
         pytest.param({"text": "a"}, {"text": "b"}, {"text": "b"}, id="a primitive"),
-        pytest.param({"text": "a"}, {}, {"text": None}, id="what is gone"),
-        pytest.param({}, {"one": {"a": "1"}}, {"one": {"a": "1"}}, id="what is new"),
+        pytest.param({"text": "a"}, {}, {"text": None}, id="removed members"),
+        pytest.param({}, {"one": {"a": "1"}}, {"one": {"a": "1"}}, id="added members"),
         pytest.param({"one": {"a": "1"}}, {"one": "x"}, {"one": "x"}, id="another type"),
         pytest.param({"one": {"a": "1"}}, {"one": {"b": "2"}}, {"one": {"a": None, "b": "2"}}, id="an object"),
         pytest.param({"labels": {"a": "1"}}, {"labels": {}}, {"labels": {"a": None}}, id="a map"),

@@ -95,7 +95,7 @@ def test_current_cpu_utilization_is_a_field_in_v1():
             {"target": {"kind": "Ingress", "name": "i"}, "metricName": "m", "targetValue": "5"},
             id="of an object",
         ),
-        pytest.param(EXTERNAL, {"metricName": "m", "targetAverageValue": "5"}, id="from elsewhere"),
+        pytest.param(EXTERNAL, {"metricName": "m", "targetAverageValue": "5"}, id="external metric"),
     ],
 )
 def test_other_metrics_are_an_annotation_in_v1(metric, expected):

@@ -101,7 +101,7 @@ STATUSES = "autoscaling.alpha.kubernetes.io/current-metrics"
 @pytest.mark.parametrize(
     ("annotations", "spec", "status", "expected"),
     [
-        pytest.param({}, {}, {}, "<none>", id="nothing"),
+        pytest.param({}, {}, {}, "<none>", id="empty"),
         pytest.param({}, {"targetCPUUtilizationPercentage": 80}, {}, "cpu: <unknown>/80%", id="the CPU"),
         pytest.param(
             {},
@@ -119,7 +119,7 @@ STATUSES = "autoscaling.alpha.kubernetes.io/current-metrics"
             {"targetCPUUtilizationPercentage": 80},
             {"currentCPUUtilizationPercentage": 40},
             "3/10, cpu: 7%/80%",
-            id="others before the CPU",
+            id="CPU after other metrics",
         ),
         pytest.param(
             {SPECS: '[{"type":"External","external":{"metricName":"q","targetValue":"10"}}]'},

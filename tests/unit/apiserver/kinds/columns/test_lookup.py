@@ -52,7 +52,7 @@ def test_printers_have_name_column_and_cell_per_column(row):
 @pytest.mark.parametrize(
     ("parent", "expected"),
     [
-        pytest.param(None, "<none>", id="nobody's"),
+        pytest.param(None, "<none>", id="without owner"),
         pytest.param(
             {"resource": "Services", "namespace": "ns", "name": "web"}, "services/ns/web", id="a service's"
         ),

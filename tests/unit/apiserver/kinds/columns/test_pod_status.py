@@ -151,7 +151,7 @@ def test_pod_status_column_of_terminated_containers(tree, expected):
         pytest.param(
             pod(waiting("PodInitializing"), init=[waiting("CrashLoopBackOff", name="i", restarts=4)]),
             ("0/1", "Init:CrashLoopBackOff", "4"),
-            id="crashes again and again",
+            id="CrashLoopBackOff",
         ),
         pytest.param(
             pod(waiting("PodInitializing"), init=[terminated(1, "Error", name="i")]),
@@ -263,7 +263,7 @@ def test_restarts_column_has_time_of_last(tree, expected):
         pytest.param(
             pod(terminated(reason="Completed"), phase="Succeeded", deleting=True), "Completed", id="completed"
         ),
-        pytest.param(pod(running(), deleting=True, reason="NodeLost"), "Unknown", id="on a lost node"),
+        pytest.param(pod(running(), deleting=True, reason="NodeLost"), "Unknown", id="node is lost"),
     ],
 )
 def test_deleted_pod_is_terminating(tree, expected):

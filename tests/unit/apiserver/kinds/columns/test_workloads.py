@@ -76,7 +76,7 @@ def test_empty_and_invalid_selector_columns(kind, selector, expected):
 @pytest.mark.parametrize(
     ("owners", "expected"),
     [
-        pytest.param([], "<none>", id="nobody's"),
+        pytest.param([], "<none>", id="without owner"),
         pytest.param(
             [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"}], "<none>", id="only owned"
         ),

@@ -18,7 +18,7 @@ def without(fields, *names):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, JOB, id="nothing"),
+        pytest.param({}, JOB, id="empty"),
         pytest.param({"parallelism": 3}, without(JOB, "completions") | {"parallelism": 3}, id="a work queue"),
         pytest.param({"completions": 5}, JOB | {"completions": 5}, id="a number of completions"),
         pytest.param(

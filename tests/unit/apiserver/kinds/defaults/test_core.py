@@ -17,7 +17,7 @@ def test_secret_defaults(filled):
         pytest.param(
             {"name": "a", "labels": {"z": "1", "kubernetes.io/metadata.name": "b"}},
             {"name": "a", "labels": {"kubernetes.io/metadata.name": "a", "z": "1"}},
-            id="its own name and no other",
+            id="own name only",
         ),
         pytest.param({"generateName": "a-"}, {"generateName": "a-"}, id="no name yet"),
     ],
@@ -35,7 +35,7 @@ def test_namespace_defaults(filled, metadata, expected):
             {"capacity": {"cpu": "1", "memory": "1n"}}, {"cpu": "1", "memory": "1m"}, id="all of it"
         ),
         pytest.param({"capacity": {"cpu": "2"}, "allocatable": {"cpu": "1"}}, {"cpu": "1"}, id="a part"),
-        pytest.param({}, None, id="nothing known"),
+        pytest.param({}, None, id="without capacity"),
     ],
 )
 def test_allocatable_defaults_to_capacity(filled, status, allocatable):
@@ -59,7 +59,7 @@ def test_allocatable_defaults_to_capacity(filled, status, allocatable):
             {"default": {"cpu": "3"}, "defaultRequest": {"cpu": "1"}},
             id="explicit request",
         ),
-        pytest.param({}, {}, id="nothing"),
+        pytest.param({}, {}, id="empty"),
     ],
 )
 def test_limit_range_defaults(filled, given, expected):

@@ -56,7 +56,7 @@ objects = pytest.mark.parametrize(
     [
         pytest.param("apps/v1", "Deployment", DEPLOYMENT, id="a deployment"),
         pytest.param("v1", "Service", SERVICE, id="a service"),
-        pytest.param("v1", "Pod", POD, id="what a pod fills in in its containers"),
+        pytest.param("v1", "Pod", POD, id="container fields from the pod"),
         pytest.param("autoscaling/v2", "HorizontalPodAutoscaler", AUTOSCALER, id="scaling rules"),
         pytest.param("apiextensions.k8s.io/v1", "CustomResourceDefinition", CRD, id="names"),
     ],

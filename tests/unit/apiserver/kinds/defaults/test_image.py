@@ -36,7 +36,7 @@ def test_image_pull_policy_of_tag_or_digest_is_if_not_present(image):
 @pytest.mark.parametrize(
     "image",
     [
-        pytest.param("", id="nothing"),
+        pytest.param("", id="empty"),
         pytest.param("Nginx:latest", id="a path with capitals"),
         pytest.param("-nginx:latest", id="a separator in front"),
         pytest.param("a//b:latest", id="an empty part"),

@@ -21,7 +21,7 @@ def pod_spec(filled):
         ),
         pytest.param({"requests": {"cpu": "1"}}, {"cpu": "1"}, id="requests"),
         pytest.param({"limits": {"cpu": "1500u"}}, {"cpu": "2m"}, id="an amount that is too fine"),
-        pytest.param({}, None, id="nothing"),
+        pytest.param({}, None, id="empty"),
     ],
 )
 @pytest.mark.parametrize("field", ["containers", "initContainers"])

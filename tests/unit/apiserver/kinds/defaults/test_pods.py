@@ -126,7 +126,7 @@ def test_container_defaults(container, given, expected):
     [
         pytest.param({"tcpSocket": {"port": 1}}, {}, id="a socket"),
         pytest.param({"exec": {"command": ["x"]}, "timeoutSeconds": 9}, {"timeoutSeconds": 9}, id="patience"),
-        pytest.param({"timeoutSeconds": 0, "exec": {}}, {}, id="zero is nothing"),
+        pytest.param({"timeoutSeconds": 0, "exec": {}}, {}, id="zero is omitted"),
         pytest.param(
             {"httpGet": {"port": 80, "scheme": "HTTPS"}},
             {"httpGet": {"path": "/", "port": 80, "scheme": "HTTPS"}},
@@ -145,8 +145,8 @@ def test_probe_defaults(container, probe, given, expected):
     [
         pytest.param(True, {"containerPort": 80}, 80, id="the same port of the host"),
         pytest.param(True, {"containerPort": 80, "hostPort": 8080}, 8080, id="another"),
-        pytest.param(True, {"containerPort": 0}, None, id="none of none"),
-        pytest.param(False, {"containerPort": 80}, None, id="a network of its own"),
+        pytest.param(True, {"containerPort": 0}, None, id="without container port"),
+        pytest.param(False, {"containerPort": 80}, None, id="pod network"),
     ],
 )
 @pytest.mark.parametrize("field", ["containers", "initContainers"])

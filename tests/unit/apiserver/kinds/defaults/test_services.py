@@ -7,7 +7,7 @@ OUTSIDE = INSIDE | {"externalTrafficPolicy": "Cluster"}
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, INSIDE, id="nothing"),
+        pytest.param({}, INSIDE, id="empty"),
         pytest.param(
             {"externalIPs": ["192.0.2.1"]}, OUTSIDE | {"externalIPs": ["192.0.2.1"]}, id="external IPs"
         ),

@@ -32,7 +32,9 @@ def obj(**properties):
             ["a.k.c"],
             id="in a map",
         ),
-        pytest.param(obj(a=ANY), {"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, [], id="kept whole"),
+        pytest.param(
+            obj(a=ANY), {"a": {"b": {"c": 1}}}, {"a": {"b": {"c": 1}}}, [], id="preserved unknown fields"
+        ),
         pytest.param(
             obj(a=obj(b=obj(c=TEXT)) | ANY),
             {"a": {"x": 1, "b": {"y": 1}}},
@@ -54,7 +56,13 @@ def obj(**properties):
             ["a.spec"],
             id="an object in an object",
         ),
-        pytest.param(obj(a=obj(b=TEXT)), {"a": "no object"}, {"a": "no object"}, [], id="another type stays"),
+        pytest.param(
+            obj(a=obj(b=TEXT)),
+            {"a": "no object"},
+            {"a": "no object"},
+            [],
+            id="value of another type is unchanged",
+        ),
         pytest.param(obj(a=TEXT), {"a": {"b": 1}}, {"a": {}}, ["a.b"], id="an object in a text's place"),
         pytest.param(
             obj(a=TEXT), {"a": [1, {"b": 1}]}, {"a": [1, {}]}, ["a[1].b"], id="a list in a text's place"

@@ -12,7 +12,7 @@ NEW = {"spec": {"a": 9, "d": 3}, "status": {"ready": False}, "data": 5}
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [
-        pytest.param((), NEW, id="nothing"),
+        pytest.param((), NEW, id="empty"),
         pytest.param((("status",),), NEW | {"status": OLD["status"]}, id="a field"),
         pytest.param((("spec", "a"),), NEW | {"spec": {"a": 1, "d": 3}}, id="below a field"),
         pytest.param(
@@ -62,7 +62,7 @@ def changed(*containers):
             id="other elements are for validation to refuse",
         ),
         pytest.param([{"name": "c"}], ("spec", "containers"), [{"name": "c"}], id="a whole list"),
-        pytest.param([{"name": "c"}], ("spec", "none"), POD["spec"]["containers"], id="nothing"),
+        pytest.param([{"name": "c"}], ("spec", "none"), POD["spec"]["containers"], id="empty"),
     ],
 )
 def test_apply_fields_changes_selected_paths_only(containers, path, expected):

@@ -57,7 +57,7 @@ def daemon_set(seconds):
 
 @pytest.mark.parametrize(
     ("was", "count"),
-    [pytest.param(1, 1, id="its template changes"), pytest.param(-1, 0, id="its template stays")],
+    [pytest.param(1, 1, id="its template changes"), pytest.param(-1, 0, id="unchanged template")],
 )
 def test_daemon_set_template_warnings_need_template_change(was, count):
     assert len(told(daemon_set(-1), daemon_set(was))) == count

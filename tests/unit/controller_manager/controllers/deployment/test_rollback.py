@@ -49,7 +49,7 @@ def ask(cluster, revision):
                 "DeploymentRollbackRevisionNotFound",
                 "Unable to find the revision to rollback to.",
             ),
-            id="none such",
+            id="missing revision",
         ),
         pytest.param(
             "3",

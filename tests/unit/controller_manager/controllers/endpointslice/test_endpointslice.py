@@ -108,7 +108,7 @@ def test_slice_of_service_and_pod():
             pod(1, ready=False),
             {"publishNotReadyAddresses": True},
             (True, False, False),
-            id="published even so",
+            id="not ready, but published",
         ),
     ],
 )

@@ -29,8 +29,8 @@ def thing(*owners, finalizers=()):
     [
         pytest.param([], False, False, Keep(), id="no owner"),
         pytest.param([SOLID], True, False, Keep(), id="owned"),
-        pytest.param([SOLID, SOLID], False, False, Keep(), id="owned twice"),
-        pytest.param([DANGLING], True, False, Remove(propagation="Background"), id="lost its owner"),
+        pytest.param([SOLID, SOLID], False, False, Keep(), id="two owners"),
+        pytest.param([DANGLING], True, False, Remove(propagation="Background"), id="owner is deleted"),
         pytest.param([WAITING], False, False, Remove(propagation="Background"), id="awaited"),
         pytest.param(
             [WAITING, DANGLING], True, False, Remove(propagation="Foreground"), id="awaited, with dependents"

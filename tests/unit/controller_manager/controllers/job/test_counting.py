@@ -38,9 +38,9 @@ def test_job_completes_with_its_pod():
     ("spec", "active"),
     [
         pytest.param({"parallelism": 3, "completions": 2}, 2, id="no more than are to succeed"),
-        pytest.param({"parallelism": 2, "completions": 5}, 2, id="no more than at once"),
+        pytest.param({"parallelism": 2, "completions": 5}, 2, id="limited by parallelism"),
         pytest.param({"parallelism": 3, "completions": None}, 3, id="a queue of work"),
-        pytest.param({"parallelism": 0, "completions": 5}, 0, id="none at once"),
+        pytest.param({"parallelism": 0, "completions": 5}, 0, id="parallelism 0"),
         pytest.param({"parallelism": 2000, "completions": 2000}, 500, id="a burst"),
     ],
 )

@@ -30,7 +30,7 @@ def thing(*finalizers, **metadata):
             PODS, [thing(deletionTimestamp="2029-12-31T23:00:00Z")], 0, id="a pod past its grace period"
         ),
         pytest.param(JOBS, [thing()], 0, id="a job"),
-        pytest.param(JOBS, [thing("a/b")], 15, id="a job that is held"),
+        pytest.param(JOBS, [thing("a/b")], 15, id="job with a finalizer"),
     ],
 )
 def test_remaining_time_is_estimated(resource, objects, seconds):

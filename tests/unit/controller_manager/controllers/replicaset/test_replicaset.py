@@ -47,10 +47,10 @@ def running(cluster, **spec):
 @pytest.mark.parametrize(
     ("have", "want", "expected"),
     [
-        pytest.param(0, 2, ["create"] * 2, id="grows from nothing"),
+        pytest.param(0, 2, ["create"] * 2, id="scale up from zero"),
         pytest.param(1, 3, ["create"] * 2, id="grows"),
         pytest.param(3, 1, ["delete"] * 2, id="shrinks"),
-        pytest.param(2, 0, ["delete"] * 2, id="shrinks to nothing"),
+        pytest.param(2, 0, ["delete"] * 2, id="scale down to zero"),
         pytest.param(2, 2, [], id="at the desired size"),
     ],
 )

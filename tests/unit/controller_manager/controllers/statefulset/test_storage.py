@@ -52,7 +52,7 @@ def test_existing_claim_is_reused():
 @pytest.mark.parametrize(
     ("deleted", "scaled", "wanted", "condemned"),
     [
-        pytest.param("Retain", "Retain", [], [], id="kept always"),
+        pytest.param("Retain", "Retain", [], [], id="retained always"),
         pytest.param("Delete", "Retain", ["StatefulSet"], ["StatefulSet"], id="deleted with the set"),
         pytest.param("Retain", "Delete", [], ["Pod"], id="deleted on scale down"),
         pytest.param(

@@ -20,7 +20,7 @@ POD = {
     [
         pytest.param(".", [POD], id="everything"),
         pytest.param(".status.phase", ["Running"], id="a path"),
-        pytest.param(".status.none.such", [None], id="a path into nothing"),
+        pytest.param(".status.none.such", [None], id="path of a missing field"),
         pytest.param('.metadata.annotations["a.b/c"]', ["5s"], id="a key in brackets"),
         pytest.param('.metadata.annotations."a.b/c"', ["5s"], id="a key in quotes"),
         pytest.param(".metadata.finalizers.[]", ["one", "two"], id="each"),
@@ -38,12 +38,12 @@ POD = {
         pytest.param(
             ".status.containerStatuses.[].state.running.startedAt",
             ["now", None],
-            id="each of some is nothing",
+            id="iteration over null elements",
         ),
         pytest.param("select(.spec.hostNetwork) | .spec.hostNetwork", [True], id="truth"),
         pytest.param("select(.spec.hostNetwork == false) | .spec", [], id="untruth"),
         pytest.param("select(.spec.hostPID == null) | .status.phase", ["Running"], id="null"),
-        pytest.param(".status.initContainerStatuses.[]", None, id="each of nothing fails"),
+        pytest.param(".status.initContainerStatuses.[]", None, id="iteration over null fails"),
         pytest.param(".status.phase.name", None, id="a field of a text fails"),
         pytest.param(".status.phase[0]", None, id="an item of a text fails"),
         pytest.param(".status.initContainerStatuses[]?", [], id="fails in silence"),

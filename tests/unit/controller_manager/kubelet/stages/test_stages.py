@@ -117,7 +117,7 @@ def test_stage_without_selector_never_runs():
             id="a moment, newer shape",
         ),
         pytest.param(
-            {"durationFrom": {"expressionFrom": ".metadata.annotations.odd"}}, 0, 0, id="what is no duration"
+            {"durationFrom": {"expressionFrom": ".metadata.annotations.odd"}}, 0, 0, id="invalid duration"
         ),
     ],
 )
@@ -213,7 +213,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
             [Write(body=[{"op": "add", "path": "/metadata/labels/a", "value": "b"}], kind="json", subresource="")],
             id="a JSON patch",
         ),
-        pytest.param({"next": {"statusTemplate": "{{ if .none }}a: b{{ end }}"}}, [], id="nothing rendered"),
+        pytest.param({"next": {"statusTemplate": "{{ if .none }}a: b{{ end }}"}}, [], id="empty rendering"),
         pytest.param({"next": {"delete": True}}, [Remove()], id="deletion"),
         pytest.param(
             {"next": {"delete": True, "finalizers": {"empty": True}, "event": {"reason": "Gone", "message": "{{ .metadata.name }}"}}},
@@ -224,7 +224,7 @@ STATUS = {"phase": "Failed", "startTime": "2030-01-01T00:00:00Z", "containerStat
                 ),
                 Remove(),
             ],
-            id="an event, finalizers, and deletion at last",
+            id="event, finalizers and deletion",
         ),
         pytest.param(
             {"next": {"finalizers": {"remove": [{"value": "one"}], "add": [{"value": "three"}, {"value": "two"}]}}},

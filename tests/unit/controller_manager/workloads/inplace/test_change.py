@@ -18,7 +18,7 @@ def two(first, second):
     [
         pytest.param(template("a:1"), template("a:2"), change(images={"c": "a:2"}), id="an image"),
         pytest.param(two("x:1", "y:1"), two("x:1", "y:2"), change(images={"b": "y:2"}), id="one of two"),
-        pytest.param(template("a:1"), template("a:1"), change(), id="nothing"),
+        pytest.param(template("a:1"), template("a:1"), change(), id="empty"),
         pytest.param(
             template("a:1", labels={"x": "1", "y": "1"}),
             template("a:1", labels={"y": "2", "z": "1"}),
@@ -35,7 +35,7 @@ def two(first, second):
             {**template(), "metadata": {**template()["metadata"], "creationTimestamp": None}},
             template(),
             change(),
-            id="what is null is not there",
+            id="null counts as absent",
         ),
         pytest.param(template("a:1"), template("a:1", hostNetwork=True), None, id="a field of the pod"),
         pytest.param(template("a:1"), two("a:1", "b:1"), None, id="another container"),

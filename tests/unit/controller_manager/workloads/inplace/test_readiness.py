@@ -50,8 +50,8 @@ def said_by(patches):
         pytest.param(pod(PRE_UPDATE, OTHER), "Updated", ("False", [OTHER]), id="another is not done"),
         pytest.param(pod(), "Normal", None, id="normal"),
         pytest.param(pod(gate=False), "PreparingDelete", None, id="made without the gate"),
-        pytest.param(pod(message="{"), "PreparingDelete", ("False", [PRE_DELETE]), id="spoiled"),
-        pytest.param(pod(message="{}"), "Updated", None, id="spoiled, and open"),
+        pytest.param(pod(message="{"), "PreparingDelete", ("False", [PRE_DELETE]), id="invalid message"),
+        pytest.param(pod(message="{}"), "Updated", None, id="invalid message, gate open"),
     ],
 )
 def test_lifecycle_state_sets_readiness_gate(subject, state, expected):

@@ -171,7 +171,9 @@ def test_updated_pod_opens_gate_again():
         pytest.param(
             [{"name": "c", "image": "a:2", "imageID": "id-1"}], True, id="another name of the image"
         ),
-        pytest.param([{"name": "d", "image": "a:2", "imageID": "id-2"}], False, id="nobody tells of it"),
+        pytest.param(
+            [{"name": "d", "image": "a:2", "imageID": "id-2"}], False, id="no status of the container"
+        ),
     ],
 )
 def test_is_finished_compares_image_ids(status, expected):

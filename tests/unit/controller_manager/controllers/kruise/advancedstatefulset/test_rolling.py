@@ -38,7 +38,7 @@ def waves(sets):
         pytest.param("50%", [[4, 3], [2, 1], [0]], id="share-rounded-down"),
         pytest.param("10%", [[4], [3], [2], [1], [0]], id="one-at-least"),
         pytest.param("100%", [[4, 3, 2, 1, 0]], id="all"),
-        pytest.param(None, [[4], [3], [2], [1], [0]], id="not-said"),
+        pytest.param(None, [[4], [3], [2], [1], [0]], id="default"),
     ],
 )
 def test_max_unavailable_pods_are_replaced_at_a_time(limit, expected):
@@ -93,7 +93,7 @@ def test_pod_is_unavailable_until_min_ready_seconds():
     [
         pytest.param(2, [], {2, 3, 4}, id="counts-from-the-first"),
         pytest.param(5, [], set(), id="all-kept"),
-        pytest.param(9, [], set(), id="more-than-there-are"),
+        pytest.param(9, [], set(), id="more-than-replicas"),
         pytest.param(3, [1, 3], {5, 6}, id="reserved-do-not-count"),
         pytest.param(3, ["0-1"], {5, 6}, id="range-does-not-count"),
     ],

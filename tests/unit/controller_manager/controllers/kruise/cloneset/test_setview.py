@@ -22,7 +22,7 @@ def limits(replicas, **strategy):
         pytest.param(
             {"maxUnavailable": "50%", "maxSurge": 1}, (2, 1), id="with surge the rest is rounded down"
         ),
-        pytest.param({"maxUnavailable": "50%"}, (3, 0), id="without it is rounded up"),
+        pytest.param({"maxUnavailable": "50%"}, (3, 0), id="maxUnavailable is rounded up without surge"),
         pytest.param({"maxUnavailable": 0, "maxSurge": 1}, (0, 1), id="none at all"),
         pytest.param({"maxSurge": 3, "paused": True}, (1, 0), id="no surge while it is paused"),
         pytest.param({"maxUnavailable": "many", "maxSurge": "9"}, (0, 0), id="unparsable value"),

@@ -61,18 +61,18 @@ def pending(age, **fields):
         pytest.param(
             pod(ready(9), mark="true", revision="v1"), 0, (True, 5, False), id="reserved, of the old revision"
         ),
-        pytest.param(pending(3, mark="true"), 0, (True, 5, False), id="reserved, still pending"),
+        pytest.param(pending(3, mark="true"), 0, (True, 5, False), id="reserved, pending"),
         pytest.param(pending(3), 0, (False, 7, False), id="pending for 3 s"),
         pytest.param(pending(11), 0, (True, 5, False), id="pending for 11 s"),
-        pytest.param(pending(11, mark="false"), 0, (True, 5, False), id="pending, and told otherwise"),
-        pytest.param(pod(ready(1)), 0, (False, None, False), id="it runs"),
+        pytest.param(pending(11, mark="false"), 0, (True, 5, False), id="pending, marked as unreserved"),
+        pytest.param(pod(ready(1)), 0, (False, None, False), id="running"),
         pytest.param(pod(ready(9), revision="v1"), 11, (True, 5, True), id="old, updating since 11 s"),
         pytest.param(pod(ready(9), revision="v1"), 4, (False, 6, False), id="old, updating since 4 s"),
         pytest.param(
             pod(ready(9), revision="v1", deleting=True),
             11,
             (False, None, False),
-            id="old, and on its way out",
+            id="old, terminating",
         ),
     ],
 )
