@@ -52,7 +52,7 @@ def test_every_dependency_is_in_the_lock_with_hashes():
     assert set(wanted()) - pinned(LOCK).keys() == set()
 
 
-def test_the_lock_is_nothing_but_pins_and_hashes():
+def test_lock_file_contains_only_pins_and_hashes():
     """The lock contains no URL, no option and no pin without hashes."""
     assert _PINNED.sub("", LOCK) == ""
     assert "://" not in LOCK
@@ -66,7 +66,7 @@ def test_the_lock_is_nothing_but_pins_and_hashes():
         pytest.param("orjson==3.11.6 \\\n    --hash=md5:" + "0" * 32 + "\n", id="MD5 hash"),
     ],
 )
-def test_a_dependency_that_is_not_locked_is_seen(line):
+def test_unlocked_dependency_is_detected(line):
     assert pinned(line) == {}
 
 
@@ -81,7 +81,7 @@ def test_no_distribution_installs_a_package_of_our_name():
 
 
 @pytest.mark.parametrize("file", ["etcd/__init__.py", "etcd.py"])
-def test_a_distribution_that_takes_our_name_is_seen(file, tmp_path):
+def test_distribution_with_conflicting_module_name_is_detected(file, tmp_path):
     info = tmp_path / "python_etcd-0.4.5.dist-info"
     info.mkdir()
     (tmp_path / file).parent.mkdir(exist_ok=True)

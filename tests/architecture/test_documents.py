@@ -18,7 +18,7 @@ each_decision = pytest.mark.parametrize("decision", DECISIONS, ids=lambda path: 
 
 
 @each_document
-def test_links_lead_somewhere(document):
+def test_link_targets_exist(document):
     assert list(dead_links(document.read_text(), document.parent)) == []
 
 
@@ -33,20 +33,20 @@ def test_named_commands_exist(document):
 
 
 @each_decision
-def test_a_decision_is_a_short_record_with_its_three_parts(decision):
+def test_decision_has_context_decision_and_consequence(decision):
     text = decision.read_text()
     assert re.match(rf"# {decision.stem[:4]}: \S", text)
     parts = [text.find(f"**{part}.**") for part in ("Context", "Decision", "Consequence")]
     assert -1 < parts[0] < parts[1] < parts[2]
 
 
-def test_no_two_decisions_have_one_number():
+def test_decision_numbers_are_unique():
     assert [
         number for number, count in Counter(path.name[:4] for path in DECISIONS).items() if count > 1
     ] == []
 
 
-def test_a_dead_link_is_seen(tmp_path):
+def test_dead_link_is_detected(tmp_path):
     (tmp_path / "there.md").touch()
     text = (
         "[a](there.md#part) [b](gone.md) [c](#part) [d](https://example.org/x)\n```\n[e](not-a-link)\n```\n"
@@ -54,7 +54,7 @@ def test_a_dead_link_is_seen(tmp_path):
     assert list(dead_links(text, tmp_path)) == ["gone.md"]
 
 
-def test_a_missing_test_is_seen(tmp_path):
+def test_missing_test_is_detected(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_x.py").write_text("async def test_there(): ...\n")
     named = (
@@ -67,7 +67,7 @@ def test_a_missing_test_is_seen(tmp_path):
     assert list(missing_tests(text, tmp_path)) == ["tests/test_x.py::test_gone", "tests/test_y.py"]
 
 
-def test_an_unknown_command_is_seen():
+def test_unknown_make_target_is_detected():
     makefile = "up: x ## Start\ntypes:\nlift-off:\n"
     text = "`make up`, `make lift-off`, `make types launch`\n$ make lift   # x\n"
     assert list(unknown_commands(text, makefile)) == [

@@ -86,14 +86,14 @@ def skeleton(tree: Path) -> None:
     (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
 
 
-def test_the_tree_keeps_every_contract(tmp_path):
+def test_tree_keeps_every_import_contract(tmp_path):
     answer = lint(ROOT, tmp_path)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert [name for name in CONTRACTS if f"{name} KEPT" not in answer.stdout] == []
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-def test_a_planted_import_breaks_the_contract(contract, tmp_path):
+def test_planted_import_breaks_contract(contract, tmp_path):
     skeleton(tmp_path)
     path, line = PLANTED[contract]
     (tmp_path / path).write_text(line + "\n")

@@ -67,7 +67,7 @@ def test_tasks(code, expected):
     assert not lines(tasks.check, "apiserver/supervision.py", code)
 
 
-def test_an_exemption_holds_for_its_file_and_name_alone():
+def test_exemption_applies_to_one_file_and_name():
     allowed = {"etcd/dice.py": {"random.*": "it is the dice"}}
     dice = Module.of("etcd/dice.py", "import random, time\nx = random.random()\ny = time.time()")
     assert [finding.line for finding in time_and_randomness.check(dice, allowed)] == [3]

@@ -17,7 +17,7 @@ def test_every_tool_looks_at_the_namespace():
 
 
 @pytest.mark.parametrize("package", INSIDE)
-def test_a_package_is_inside_the_namespace_by_a_link_and_in_the_wheel(package):
+def test_package_is_in_namespace_of_checkout_and_wheel(package):
     build = settings()["tool"]["hatch"]["build"]
     assert (ROOT / NAMESPACE / package).readlink().as_posix() == f"../{package}"
     assert build["targets"]["wheel"]["sources"][package] == f"{NAMESPACE}/{package}"
@@ -30,5 +30,5 @@ def test_nothing_but_packages_is_linked():
 
 
 @pytest.mark.parametrize("package", INSIDE)
-def test_the_linter_refuses_an_import_from_outside_the_namespace(package):
+def test_linter_refuses_import_outside_namespace(package):
     assert package in settings()["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]

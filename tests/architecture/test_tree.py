@@ -69,11 +69,11 @@ def broken():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_the_tree_keeps_the_rule(rule, broken):
+def test_tree_keeps_rule(rule, broken):
     assert not broken[rule.name], "\n".join(["", *broken[rule.name]])
 
 
-def test_the_walk_sees_the_tree():
+def test_every_module_of_tree_is_checked():
     """Without files every rule would pass."""
     seen = {*paths(*PACKAGES, *TESTS)}
     assert {"etcd/kv.py", "apimachinery/clock.py", "tests/architecture/test_tree.py"} <= seen

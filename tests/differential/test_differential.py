@@ -93,7 +93,7 @@ def test_requests_to_second_server_use_its_own_generated_values():
     assert translated({"name": "b", "port": 80}, identities) == {"name": "b", "port": 80}
 
 
-def test_the_version_of_a_list_does_not_replace_that_of_an_object():
+def test_list_version_does_not_replace_object_version():
     identities = {}
     learn(identities, {"metadata": {"resourceVersion": "5"}}, {"metadata": {"resourceVersion": "70"}})
     lists = (

@@ -82,11 +82,11 @@ WRONG = """
 import pytest
 
 @pytest.mark.mockube(nodess=4)
-def test_an_option_that_is_none(mockube):
+def test_unknown_marker_option_is_refused(mockube):
     pass
 
 @pytest.mark.mockube(4)
-def test_a_value_without_its_name(mockube):
+def test_positional_marker_argument_is_refused(mockube):
     pass
 """
 

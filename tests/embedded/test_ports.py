@@ -90,7 +90,7 @@ def test_node_is_proxied(api):
     assert refused.value.status == 404
 
 
-def test_a_node_counts_its_health_checks(api):
+def test_node_counts_health_checks(api):
     for _ in range(2):
         assert api.connect_get_node_proxy_with_path("node-2", path="healthz") == "ok"
     assert api.connect_get_node_proxy_with_path("node-2", path="healthz/ping") == "ok"

@@ -46,7 +46,7 @@ def run_with_cluster(folder, *command):
     return done.stdout
 
 
-def test_the_javascript_example_passes(tmp_path):
+def test_javascript_example_passes(tmp_path):
     folder = copied("javascript", tmp_path)
     fetch(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     output = run_with_cluster(folder, "npm", "test")
@@ -54,7 +54,7 @@ def test_the_javascript_example_passes(tmp_path):
     assert "# fail 0" in output
 
 
-def test_the_java_example_passes(tmp_path):
+def test_java_example_passes(tmp_path):
     folder = copied("java", tmp_path)
     fetch(folder, "mvn", "-q", "-B", "-ntp", "test-compile")
     output = run_with_cluster(folder, "mvn", "-B", "-ntp", "surefire:test")
