@@ -362,8 +362,8 @@ async def test_failed_store_writer_ends_server_after_health_checks_fail(tmp_path
     async def serve():
         async with running(kv=store) as client:
             disk.fails = True
-            await client.post(MAPS, {"metadata": {"name": "a"}})
             try:
+                await client.post(MAPS, {"metadata": {"name": "a"}})
                 await asyncio.get_running_loop().create_future()
             finally:
                 for path in ("/livez", "/readyz"):
@@ -373,7 +373,10 @@ async def test_failed_store_writer_ends_server_after_health_checks_fail(tmp_path
         TaskFailed, match="the task 'store' failed, so the server ends: RuntimeError: a fault"
     ):
         await serve()
-    assert all("[-]task-store failed" in page for page in pages.values())
+    assert {path: "[-]task-store failed" in page for path, page in pages.items()} == {
+        "/livez": True,
+        "/readyz": True,
+    }
 
 
 def test_every_task_is_in_architecture_page():
