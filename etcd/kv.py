@@ -101,12 +101,18 @@ class Target(Enum):
     VALUE = "VALUE"
     LEASE = "LEASE"
 
+    __hash__ = object.__hash__
+    """The hash of Enum is a function in Python, and every comparison calls it."""
+
 
 class Relation(Enum):
     EQUAL = "EQUAL"
     NOT_EQUAL = "NOT_EQUAL"
     GREATER = "GREATER"
     LESS = "LESS"
+
+    __hash__ = object.__hash__
+    """The hash of Enum is a function in Python, and every comparison calls it."""
 
 
 class Compare(Struct, frozen=True, kw_only=True, gc=False):

@@ -66,6 +66,9 @@ class Endpoint(Enum):
     DISCOVERY_UNTIL_1_29 = "the same, in the beta version alone"
     PLAIN = "errors, and pages that are shown as they are"
 
+    __hash__ = object.__hash__
+    """The hash of Enum is a function in Python, and every request calls it."""
+
 
 JSON = OutputFormat(format=Format.JSON)
 FORMATS = tuple(Format)
