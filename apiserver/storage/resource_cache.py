@@ -68,6 +68,8 @@ FRAMED = 256
 """The number of changes whose encoded frames are cached: most watches are not further behind."""
 SMALL = 32
 """Up to this number of objects, iterating is faster than an index."""
+FEW = 8
+"""Up to this number of objects with a label, finding the range of keys takes longer than looking at the objects."""
 INDEXED_LABELS = 16
 """The maximum of indexed labels of a resource; the oldest index is dropped first."""
 SELECTIVE = 4
@@ -124,14 +126,16 @@ class ResourceCache:
     def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
         """Return the objects at or below a prefix in order of keys, limited to the first `limit`.
 
-        With a label that is indexed, those that lack it are left out if most do.
+        With a label that is indexed, those that lack it are left out if most do, and there is no limit.
         """
         objects = self.objects
+        index = None if label is None else self._labels.get(label[0])
+        keys = None if index is None or label is None else index.get(label[1], ())
+        if keys is not None and len(keys) <= FEW:
+            return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
         low, high = self._bounds(prefix)
-        if label is not None and high - low > SMALL and (index := self._labels.get(label[0])) is not None:
-            keys = index.get(label[1], ())
-            if SELECTIVE * len(keys) < high - low:
-                return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
+        if keys is not None and high - low > SMALL and SELECTIVE * len(keys) < high - low:
+            return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
         return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
 
     def is_indexed(self, label: str) -> bool:
