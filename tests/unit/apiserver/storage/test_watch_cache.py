@@ -14,30 +14,12 @@ from mockube.apiserver.storage.stored import MAX_TRUSTED_BYTES, TrustedValues, r
 from mockube.apiserver.storage.watch_cache import SLICE, WatchCache
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.errors import Interrupted
-from mockube.etcd.kv import Event, Put, Txn, WatchBatch
+from mockube.etcd.kv import Event, Txn, WatchBatch
+from tests.support.stores.watch_caches import FOLDER, mirroring, put
 from tests.support.stores.wrapped import Wrapped
 from tests.support.turns import turn, until
 
-FOLDER = b"/registry/configmaps/"
 MANY = 3 * SLICE
-
-
-def put(number, size=0):
-    text = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"%d","uid":"u"},"data":{"a":"%b"}}'
-    return Put(key=FOLDER + b"ns/%06d" % number, value=text % (number, b"x" * size))
-
-
-@contextlib.asynccontextmanager
-async def mirroring(store, clock, read=read_value):
-    watch_cache = WatchCache(store, b"/registry/", clock=clock, read=read)
-    watch_cache.resource_cache(FOLDER)
-    running = asyncio.create_task(watch_cache.run())
-    await watch_cache.wait_listed()
-    try:
-        yield watch_cache
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
 
 
 @pytest.fixture
@@ -366,58 +348,3 @@ async def test_objects_of_lost_version_are_read_after_the_store_failed(store):
             await watch_cache.rebuild_if_outdated()
         await watch_cache.rebuild_if_outdated()
         assert len(resource_cache) == 0
-
-
-async def test_watcher_has_a_write_before_it_is_delivered(store):
-    async with mirroring(store, SteppedClock()) as watch_cache:
-        resource_cache = watch_cache.resource_cache(FOLDER)
-        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
-        resource_cache.follow(stream)
-        stream.resume(watch_cache.revision)
-        reader = asyncio.create_task(stream.take())
-        await turn()
-        written = await store.put(put(1))
-        await watch_cache.deliver()
-        assert [event.change.revision for event in reader.result()] == [written.revision]
-
-
-async def test_delivery_does_not_wait_without_a_watcher(store):
-    async with mirroring(store, SteppedClock()) as watch_cache:
-        await turn()
-        written = await store.put(put(1))
-        with pytest.raises(StopIteration):
-            watch_cache.deliver().send(None)
-        assert watch_cache.revision == written.revision
-
-
-async def test_value_that_is_replaced_by_a_readable_one_is_not_unreadable(store):
-    async with mirroring(store, SteppedClock()) as watch_cache:
-        key = put(1).key
-        written = await store.put(Put(key=key, value=b"no object"))
-        await watch_cache.wait_reached(written.revision)
-        assert watch_cache.unreadable.below(FOLDER) == [key]
-        written = await store.put(put(1))
-        await watch_cache.wait_reached(written.revision)
-        assert watch_cache.unreadable.below(FOLDER) == []
-        assert key in watch_cache.resource_cache(FOLDER).objects
-
-
-async def test_list_forgets_unreadable_values_that_are_gone(store):
-    async with mirroring(store, SteppedClock()) as watch_cache:
-        watch_cache.unreadable.add(FOLDER, put(1).key, 1, ValueError("no object"))
-        relisted = asyncio.Event()
-        watch_cache.on_reset.append(relisted.set)
-        await watch_cache.rebuild()
-        await relisted.wait()
-        assert not watch_cache.unreadable
-
-
-@pytest.mark.parametrize("relabels", [True, False], ids=["converted by name", "converted by a webhook"])
-async def test_object_of_another_kind_is_unreadable(store, relabels):
-    async with mirroring(store, SteppedClock()) as watch_cache:
-        watch_cache.expect_kind(FOLDER, "ConfigMap", ("v1",), relabels=relabels)
-        secret = Put(key=put(1).key, value=put(1).value.replace(b"ConfigMap", b"Secret"))
-        written = await store.put(secret)
-        await watch_cache.wait_reached(written.revision)
-        assert watch_cache.unreadable.below(FOLDER) == [secret.key]
-        assert secret.key not in watch_cache.resource_cache(FOLDER).objects
