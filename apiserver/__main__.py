@@ -23,7 +23,7 @@ from mockube.apiserver.authn.token_file import BadTokenFile
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.config.tls import insecure_suites
 from mockube.apiserver.kubeconfig import BadKubeconfig, NotOurs
-from mockube.apiserver.pki.folder import BadFolder
+from mockube.apiserver.pki.cert_dir import BadFolder
 from mockube.apiserver.serve import notify_ready, serve
 from mockube.apiserver.supervision import TaskFailed
 from mockube.etcd.archive.read import BadArchive

@@ -59,7 +59,7 @@ from mockube.apiserver.request import snapshots
 from mockube.apiserver.request.audit import AuditIds, Observer
 from mockube.apiserver.request.endpoints import BINDINGS, Routes
 from mockube.apiserver.request.filter import Config
-from mockube.apiserver.request.flow_control import Flows
+from mockube.apiserver.request.flow_headers import Flows
 from mockube.apiserver.request.handler import Handler
 from mockube.apiserver.request.health import Health, Pages, server_checks
 from mockube.apiserver.request.limits import Deadlines, InFlight

@@ -14,7 +14,7 @@ from mockube.apiserver import kubeconfig
 from mockube.apiserver.authn import token_file as tokens
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.authn.serviceaccount import keys
-from mockube.apiserver.authn.serviceaccount.accounts import TokenLifetime
+from mockube.apiserver.authn.serviceaccount.tokens import TokenLifetime
 from mockube.apiserver.authn.token_webhook import TokenWebhookSettings
 from mockube.apiserver.config.authentication_configuration import jwt_settings
 from mockube.apiserver.config.command_line import Config
@@ -22,9 +22,9 @@ from mockube.apiserver.config.request_headers import request_headers
 from mockube.apiserver.config.settings import Authentication, Kubelets, Serving
 from mockube.apiserver.config.tls import minimum_version, openssl_ciphers
 from mockube.apiserver.http.backend_connection import KubeletClient
-from mockube.apiserver.pki import folder
+from mockube.apiserver.pki import cert_dir
 from mockube.apiserver.pki.issue import Pair, names_of
-from mockube.apiserver.pki.serving import CertificateFiles, Handshake, ServingCertificates
+from mockube.apiserver.pki.reloading import CertificateFiles, Handshake, ServingCertificates
 from mockube.apiserver.user import AUTHENTICATED, User
 
 TOKEN_BYTES = 32
@@ -64,28 +64,28 @@ class Credentials(Struct, frozen=True, kw_only=True):
     def write_manager_kubeconfig(self, path: Path, url: str) -> None:
         """Write the kubeconfig of the controller manager for the server at a URL."""
         kubeconfig.write(
-            path, server=url, authority=self.server_ca, client=self.manager, user=folder.MANAGER.name
+            path, server=url, authority=self.server_ca, client=self.manager, user=cert_dir.MANAGER.name
         )
 
 
 def gather(config: Config, address: str, *, now: datetime, random: Random) -> Credentials:
     serving, authentication = config.serving, config.authentication
     hosts = [host for host in (serving.bind_address, address, *serving.tls_san) if host]
-    server = folder.server_subject(hosts, config.services.service_cluster_ip_range[0])
+    server = cert_dir.server_subject(hosts, config.services.service_cluster_ip_range[0])
     named = (
         *(serving.tls_cert_file, serving.tls_private_key_file),
         *(serving.proxy_client_cert_file, serving.proxy_client_key_file),
         *(config.kubelets.kubelet_client_certificate, config.kubelets.kubelet_client_key),
     )
     users = [file.absolute() for file in named if file is not None]
-    admin = folder.ADMIN if serving.write_kubeconfig is None else folder.KUBECONFIG_ADMIN
+    admin = cert_dir.ADMIN if serving.write_kubeconfig is None else cert_dir.KUBECONFIG_ADMIN
     with (
         _folder(config) as path,
-        folder.prepare_folder(path, server, now=now, random=random, users=users, admin=admin) as pki_folder,
+        cert_dir.prepare_folder(path, server, now=now, random=random, users=users, admin=admin) as pki_folder,
     ):
-        authority = pki_folder.certificate(folder.AUTHORITY)
-        serving_certificate = serving.tls_cert_file or pki_folder.certificate(folder.SERVER)
-        key = serving.tls_private_key_file or pki_folder.key(folder.SERVER)
+        authority = pki_folder.certificate(cert_dir.AUTHORITY)
+        serving_certificate = serving.tls_cert_file or pki_folder.certificate(cert_dir.SERVER)
+        key = serving.tls_private_key_file or pki_folder.key(cert_dir.SERVER)
         client_ca = authentication.client_ca_file or authority
         token = random.bytes(TOKEN_BYTES).hex()
         certificate = serving_certificate.read_bytes()
@@ -107,10 +107,10 @@ def gather(config: Config, address: str, *, now: datetime, random: Random) -> Cr
             ),
             server_ca=certificate if serving.tls_cert_file else authority.read_bytes(),
             hosts=server.hosts,
-            trust=_trust(config, token, pki_folder.key(folder.ACCOUNTS)),
-            admin=pki_folder.pair(folder.CLIENT),
+            trust=_trust(config, token, pki_folder.key(cert_dir.ACCOUNTS)),
+            admin=pki_folder.pair(cert_dir.CLIENT),
             admin_token=token,
-            manager=pki_folder.pair(folder.CONTROLLERS),
+            manager=pki_folder.pair(cert_dir.CONTROLLERS),
             kubelets=_kubelet_client(config.kubelets, pki_folder),
             **_proxy(serving, pki_folder),
         )
@@ -125,18 +125,18 @@ def _pair(certificate: Path, key: Path | None) -> Pair:
     return Pair(certificate=certificate.read_bytes(), key=(key or certificate).read_bytes())
 
 
-def _proxy(serving: Serving, pki_folder: folder.Folder) -> dict[str, Any]:
+def _proxy(serving: Serving, pki_folder: cert_dir.Folder) -> dict[str, Any]:
     """Return the certificate that the flags name, or the generated one with its CA."""
     certificate, key = serving.proxy_client_cert_file, serving.proxy_client_key_file
     if certificate is not None and key is not None:
         return {"proxy": _pair(certificate, key), "proxy_ca": b""}
-    authority = pki_folder.certificate(folder.PROXY_AUTHORITY).read_bytes()
-    return {"proxy": pki_folder.pair(folder.PROXY_CLIENT), "proxy_ca": authority}
+    authority = pki_folder.certificate(cert_dir.PROXY_AUTHORITY).read_bytes()
+    return {"proxy": pki_folder.pair(cert_dir.PROXY_CLIENT), "proxy_ca": authority}
 
 
 def _trust(config: Config, admin_token: str, generated: Path) -> Trust:
     settings = config.authentication
-    admin = User(name=folder.ADMIN.name, groups=(*folder.ADMIN.groups, AUTHENTICATED))
+    admin = User(name=cert_dir.ADMIN.name, groups=(*cert_dir.ADMIN.groups, AUTHENTICATED))
     token_file, authentication_config = settings.token_auth_file, settings.authentication_config
     signing = settings.service_account_signing_key_file or generated
     others = settings.service_account_key_file
@@ -171,10 +171,10 @@ def _token_webhook(settings: Authentication) -> TokenWebhookSettings | None:
     )
 
 
-def _kubelet_client(settings: Kubelets, pki_folder: folder.Folder) -> KubeletClient:
+def _kubelet_client(settings: Kubelets, pki_folder: cert_dir.Folder) -> KubeletClient:
     certificate, key = settings.kubelet_client_certificate, settings.kubelet_client_key
     authority = settings.kubelet_certificate_authority
-    pair = pki_folder.pair(folder.KUBELET_CLIENT) if certificate is None else _pair(certificate, key)
+    pair = pki_folder.pair(cert_dir.KUBELET_CLIENT) if certificate is None else _pair(certificate, key)
     return KubeletClient(
         certificate=pair.certificate,
         key=pair.key,

@@ -11,7 +11,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
 from mockube.apiserver.admission.plugin import POD, WRITE, Plugin, forbidden, unreachable
-from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS
+from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS
 from mockube.apiserver.registry.call import Attributes, Operation, Target
 from mockube.apiserver.registry.registry import Backend
 

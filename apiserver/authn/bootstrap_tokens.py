@@ -12,7 +12,7 @@ from mockube.apimachinery.clock import Clock
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import KnownToken
-from mockube.apiserver.authn.serviceaccount.accounts import Find
+from mockube.apiserver.authn.serviceaccount.tokens import Find
 from mockube.apiserver.user import AUTHENTICATED, User
 
 _TOKEN: Final = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})")

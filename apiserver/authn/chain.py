@@ -17,9 +17,9 @@ from mockube.apiserver.authn.authenticators import (
 )
 from mockube.apiserver.authn.bootstrap_tokens import BootstrapTokens
 from mockube.apiserver.authn.request_headers import FrontProxy, RequestHeaders
-from mockube.apiserver.authn.serviceaccount.accounts import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.serviceaccount.keys import Keys, load
 from mockube.apiserver.authn.serviceaccount.legacy import LabelSecret, LegacyTokens
+from mockube.apiserver.authn.serviceaccount.tokens import Find, ServiceAccounts, TokenLifetime
 from mockube.apiserver.authn.token_file import StaticTokens
 from mockube.apiserver.authn.token_webhook import TokenWebhook, TokenWebhookSettings
 from mockube.apiserver.outgoing import Reviewer, Send

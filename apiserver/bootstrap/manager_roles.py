@@ -19,7 +19,7 @@ from mockube.apiserver.authz.rbac.policy import (
 )
 from mockube.apiserver.bootstrap.rbac import policy, resource_name
 from mockube.apiserver.bootstrap.required_object import RequiredObject
-from mockube.apiserver.pki.folder import MANAGER_GROUP
+from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 
 _NAME: Final = MANAGER_GROUP
 _UPSTREAM: Final = ("system:kube-scheduler", "system:volume-scheduler", "system:node")

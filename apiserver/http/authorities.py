@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import Certificate, load_der_x509_certificate, load_pem_x509_certificates
 
-from mockube.apiserver.pki.serving import ServingCertificates
+from mockube.apiserver.pki.reloading import ServingCertificates
 
 _DER: Final = 2
 """The constant of `ssl` for the encoding DER."""

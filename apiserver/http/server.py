@@ -22,7 +22,7 @@ from mockube.apiserver.http.adapter import SocketClient, expectation_failed, is_
 from mockube.apiserver.http.authorities import Authorities
 from mockube.apiserver.http.connection import HEAD_BYTES, PARSED_HEADERS, Connection
 from mockube.apiserver.http.response import refusal_of_request
-from mockube.apiserver.pki.serving import ServingCertificates
+from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.response import Response
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mockube.apiserver.authn.request_headers import RequestHeaders
     from mockube.apiserver.metrics.requests import AccessMetrics
     from mockube.apiserver.request.audit import AuditIds, Observer
-    from mockube.apiserver.request.flow_control import Flows
+    from mockube.apiserver.request.flow_headers import Flows
     from mockube.apiserver.request.hosts import Hosts
     from mockube.apiserver.request.limits import Deadlines, InFlight
 

@@ -9,7 +9,7 @@ from mockube.apiserver.request.access import with_authentication, with_authoriza
 from mockube.apiserver.request.audit import with_audit, with_audit_id
 from mockube.apiserver.request.endpoints import Endpoints, Routes
 from mockube.apiserver.request.filter import Config, Filter, Handle
-from mockube.apiserver.request.flow_control import with_flow_headers
+from mockube.apiserver.request.flow_headers import with_flow_headers
 from mockube.apiserver.request.hosts import with_allowed_hosts
 from mockube.apiserver.request.limits import with_deadline, with_max_in_flight, with_written_response
 from mockube.apiserver.request.rendering import Renderer

@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery.clock import Clock
-from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.long_work import LARGE, Worker
 from mockube.apiserver.openapi import gnostic
 from mockube.apiserver.openapi.documents import Documents

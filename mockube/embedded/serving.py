@@ -23,7 +23,7 @@ from mockube.apiserver.config.command_line import Config, parse
 from mockube.apiserver.config.features import Features
 from mockube.apiserver.config.settings import Admission, Serving
 from mockube.apiserver.http.server import Listener, bind
-from mockube.apiserver.pki.folder import MANAGER_GROUP
+from mockube.apiserver.pki.cert_dir import MANAGER_GROUP
 from mockube.apiserver.request.filter import Middleware
 from mockube.apiserver.running import Dependencies, running
 from mockube.apiserver.serving_credentials import TOKEN_BYTES, Credentials, gather

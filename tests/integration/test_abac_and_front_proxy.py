@@ -14,7 +14,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.folder import AUTHORITY, Folder
+from mockube.apiserver.pki.cert_dir import AUTHORITY, Folder
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess
 

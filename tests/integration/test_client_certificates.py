@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.folder import AUTHORITY, CLIENT, SERVER, Folder
+from mockube.apiserver.pki.cert_dir import AUTHORITY, CLIENT, SERVER, Folder
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
 from tests.support.processes.process import ApiServerProcess, tls
 

@@ -20,7 +20,7 @@ from mockube.apiserver.http.server import (
     listening,
 )
 from mockube.apiserver.pki.issue import make_authority
-from mockube.apiserver.pki.serving import ServingCertificates
+from mockube.apiserver.pki.reloading import ServingCertificates
 from mockube.apiserver.request.response import text_response
 from mockube.apiserver.supervision import FIRST_DELAY, Supervisor
 from tests.support.turns import PATIENCE, turns, until

@@ -22,7 +22,7 @@ from mockube.apiserver.admission.policies.definition import (
     PolicySource,
 )
 from mockube.apiserver.admission.policies.matching import Equivalents
-from mockube.apiserver.admission.policies.policy import INVALID, Denial, Policy
+from mockube.apiserver.admission.policies.validating_policy import INVALID, Denial, Policy
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.metrics.admission import PolicyMetrics, error_type

@@ -21,7 +21,6 @@ from mockube.apiserver.authn.authenticators import (
     KnownToken,
     TokenDetails,
 )
-from mockube.apiserver.authn.serviceaccount.accounts import Find
 from mockube.apiserver.authn.serviceaccount.claims import (
     Account,
     Reference,
@@ -32,6 +31,7 @@ from mockube.apiserver.authn.serviceaccount.claims import (
     verified_claims,
 )
 from mockube.apiserver.authn.serviceaccount.keys import Keys
+from mockube.apiserver.authn.serviceaccount.tokens import Find
 
 ISSUER: Final = "kubernetes/serviceaccount"
 _CLAIM: Final = "kubernetes.io/serviceaccount/"

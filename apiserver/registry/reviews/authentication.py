@@ -14,8 +14,8 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import BadToken, BearerTokens
-from mockube.apiserver.authn.serviceaccount.accounts import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
+from mockube.apiserver.authn.serviceaccount.tokens import POD_TOKEN_SECONDS, ServiceAccounts
 from mockube.apiserver.registry.call import Call, ObjectResult
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.reviews import review

@@ -2,7 +2,7 @@
 
 from mockube.apimachinery.groups import GroupResource
 from mockube.apiserver.authn.authenticators import BearerTokens
-from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
+from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 from mockube.apiserver.authz.chain import Authorization
 from mockube.apiserver.registry.registry import OwnVerbs, Verb
 from mockube.apiserver.registry.reviews.authentication import TokenRequests, TokenReviews, self_subject_review

@@ -29,7 +29,7 @@ from mockube.controller_manager.control.actions import (
     Update,
 )
 from mockube.controller_manager.control.controller import Controller, Observer, Watch
-from mockube.controller_manager.controllers.cronjob import times
+from mockube.controller_manager.controllers.cronjob import start_times
 from mockube.controller_manager.controllers.cronjob.jobs import (
     Record,
     creation,
@@ -80,10 +80,10 @@ def _wait(cron_job: ReadOnlyTree, now: datetime) -> timedelta | None:
     if cron_job["spec"].get("suspend") or meta.is_deleting(cron_job) or (zone and cron.zone_problem(zone)):
         return None
     try:
-        schedule = times.schedule_of(cron_job)
+        schedule = start_times.schedule_of(cron_job)
     except ScheduleError:
         return None
-    return min(times.wait(cron_job, schedule, now), _MAX_WAIT)
+    return min(start_times.wait(cron_job, schedule, now), _MAX_WAIT)
 
 
 def _without_deleted(record: Record, outcome: Outcome) -> Record:
@@ -140,10 +140,12 @@ def _due_time(record: Record, now: datetime) -> tuple[Record, datetime | None]:
         return record.with_event("Warning", "UnknownTimeZone", _bad_zone(zone, problem)), None
     if spec.get("suspend"):
         return record, None
-    if times.has_zone_in_schedule(cron_job):
-        record = record.with_event("Warning", "UnsupportedSchedule", times.unsupported_message(cron_job))
+    if start_times.has_zone_in_schedule(cron_job):
+        record = record.with_event(
+            "Warning", "UnsupportedSchedule", start_times.unsupported_message(cron_job)
+        )
     try:
-        schedule = times.schedule_of(cron_job)
+        schedule = start_times.schedule_of(cron_job)
     except ScheduleError as wrong:
         message = f"unparseable schedule: {gotext.quote(spec['schedule'])} : {wrong}"
         return record.with_event("Warning", "UnparseableSchedule", message), None
@@ -160,7 +162,7 @@ def _bad_zone(zone: str, problem: str) -> str:
 
 def _missed_start(record: Record, schedule: Schedule, now: datetime) -> tuple[Record, datetime | None]:
     spec = record.cron_job["spec"]
-    missed_times = times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
+    missed_times = start_times.missed_starts(record.cron_job, schedule, now, within_deadline=True)
     if missed_times.latest is None:
         return record, None
     if missed_times.is_too_many:

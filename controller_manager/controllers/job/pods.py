@@ -43,7 +43,7 @@ from mockube.controller_manager.controllers.job.state import (
     limits_indexes,
     replaces_failed_only,
 )
-from mockube.controller_manager.workloads.ranking import pods_to_delete_first
+from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
 from mockube.controller_manager.workloads.templates import pod_of
 
 MAX_CONCURRENT_PODS: Final = 500

@@ -38,6 +38,7 @@ from mockube.controller_manager.control.actions import (
 )
 from mockube.controller_manager.control.controller import Controller, Watch
 from mockube.controller_manager.workloads import indexes as primary
+from mockube.controller_manager.workloads.deletion_order import pods_to_delete_first
 from mockube.controller_manager.workloads.ownership import (
     BY_OWNER,
     OwnedObjects,
@@ -47,7 +48,6 @@ from mockube.controller_manager.workloads.ownership import (
     owner_of,
     owner_of_pod,
 )
-from mockube.controller_manager.workloads.ranking import pods_to_delete_first
 from mockube.controller_manager.workloads.templates import pod_of
 
 BURST_REPLICAS: Final = 500

@@ -9,9 +9,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from mockube.apimachinery.clock import SteppedClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.authn.authenticators import BadToken
-from mockube.apiserver.authn.serviceaccount.accounts import ServiceAccounts
 from mockube.apiserver.authn.serviceaccount.claims import Account, Reference
 from mockube.apiserver.authn.serviceaccount.keys import load
+from mockube.apiserver.authn.serviceaccount.tokens import ServiceAccounts
 
 UNSUPPORTED_SERVER = "no token of this kind"
 ISSUER = "https://issuer"

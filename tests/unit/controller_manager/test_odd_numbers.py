@@ -12,7 +12,7 @@ from mockube.controller_manager.controllers.kruise.cloneset.spec import partitio
 from mockube.controller_manager.controllers.tainteviction.controller import tolerated_time
 from mockube.controller_manager.kubelet.pod_lifecycle.program import program_of
 from mockube.controller_manager.kubelet.template.functions import FUNCTIONS
-from mockube.controller_manager.workloads import node_selectors, ranking, tolerations
+from mockube.controller_manager.workloads import deletion_order, node_selectors, tolerations
 from mockube.controller_manager.workloads.inplace import record
 from tests.support.controllers import pods
 
@@ -52,7 +52,9 @@ def test_numbers_in_annotations_and_labels(text):
     assert state.revision_of(annotated(**{"deployment.kubernetes.io/revision": text})) == 0
     view = state.DeploymentView(annotated(**{"deprecated.deployment.rollback.to": text}))
     assert revision.rollback_revision(view) is None
-    assert ranking.deletion_cost(annotated(**{"controller.kubernetes.io/pod-deletion-cost": text})) == 0
+    assert (
+        deletion_order.deletion_cost(annotated(**{"controller.kubernetes.io/pod-deletion-cost": text})) == 0
+    )
     for operator in ("Gt", "Lt"):
         term = {"matchExpressions": [{"key": "a", "operator": operator, "values": ["1"]}]}
         assert not node_selectors.term_holds(term, {"metadata": {"name": "n", "labels": {"a": text}}})

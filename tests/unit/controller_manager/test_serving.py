@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.folder import prepare_folder, server_subject
+from mockube.apiserver.pki.cert_dir import prepare_folder, server_subject
 from mockube.controller_manager.http_endpoints import (
     Port,
     StatusSources,

@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_HOSTNAME
 from mockube.controller_manager.client.podview import RUNNING, PodView
 from mockube.controller_manager.control.actions import Action, Patch, SlowStart
-from mockube.controller_manager.workloads.ranking import deletion_cost
+from mockube.controller_manager.workloads.deletion_order import deletion_cost
 
 
 class Decision(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from mockube.apiserver.config.tls import (
     values_without_effect,
 )
 from mockube.apiserver.pki.issue import Issuer, Subject, make_authority
-from mockube.apiserver.pki.serving import Handshake, ServingCertificates
+from mockube.apiserver.pki.reloading import Handshake, ServingCertificates
 
 NOW = RealClock().now()
 AUTHORITY = make_authority("authority", now=NOW, random=SeededRandom())

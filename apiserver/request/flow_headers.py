@@ -1,4 +1,4 @@
-"""The flow schema by which upstream would queue a request.
+"""The response headers with the flow schema and the priority level of a request.
 
 Flow schemas and priority levels do not limit requests here: as upstream, the headers of each response have their uids.
 """

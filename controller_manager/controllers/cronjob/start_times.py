@@ -1,4 +1,4 @@
-"""When a CronJob is to start next, and which start it has missed. Pure."""
+"""The next start of a CronJob, and the starts that it has missed. Pure."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple

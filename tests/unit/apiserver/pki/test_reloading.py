@@ -7,7 +7,7 @@ import pytest
 from mockube.apimachinery.clock import RealClock
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apiserver.pki.issue import Issuer, Pair, Subject, make_authority
-from mockube.apiserver.pki.serving import CertificateFiles, ServingCertificates
+from mockube.apiserver.pki.reloading import CertificateFiles, ServingCertificates
 
 NOW = RealClock().now()
 

@@ -1,7 +1,7 @@
-"""Which pods go first when there are too many: those that would be missed least.
+"""The order in which a ReplicaSet or a Job deletes surplus pods.
 
-Pure. The order is upstream's `ActivePodsWithRanks`, criterion by criterion. Ages count by powers of two, so that of
-pods nearly as old as each other any may go, and not always the youngest.
+Pure. The criteria and their order are those of upstream's `ActivePodsWithRanks`. Ages are compared by powers of two, so
+that among pods of about the same age not always the youngest one is deleted.
 """
 
 import math

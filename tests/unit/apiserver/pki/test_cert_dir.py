@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver.pki.folder import (
+from mockube.apiserver.pki.cert_dir import (
     ADMIN,
     AUTHORITY,
     CLIENT,
