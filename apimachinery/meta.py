@@ -4,7 +4,7 @@ Trees are never changed in place, because stored ones are shared: a `with_…` f
 that shares all but the path which changes. An absent field reads as empty.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,13 +13,13 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 _EMPTY: Final[ReadOnlyTree] = {}
 
-_ORDER: Final = (
+FIELD_ORDER: Final = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
     "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
     "managedFields",
 )  # fmt: skip
 """The order of an object's metadata in JSON."""
-_OMITTED_IF_EMPTY: Final = frozenset(_ORDER) - {"deletionGracePeriodSeconds"}
+_OMITTED_IF_EMPTY: Final = frozenset(FIELD_ORDER) - {"deletionGracePeriodSeconds"}
 """A grace period of no seconds is not the same as none."""
 
 
@@ -30,7 +30,12 @@ class _Positions(dict[str, int]):
         return len(self)
 
 
-_POSITIONS: Final = _Positions(zip(_ORDER, range(len(_ORDER)), strict=True))
+_POSITIONS: Final = _Positions((field, position) for position, field in enumerate(FIELD_ORDER))
+
+
+def in_order(fields: Iterable[str]) -> list[str]:
+    """Fields of metadata in their order."""
+    return sorted(fields, key=_POSITIONS.__getitem__)
 
 
 # --- reading
@@ -134,7 +139,7 @@ def with_metadata(obj: ReadOnlyTree, **changes: Any) -> dict[str, Any]:
     changed = {**metadata(obj), **changes}
     ordered = {
         field: value
-        for field in sorted(changed, key=_POSITIONS.__getitem__)
+        for field in in_order(changed)
         if (value := changed[field]) or (value is not None and field not in _OMITTED_IF_EMPTY)
     }
     return {**obj, "metadata": ordered}

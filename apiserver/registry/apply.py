@@ -38,6 +38,8 @@ class Application(Struct, frozen=True, kw_only=True):
     duplicates: Sequence[str]
     """The errors of the YAML decoder about duplicate keys."""
     time: str | None
+    shares_parts: bool
+    """The live object is in the form in which the result is decoded, which shares its unchanged parts."""
 
     def check_type(self) -> None:
         """Refuse a configuration that is not an object, or not of the manager's kind."""
@@ -55,14 +57,14 @@ class Application(Struct, frozen=True, kw_only=True):
                 f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}"
             )
 
-    def merge_into(self, live: Tree, *, is_normal: bool = False) -> Tree:
-        """Merge the applied configuration into the live object, and return it decoded as its kind.
-
-        A live object in stored form is normal: the result may share its unchanged parts, and gets defaults in place.
-        """
+    def merge_into(self, live: Tree) -> Tree:
+        """Merge the applied configuration into the live object, and return it decoded as its kind."""
         config, manager = self.config, self.manager
         name, force = self.options.field_manager, self.options.force
         self._check_object()
+        live = orjson.loads(
+            orjson.dumps(live)
+        )  # the result, which can share its parts, gets defaults in place
         try:
             merged = manager.apply(live, config, manager=name, time=self.time, force=force)
             self.call.patched = merged
@@ -71,7 +73,7 @@ class Application(Struct, frozen=True, kw_only=True):
             tree = (
                 orjson.loads(orjson.dumps(merged))
                 if is_unchanged
-                else self._decode(merged, live if is_normal else None)
+                else self._decode(merged, live if self.shares_parts else None)
             )
         except Conflicts as error:
             raise _conflict(error) from error
@@ -135,6 +137,7 @@ def read_application(
         config={} if parsed.tree is None else parsed.tree,
         duplicates=duplicates,
         time=time,
+        shares_parts=registry.scheme.conversion(call.resource) is None,
     )
 
 
@@ -143,13 +146,8 @@ async def apply(registry: Registry, call: Call) -> ObjectResult:
     run, time = registry.worker.run, format_time(registry.clock.now())
     application = await registry.begin(call, partial(read_application, registry, call, manager, time=time))
 
-    is_normal = registry.scheme.conversion(call.resource) is None
-
-    def merged_tree(old: Tree) -> Tree:
-        return application.merge_into(orjson.loads(orjson.dumps(old)), is_normal=is_normal)
-
     async def transform(old: Tree) -> Tree:
-        return await run(call.size, merged_tree, old)
+        return await run(call.size, application.merge_into, old)
 
     async def create_missing() -> ObjectResult:
         tree = await run(call.size, application.merge_into, dict(manager.empty))

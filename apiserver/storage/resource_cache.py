@@ -126,16 +126,14 @@ class ResourceCache:
     def select(self, prefix: bytes, label: tuple[str, str] | None = None, limit: int = 0) -> Sequence[Stored]:
         """Return the objects at or below a prefix in order of keys, limited to the first `limit`.
 
-        With a label that is indexed, those that lack it are left out if most do, and there is no limit.
+        With a label that is indexed, those that lack it are left out if most do. A label and a limit cannot be combined.
         """
         objects = self.objects
         index = None if label is None else self._labels.get(label[0])
         keys = None if index is None or label is None else index.get(label[1], ())
-        if keys is not None and len(keys) <= FEW:
+        if keys is not None and (len(keys) <= FEW or SELECTIVE * len(keys) < self.count(prefix)):
             return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
         low, high = self._bounds(prefix)
-        if keys is not None and high - low > SMALL and SELECTIVE * len(keys) < high - low:
-            return [objects[key] for key in sorted(keys) if key.startswith(prefix)]
         return [objects[key] for key in self._keys[low : min(high, low + limit) if limit else high]]
 
     def is_indexed(self, label: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 import msgspec
 import orjson
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.fields import SelectableField
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.wire.protobuf import envelope
@@ -171,24 +172,9 @@ def _as_item(value: bytes, revision: int) -> bytes:
 
 # --- canonical text
 
-_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-"""Kubernetes' order of fields, on which the position of the resourceVersion depends."""
-_POSITIONS = {field: position for position, field in enumerate(_METADATA)}
+_METADATA = tuple(field for field in meta.FIELD_ORDER if field != "resourceVersion")
+"""The stored fields of metadata in Kubernetes' order, on which the position of the resourceVersion depends."""
+_STORED_FIELDS = frozenset(_METADATA)
 _IDENTITY = _METADATA[: _METADATA.index("uid") + 1]
 _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 
@@ -196,9 +182,7 @@ _FURTHER = tuple(sorted(_METADATA[len(_IDENTITY) :]))
 def canonical(tree: Tree) -> bytes:
     """Return the text to store for an object; its resourceVersion is omitted."""
     metadata = tree["metadata"]
-    ordered = {
-        field: metadata[field] for field in sorted(metadata.keys() & _POSITIONS, key=_POSITIONS.__getitem__)
-    }
+    ordered = {field: metadata[field] for field in meta.in_order(metadata.keys() & _STORED_FIELDS)}
     head = {"kind": tree["kind"], "apiVersion": tree["apiVersion"], "metadata": ordered}
     encoded = orjson.dumps(head | {field: value for field, value in tree.items() if field != "metadata"})
     # orjson's buffer is several times as large as its content, so a value that is kept is copied.

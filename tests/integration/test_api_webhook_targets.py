@@ -6,11 +6,16 @@ import pytest
 from mockube.apiserver.admission.webhooks.services import endpoint
 from mockube.apiserver.http.settings import Settings
 from tests.support.server import apiserver
-from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
-
-PATH = "/api/v1/namespaces/default/configmaps"
-MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
-FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
+from tests.support.server.webhook_server import (
+    FAILED,
+    MAP,
+    MUTATING,
+    PATH,
+    VALIDATING,
+    labels,
+    register,
+    webhook_server,
+)
 
 
 @pytest.fixture
@@ -24,19 +29,6 @@ async def client():
     async with apiserver.running() as client:
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         yield client
-
-
-async def register(client, kind, *hooks, name="c"):
-    answer = await client.post(kind, {"metadata": {"name": name}, "webhooks": hooks})
-    assert answer.status == 201, answer.body
-
-
-def warnings(answer):
-    return [orjson.loads(line.split(" ", 2)[2]) for line in answer.headers.getall("Warning", [])]
-
-
-def labels(answer):
-    return answer.body["metadata"].get("labels", {})
 
 
 async def test_unreachable_webhook_is_connection_refused(client, hooks):

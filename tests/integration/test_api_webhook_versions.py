@@ -4,11 +4,15 @@ import pytest
 
 from mockube.apimachinery.gotext import quote
 from tests.support.server import apiserver
-from tests.support.server.webhook_server import MUTATING, VALIDATING, webhook_server
+from tests.support.server.webhook_server import (
+    FAILED,
+    MAP,
+    MUTATING,
+    PATH,
+    VALIDATING,
+    webhook_server,
+)
 
-PATH = "/api/v1/namespaces/default/configmaps"
-MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
-FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
 UNDECODABLE = "failed to call webhook: illegal base64 data at input byte 0"
 ABSENT = "received invalid webhook response: webhook response was absent"
 NOT_V1 = "received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got "

@@ -3,15 +3,21 @@
 The answers and messages are those of kube-apiserver 1.36, which was sent the same.
 """
 
-import orjson
 import pytest
 
 from tests.support.server import apiserver
-from tests.support.server.webhook_server import CONFIG_MAPS, MUTATING, VALIDATING, webhook_server
-
-PATH = "/api/v1/namespaces/default/configmaps"
-MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
-FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
+from tests.support.server.webhook_server import (
+    CONFIG_MAPS,
+    FAILED,
+    MAP,
+    MUTATING,
+    PATH,
+    VALIDATING,
+    labels,
+    register,
+    warnings,
+    webhook_server,
+)
 
 
 @pytest.fixture
@@ -25,19 +31,6 @@ async def client():
     async with apiserver.running() as client:
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         yield client
-
-
-async def register(client, kind, *hooks, name="c"):
-    answer = await client.post(kind, {"metadata": {"name": name}, "webhooks": hooks})
-    assert answer.status == 201, answer.body
-
-
-def warnings(answer):
-    return [orjson.loads(line.split(" ", 2)[2]) for line in answer.headers.getall("Warning", [])]
-
-
-def labels(answer):
-    return answer.body["metadata"].get("labels", {})
 
 
 # --- review requests

@@ -126,12 +126,8 @@ def _subtract(fields: FieldSet, other: FieldSet, *, recursive: bool) -> FieldSet
     for element in fields.keys() & other.keys():
         own_node, node = fields[element], other[element]
         is_removed = element == SELF or (recursive and SELF in node)
-        if is_removed:
-            rest = FieldSet(fields) if rest is None else rest
-            del rest[element]
-            continue
-        remaining = _subtract(own_node, node, recursive=recursive) if own_node and node else own_node
-        if remaining is not own_node:
+        remaining = EMPTY if is_removed else _subtract(own_node, node, recursive=recursive)
+        if is_removed or remaining is not own_node:
             rest = FieldSet(fields) if rest is None else rest
             if remaining:
                 rest[element] = remaining

@@ -18,6 +18,9 @@ from mockube.apimachinery.clock import RealClock
 
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+PATH = "/api/v1/namespaces/default/configmaps"
+MAP = {"metadata": {"name": "a"}, "data": {"x": "y"}}
+FAILED = 'Internal error occurred: failed calling webhook "h.example.com": '
 CONFIG_MAPS = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 
 
@@ -75,6 +78,20 @@ TYPES = {
     "wrong-kind": {"kind": "Other"},
     "no-kind": {"kind": ""},
 }
+
+
+async def register(client, kind, *hooks, name="c"):
+    """Create a configuration of webhooks."""
+    answer = await client.post(kind, {"metadata": {"name": name}, "webhooks": hooks})
+    assert answer.status == 201, answer.body
+
+
+def warnings(answer):
+    return [orjson.loads(line.split(" ", 2)[2]) for line in answer.headers.getall("Warning", [])]
+
+
+def labels(answer):
+    return answer.body["metadata"].get("labels", {})
 
 
 class WebhookServer:
