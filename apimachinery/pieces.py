@@ -1,4 +1,4 @@
-"""Sorting and release of what a client sent, in pieces: there may be a million items, and during a single call of a function
+"""Sorting, encoding and release of what a client sent, in pieces: there may be a million items, and during a single call of a function
 that is not written in Python no other thread runs.
 """
 
@@ -7,8 +7,12 @@ from heapq import merge
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
+import orjson
+
 PIECE: Final = 4096
 """Items for one call: a few milliseconds, whatever they are."""
+ENCODED_PIECE: Final = 256
+"""Items of a list for one call that encodes them: they may have as many fields as a container."""
 
 _T = TypeVar("_T", bound=Any)
 _V = TypeVar("_V")
@@ -49,3 +53,16 @@ def release(items: list[Any]) -> None:
     """Empty a list without other references: its items are freed piece by piece."""
     while items:
         del items[-PIECE:]
+
+
+def with_encoded_lists(value: Any, option: int | None = None) -> Any:
+    """Return an equal value for `orjson.dumps`, in which long lists are encoded already, piece by piece."""
+    if isinstance(value, dict):
+        return {key: with_encoded_lists(item, option) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) <= ENCODED_PIECE:
+        return [with_encoded_lists(item, option) for item in value]
+    starts = range(0, len(value), ENCODED_PIECE)
+    texts = (orjson.dumps(value[start : start + ENCODED_PIECE], option=option)[1:-1] for start in starts)
+    return orjson.Fragment(b"[%b]" % b",".join(texts))

@@ -134,7 +134,7 @@ async def _create_named(registry: Registry, attributes: Attributes, tree: Tree) 
     attributes.name = metadata.ensure_metadata(tree).get("name", "")
     await registry.admission.validate(registry, attributes)
     to_store = await to_storage(registry, attributes.call, tree) if resource.custom else tree
-    value = await run(size, encoder(resource), to_store)
+    value = await run(size, encoder(resource, size), to_store)
     if value.find(EMPTY_LIST) >= 0 and not resource.custom:
         tree, value = await run(size, without_empty_lists, registry, resource, tree, value)
     if raw := registry.scheme.strategy(resource).raw:

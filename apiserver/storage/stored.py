@@ -19,6 +19,7 @@ import orjson
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.fields import SelectableField
+from mockube.apimachinery.pieces import with_encoded_lists
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.wire.protobuf import envelope
 from mockube.apiserver.wire.protobuf.varint import ProtobufError
@@ -172,6 +173,8 @@ def _as_item(value: bytes, revision: int) -> bytes:
 
 # --- canonical text
 
+_LARGE: Final = 256 * 1024
+"""Bytes of an object that is encoded piece by piece: with its defaults it may become ten times as long."""
 _METADATA = tuple(field for field in meta.FIELD_ORDER if field != "resourceVersion")
 """The stored fields of metadata in Kubernetes' order, on which the position of the resourceVersion depends."""
 _STORED_FIELDS = frozenset(_METADATA)
@@ -209,9 +212,10 @@ class Resource(Protocol):
     def custom(self) -> bool: ...
 
 
-def encoder(resource: Resource) -> Callable[[Tree], bytes]:
-    """Return the function that encodes objects of a resource to be stored."""
-    return canonical_custom if resource.custom else canonical
+def encoder(resource: Resource, size: int = 0) -> Callable[[Tree], bytes]:
+    """Return the function that encodes objects of a resource, of about `size` bytes, to be stored."""
+    encode, option = (canonical_custom, orjson.OPT_SORT_KEYS) if resource.custom else (canonical, None)
+    return encode if size < _LARGE else lambda tree: encode(with_encoded_lists(tree, option))
 
 
 def _members(fields: Tree) -> bytes:

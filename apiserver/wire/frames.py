@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from mockube.apimachinery.pieces import with_encoded_lists
 from mockube.apiserver.wire import yaml_codec
 from mockube.apiserver.wire.negotiation import Format
 from mockube.apiserver.wire.protobuf import envelope
@@ -34,8 +35,12 @@ FRAMES: Mapping[Format, Callable[[str, Any], bytes]] = {
 }
 
 
+def _json_object(tree: Any) -> bytes:
+    return orjson.dumps(with_encoded_lists(tree))
+
+
 _ENCODERS: Mapping[Format, Callable[[Any], bytes]] = {
-    Format.JSON: orjson.dumps,
+    Format.JSON: _json_object,
     Format.YAML: yaml_codec.dump,
     Format.PROTOBUF: envelope.encode,
 }

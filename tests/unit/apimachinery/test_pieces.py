@@ -4,11 +4,19 @@ import sys
 import weakref
 from itertools import pairwise
 
+import orjson
 import pytest
 
 from mockube.apimachinery import tree
 from mockube.apimachinery.patch import gofmt, json_merge
-from mockube.apimachinery.pieces import PIECE, release, sorted_in_pieces, sorted_items
+from mockube.apimachinery.pieces import (
+    ENCODED_PIECE,
+    PIECE,
+    release,
+    sorted_in_pieces,
+    sorted_items,
+    with_encoded_lists,
+)
 from tests.support.seeded import source
 
 MANY = 3 * PIECE + 5
@@ -153,3 +161,19 @@ def test_sort_keys_are_freed_in_pieces():
     steps = [after - before for before, after in pairwise(during)]
     assert freed == MANY
     assert max(steps) <= PIECE
+
+
+@pytest.mark.parametrize("size", [0, 1, ENCODED_PIECE, ENCODED_PIECE + 1, 2 * ENCODED_PIECE, MANY])
+@pytest.mark.parametrize("option", [None, orjson.OPT_SORT_KEYS])
+def test_long_lists_are_encoded_like_others(size, option):
+    items = [{"name": f"\u00e9{number}", "args": [None, 1.5, [], {}]} for number in range(size)]
+    value = {"spec": {"b": items, "a": [items]}, "kind": "Pod"}
+    encoded = orjson.dumps(with_encoded_lists(value, option), option=option)
+    assert encoded == orjson.dumps(value, option=option)
+
+
+def test_no_long_list_is_encoded_in_one_call():
+    """The last call only copies the texts of long lists."""
+    result = with_encoded_lists({"spec": {"a": [1] * ENCODED_PIECE, "b": [1] * (ENCODED_PIECE + 1)}})
+    assert result["spec"]["a"] == [1] * ENCODED_PIECE
+    assert isinstance(result["spec"]["b"], orjson.Fragment)
