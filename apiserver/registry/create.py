@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from mockube.apimachinery import gotext, meta, status
+from mockube.apimachinery import gotext, json_decode, meta, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
@@ -111,7 +111,7 @@ async def _create(registry: Registry, attributes: Attributes, base: str) -> Obje
             answer = None
         if answer is not None:
             return answer
-        tree = await run(size, orjson.loads, untouched)
+        tree = await run(size, json_decode.decode, untouched)
     raise AssertionError("the loop above ends by itself")
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import orjson
 
-from mockube.apimachinery import errors, status
+from mockube.apimachinery import errors, json_decode, status
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.patch.apply.managers import with_old_times
@@ -67,7 +67,7 @@ async def update(registry: Registry, call: Call) -> ObjectResult:
     first = [sent]
 
     def sent_tree() -> Tree:
-        tree: Tree = first.pop() if first else orjson.loads(untouched)
+        tree: Tree = first.pop() if first else json_decode.decode(untouched)
         return tree
 
     def new_tree(old: Tree) -> Tree:

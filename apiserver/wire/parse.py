@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery import status
+from mockube.apimachinery import json_decode, status
 from mockube.apimachinery.gonumbers import rewritten
 from mockube.apimachinery.pieces import sorted_in_pieces
 from mockube.apimachinery.schema.decode import has_duplicates, is_too_deep
@@ -66,7 +66,7 @@ def _json(data: bytes) -> ParsedObject:
     if is_too_deep(data):
         raise NotJson("exceeded max depth")
     try:
-        return ParsedObject(orjson.loads(data), data)
+        return ParsedObject(json_decode.decode(data), data)
     except orjson.JSONDecodeError:
         return _json_as_go(data)
 
@@ -75,7 +75,7 @@ def _json_as_go(data: bytes) -> ParsedObject:
     """Decode JSON that orjson refuses: Go accepts some of it, and refuses the rest with errors of its own."""
     text = go_json.replace_invalid_characters(data)
     with suppress(orjson.JSONDecodeError):
-        return ParsedObject(orjson.loads(text), text)
+        return ParsedObject(json_decode.decode(text), text)
     if fault := go_json.syntax_error(data):
         raise NotJson(fault)
     try:
@@ -107,7 +107,7 @@ def parse_applied(data: bytes) -> ParsedObject:
     """
     if data.lstrip()[:1] in (b"{", b"[") and not is_too_deep(data):  # JSON is YAML, and decoded much faster
         with suppress(orjson.JSONDecodeError):
-            return ParsedObject(rewritten(orjson.loads(data)), data)
+            return ParsedObject(rewritten(json_decode.decode(data)), data)
     try:
         loaded = load(data)
     except YamlError as error:
