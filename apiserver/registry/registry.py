@@ -23,7 +23,7 @@ from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
 from mockube.apiserver.kinds.registry import Conversions
 from mockube.apiserver.kinds.strategy import DEFAULT, Request, Strategy
-from mockube.apiserver.long_work import LARGE, Worker
+from mockube.apiserver.long_work import LARGE, Worker, yield_to_loop
 from mockube.apiserver.memory_limit import MemoryLimit
 from mockube.apiserver.registry.call import Attributes, Call, ListResult, ObjectResult
 from mockube.apiserver.storage.keys import Layout
@@ -288,7 +288,11 @@ class Registry(Backend, frozen=True, kw_only=True):
             await call.reserve()
         if call.resource.custom and self.scheme.prepare is not None:
             await self.scheme.prepare(self.worker, call.resource)
-        return await self.worker.run(call.size, work, *arguments)
+        result = await self.worker.run(call.size, work, *arguments)
+        await (
+            yield_to_loop()
+        )  # as others that arrived together do: see docs/decisions/0022-stages-of-requests.md
+        return result
 
     def request(self, call: Call) -> Request:
         """Return the parts of a call that strategies use."""

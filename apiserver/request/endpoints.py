@@ -14,6 +14,7 @@ from mockube.apimachinery.status import (
     NotAcceptable,
 )
 from mockube.apiserver.kinds.api_resource import Resource, Subresource
+from mockube.apiserver.long_work import yield_to_loop
 from mockube.apiserver.memory_limit import MemoryLimit, Reservation
 from mockube.apiserver.registry.call import NO_BODY, Body, Call, ListResult
 from mockube.apiserver.registry.convert import to_client_version
@@ -118,6 +119,9 @@ class Endpoints:
         self._seconds = config.seconds
 
     async def serve(self, request: Request) -> Response:
+        await (
+            yield_to_loop()
+        )  # as others that arrived together do: see docs/decisions/0022-stages-of-requests.md
         resource = request.resource
         if resource is None:
             page = self._routes.remote(request.path)

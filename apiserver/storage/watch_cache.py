@@ -57,6 +57,7 @@ class WatchCache:
         """Whether unreadable values may be readable now."""
         self._to_read_again: dict[bytes, bytes] = {}
         """Keys of objects whose stored version may not exist any more, with their folders."""
+        self._watched_batches = 0  # batches with a change that a watcher had to send
         self._last_in_sync = clock.monotonic()
         """The last time at which the cache was known to have the store's revision."""
 
@@ -69,8 +70,9 @@ class WatchCache:
         unreadable values may be valid now.
         """
         begin = b'{"kind":"%b",' % kind.encode()
-        heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions)
-        heads = heads or (begin,)
+        heads = tuple(b'%b"apiVersion":"%b",' % (begin, version.encode()) for version in api_versions) or (
+            begin,
+        )
         before, relabelled = self._kinds.get(prefix, ()), prefix not in self._as_stored
         if before == heads and relabelled == relabels:
             return
@@ -199,17 +201,19 @@ class WatchCache:
 
     async def deliver(self) -> None:
         """Let watches send the last write, so that a client receives its event before the response."""
-        if await self._take_pending():
+        sent_batches = self._watched_batches
+        await yield_to_loop()  # the changes of requests that arrived together are one batch
+        await self._take_pending()
+        if self._watched_batches > sent_batches:
             await yield_to_loop()
 
-    async def _take_pending(self) -> bool:
-        """Apply the batch that the watch already has, without its task; return whether a watcher has a change to send."""
+    async def _take_pending(self) -> None:
+        """Apply the batch that the watch already has, without its task."""
         watch = self._watch
         batch = watch.take_pending(SLICE) if watch is not None and self.is_consistent else None
-        if batch is None:
-            return False
         try:
-            return self._take(batch)
+            if batch is not None:
+                self._take(batch)
         except BaseException:
             await self.rebuild()  # the batch is lost
             raise
@@ -270,9 +274,8 @@ class WatchCache:
         self._advance(revision)
         self._consistent.set()
         self._list_done.set()
-        if restarted:
-            for callback in self.on_reset:
-                callback()
+        for callback in self.on_reset if restarted else ():
+            callback()
 
     async def _follow(self) -> None:
         request = WatchRequest(
@@ -291,10 +294,9 @@ class WatchCache:
             finally:
                 self._watch = None
 
-    def _take(self, batch: WatchBatch) -> bool:
-        is_watched = self._apply(batch.events)
+    def _take(self, batch: WatchBatch) -> None:
+        self._watched_batches += self._apply(batch.events)
         self._advance(batch.revision)
-        return is_watched
 
     async def _take_in_slices(self, batch: WatchBatch) -> None:
         """Apply a large batch, such as a restored snapshot, in slices; set `revision` after the last one.
@@ -338,9 +340,8 @@ class WatchCache:
         """Return the object of a value that was read before, with its cached parts: most values are the same."""
         resource_cache = self._resource_caches.get(folder)
         cached = None if resource_cache is None else resource_cache.get(kv.key)
-        if cached is None or cached.revision != kv.mod_revision or cached.value != kv.value:
-            return None
-        return cached
+        is_same = cached is not None and (cached.revision, cached.value) == (kv.mod_revision, kv.value)
+        return cached if is_same else None
 
     def _read_stored(self, folder: bytes, kv: KeyValue) -> Stored | None:
         """Return the object of a value; record a value that cannot be read, and return None."""
@@ -367,10 +368,9 @@ class WatchCache:
 
     def _advance(self, revision: int) -> None:
         self.revision = max(self.revision, revision)
-        if self._waiting:
-            for awaited_revision, reached in self._waiting:
-                if awaited_revision <= self.revision:
-                    _finish(reached)
+        for awaited_revision, reached in self._waiting:
+            if awaited_revision <= self.revision:
+                _finish(reached)
 
     def _resource_cache(self, folder: bytes) -> ResourceCache:
         resource_cache = self._resource_caches.get(folder)

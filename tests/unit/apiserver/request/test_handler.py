@@ -54,6 +54,47 @@ async def create(server, name, **fields):
     assert response.status == 201
 
 
+@pytest.fixture
+def stages(server, monkeypatch):
+    """What requests do, in order."""
+    seen, read, txn = [], FakeClient.read, server.registry.kv.txn
+
+    async def recorded_read(client, maximum):
+        seen.append("read")
+        return await read(client, maximum)
+
+    async def recorded_txn(transaction):
+        seen.append("write")
+        return await txn(transaction)
+
+    monkeypatch.setattr(FakeClient, "read", recorded_read)
+    monkeypatch.setattr(server.registry.kv, "txn", recorded_txn)
+    return seen
+
+
+async def test_requests_that_arrive_together_pass_each_stage_together(server, stages):
+    async def create_and_note(name):
+        await create(server, name)
+        stages.append("answer")
+
+    await asyncio.gather(*map(create_and_note, "abcde"))
+    assert stages == ["read"] * 5 + ["write"] * 5 + ["answer"] * 5
+
+
+async def test_concurrent_patches_of_an_object_are_written_once(server, stages):
+    """There is no other request between the read of an object and its write, so that no write fails."""
+    await create(server, "a")
+
+    async def patch(number):
+        body, kind = b'{"data": {"k%d": "v"}}' % number, {"Content-Type": "application/merge-patch+json"}
+        request = request_of("PATCH", f"{CONFIG_MAPS}/a", body, **ADMIN, **kind)
+        assert (await server.handler.handle(request)).status == 200
+
+    stages.clear()
+    await asyncio.gather(*map(patch, range(20)))
+    assert stages.count("write") == 20
+
+
 def test_filters_have_upstreams_order():
     assert [filter_.__name__ for filter_ in FILTERS] == [
         "with_audit_id", "with_panic_recovery", "with_allowed_hosts", "with_request_info", "with_authentication",

@@ -13,6 +13,9 @@ from tests.support.stores.watch_caches import FOLDER, mirroring, put
 from tests.support.turns import turn
 
 
+MANY = 20
+
+
 @pytest.fixture
 async def store():
     store = MemoryStore(clock=SteppedClock())
@@ -33,12 +36,33 @@ async def test_watcher_has_a_write_before_it_is_delivered(store):
         assert [event.change.revision for event in reader.result()] == [written.revision]
 
 
-async def test_delivery_does_not_wait_without_a_watcher(store):
+async def test_watchers_have_the_writes_of_all_before_they_are_delivered(store):
+    async with mirroring(store, SteppedClock()) as watch_cache:
+        resource_cache = watch_cache.resource_cache(FOLDER)
+        stream = Stream(FOLDER, resource_cache, SELECT_ALL)
+        resource_cache.follow(stream)
+        stream.resume(watch_cache.revision)
+        reader = asyncio.create_task(stream.take())
+        await turn()
+
+        async def write(number):
+            written = await store.put(put(number))
+            await watch_cache.deliver()
+            return written.revision, reader.done()
+
+        answers = await asyncio.gather(*map(write, range(MANY)))
+        assert [event.change.revision for event in reader.result()] == [revision for revision, _ in answers]
+        assert all(had_event for _, had_event in answers)
+
+
+async def test_delivery_waits_for_one_iteration_without_a_watcher(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         await turn()
         written = await store.put(put(1))
+        delivery = watch_cache.deliver()
+        delivery.send(None)
         with pytest.raises(StopIteration):
-            watch_cache.deliver().send(None)
+            delivery.send(None)
         assert watch_cache.revision == written.revision
 
 
