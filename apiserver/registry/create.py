@@ -7,6 +7,7 @@ import orjson
 
 from mockube.apimachinery import gotext, json_decode, meta, status
 from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.names import generate_name
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.kinds.api_resource import Resource
@@ -101,7 +102,7 @@ async def _create(registry: Registry, attributes: Attributes, base: str) -> Obje
         if base:
             has_suffix = registry.scheme.strategy(row).generates_suffixes
             metadata.ensure_metadata(tree)["name"] = (
-                metadata.generated_name(base, registry.random) if has_suffix else base
+                generate_name(base, registry.random) if has_suffix else base
             )
         try:
             answer = await _create_named(registry, attributes, tree)

@@ -24,7 +24,7 @@ from mockube.apiserver.registry.call import (
     list_options,
 )
 from mockube.apiserver.registry.convert import deleted_object, marked_object
-from mockube.apiserver.registry.deletion import (
+from mockube.apiserver.registry.delete_options import (
     FINALIZER_OF,
     DeleteOptions,
     check_own_preconditions,

@@ -25,7 +25,6 @@ from mockube.apiserver.registry.convert import APPLY, remote_conversion
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.stored import encoder
 
-MAX_GENERATED_BASE: Final = 63 - randomness.SUFFIX_LENGTH
 AFTER_ADMISSION: Final = " after mutating admission happens"
 _SYSTEM_FIELDS: Final = (
     "uid",
@@ -130,10 +129,6 @@ def match_name(tree: Tree, name: str) -> None:
         raise status.BadRequest(
             f"the name of the object ({object_name}) does not match the name on the URL ({name})"
         )
-
-
-def generated_name(base: str, random: Random) -> str:
-    return base[:MAX_GENERATED_BASE] + randomness.suffix(random)
 
 
 def keep_immutable(new: Tree, old: Tree) -> None:

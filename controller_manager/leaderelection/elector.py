@@ -208,8 +208,6 @@ class Elector:
         }
 
 
-LOG = logging.getLogger(__name__)
-
 Work = Callable[[], Coroutine[None, None, None]]
 
 

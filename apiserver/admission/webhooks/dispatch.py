@@ -145,10 +145,10 @@ async def call(
     return answer
 
 
-class ObservedCall:
-    """Counts a call and its result; a failure that failurePolicy ignores sets `failed_open`.
+class FailurePolicy:
+    """The failurePolicy of a webhook around one call, which is counted with its result.
 
-    As a context manager: an exception of its body is the result of the call.
+    As a context manager: an exception of its body is the result of the call. If the policy ignores it, `failed_open` is set.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from mockube.apiserver.admission.versions import (
 from mockube.apiserver.admission.webhooks.dispatch import (
     ConfiguredWebhooks,
     Environment,
-    ObservedCall,
+    FailurePolicy,
     call,
     should_call_hook,
 )
@@ -68,15 +68,15 @@ class MutatingAdmissionWebhook(Plugin):
         if number and hook.uid not in rounds.keys_to_reinvoke:
             return
         annotation_key, changed = f"round_{number}_index_{hook.index}", False
-        observed = ObservedCall(self._environment, registry, hook, attributes, ADMIT)
+        policy = FailurePolicy(self._environment, registry, hook, attributes, ADMIT)
         try:
-            with observed:
+            with policy:
                 answer = await call(self._environment, registry, invocation, attributes, mutating=True)
                 changed = await self._apply(registry, invocation, attributes, answer, annotation_key)
         finally:
             annotation = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
             attributes.call.annotations[_MUTATION + annotation_key] = orjson.dumps(annotation).decode()
-        if observed.failed_open:
+        if policy.failed_open:
             attributes.call.annotations[f"failed-open.{_MUTATION}{annotation_key}"] = hook.name
         if changed:
             rounds.require_reinvocation()
@@ -167,9 +167,9 @@ class ValidatingAdmissionWebhook(Plugin):
     async def _call_webhook(
         self, registry: Registry, invocation: Invocation, attributes: Attributes, index: int
     ) -> None:
-        observed = ObservedCall(self._environment, registry, invocation.hook, attributes, VALIDATE)
-        with observed:
+        policy = FailurePolicy(self._environment, registry, invocation.hook, attributes, VALIDATE)
+        with policy:
             await call(self._environment, registry, invocation, attributes, mutating=False)
-        if observed.failed_open:
+        if policy.failed_open:
             name = f"failed-open.{_VALIDATION}round_0_index_{index}"
             attributes.call.annotations[name] = invocation.hook.name

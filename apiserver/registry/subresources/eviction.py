@@ -22,7 +22,7 @@ from mockube.apiserver.registry.call import (
     write_options,
 )
 from mockube.apiserver.registry.delete import delete_as
-from mockube.apiserver.registry.deletion import DeleteOptions, check_preconditions, options_of
+from mockube.apiserver.registry.delete_options import DeleteOptions, check_preconditions, options_of
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.update import change
 

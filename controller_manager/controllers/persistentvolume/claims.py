@@ -73,7 +73,7 @@ _NO_VOLUME: Final = "no persistent volumes available for this claim and no stora
 
 
 def reconcile(caches: Caches, claim: ReadOnlyTree) -> Plan:
-    sync = _sync_bound if binding.is_completed(claim) else _unbound
+    sync = _sync_bound if binding.is_completed(claim) else _sync_unbound
     return Plan(actions=sync(caches, claim))
 
 
@@ -95,7 +95,7 @@ def _mark_lost(claim: ReadOnlyTree, reason: str, message: str) -> tuple[Action, 
     return (*binding_actions, record_event(claim, "Warning", reason, message)) if binding_actions else ()
 
 
-def _unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
+def _sync_unbound(caches: Caches, claim: ReadOnlyTree) -> tuple[Action, ...]:
     name = claim["spec"].get("volumeName")
     if name:
         return _sync_requested(claim, name, caches.of(PERSISTENT_VOLUMES).get("", name))

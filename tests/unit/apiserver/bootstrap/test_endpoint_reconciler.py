@@ -76,10 +76,10 @@ async def test_endpoints_list_all_servers_of_store(server, reconciler_of):
     await first.reconcile()
     await second.reconcile()
     assert await addresses(server) == [FIRST, SECOND]
-    revision = (await server.registry.kv.status()).revision
+    written = [await read(server, ENDPOINTS), await read(server, ENDPOINT_SLICES)]
     await first.reconcile()
     await second.reconcile()
-    assert (await server.registry.kv.status()).revision == revision
+    assert [await read(server, ENDPOINTS), await read(server, ENDPOINT_SLICES)] == written
 
 
 async def test_stopped_server_is_removed_from_endpoints(server, reconciler_of):

@@ -12,7 +12,6 @@ from mockube.etcd.kv import Put
 from tests.support.stores.watch_caches import FOLDER, mirroring, put
 from tests.support.turns import turn
 
-
 MANY = 20
 
 
