@@ -289,9 +289,8 @@ class Registry(Backend, frozen=True, kw_only=True):
         if call.resource.custom and self.scheme.prepare is not None:
             await self.scheme.prepare(self.worker, call.resource)
         result = await self.worker.run(call.size, work, *arguments)
-        await (
-            yield_to_loop()
-        )  # as others that arrived together do: see docs/decisions/0022-stages-of-requests.md
+        # Requests that arrived together pass each stage together: docs/decisions/0022-stages-of-requests.md
+        await yield_to_loop()
         return result
 
     def request(self, call: Call) -> Request:

@@ -119,9 +119,8 @@ class Endpoints:
         self._seconds = config.seconds
 
     async def serve(self, request: Request) -> Response:
-        await (
-            yield_to_loop()
-        )  # as others that arrived together do: see docs/decisions/0022-stages-of-requests.md
+        # Requests that arrived together pass each stage together: docs/decisions/0022-stages-of-requests.md
+        await yield_to_loop()
         resource = request.resource
         if resource is None:
             page = self._routes.remote(request.path)
