@@ -11,14 +11,18 @@ MANY: Final = 1 << 14
 """Objects and arrays for one call of orjson: about 2 milliseconds."""
 
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_UNENDED: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?\Z'
 _BRACKETS: Final = re.compile(
-    rb'(?:[^"\[\]{}]++|%b){0,4096}+(\[[ \t\n\r]*+\]|\{[ \t\n\r]*+\}|[\[\]{}])?+' % _STRING, re.DOTALL
+    rb'(?:[^"\[\]{}]++|%b){0,4096}+(\[[ \t\n\r]*+\]|\{[ \t\n\r]*+\}|[\[\]{}]|%b)?+' % (_STRING, _UNENDED),
+    re.DOTALL,
 )
-"""What is before a bracket that is not in a string, and the bracket; an empty object or array as one."""
+"""What is before a bracket that is not in a string, and the bracket; an empty object or array as one, and a string
+without an end as one.
+"""
 _STRINGS: Final = re.compile(rb'(?:[^"]*+(%b))++' % _STRING, re.DOTALL)
 _COMMA: Final = re.compile(rb"[ \t\n\r]*+,")
 _BLANKS: Final = b" \t\n\r"
-_ARRAY, _OBJECT = b"[{"
+_ARRAY, _OBJECT, _QUOTE = b'[{"'
 _CLOSING: Final = {ord("]"): _ARRAY, ord("}"): _OBJECT}
 
 
@@ -59,9 +63,10 @@ class _Decoding:
         for match in _BRACKETS.finditer(self._text):
             start, end = match.span(1)
             if start < 0:
-                if match.start() == match.end() < len(self._text):
-                    raise _fault("a string does not end")
-            elif end > start + 1:
+                continue
+            if self._text[start] == _QUOTE:
+                raise _fault("a string does not end")
+            if end > start + 1:
                 self._count(1, end)
             elif self._text[start] in _CLOSING:
                 self._close(start)

@@ -147,10 +147,11 @@ async def _gone(server, one):
 
 
 def _content(answer):
-    """Return the object without its version: where null is applied, kube-apiserver too writes it each time."""
+    """Return the object without version and times: where null is applied, kube-apiserver too writes it each time."""
     if answer.status not in (200, 201):
         return answer.outcome
     metadata = {**answer.tree["metadata"], "resourceVersion": "", "generation": 0}
+    metadata["managedFields"] = [{**entry, "time": ""} for entry in metadata.get("managedFields", ())]
     return {**answer.tree, "metadata": metadata}
 
 

@@ -70,11 +70,11 @@ async def test_each_work_times_out_at_its_own_deadline(clock, deadlines):
         await turns(2)
     late = []
     for second in range(10):
-        late += [(second, seconds) for seconds, task in tasks.items() if task.done()]
+        late += [(second, seconds, type(task.exception())) for seconds, task in tasks.items() if task.done()]
         tasks = {seconds: task for seconds, task in tasks.items() if not task.done()}
         clock.advance(1.0)
         await turns(2)
-    assert late == [(2, 2.0), (5, 5.0), (9, 9.0)]
+    assert late == [(seconds, seconds, Timeout) for seconds in (2.0, 5.0, 9.0)]
 
 
 async def test_work_after_finished_work_times_out(clock, deadlines):
