@@ -75,10 +75,10 @@ async def answer(url, context, recorded):
     ):
         raw = await response.read()
         is_json = response.content_type == "application/json"
-        return response.status, shown(orjson.loads(raw), path) if is_json else raw.decode()
+        return response.status, recorded_part(orjson.loads(raw), path) if is_json else raw.decode()
 
 
-def shown(tree, path):
+def recorded_part(tree, path):
     """Return the part of a response that is recorded."""
     if isinstance(tree.get("status"), dict):
         user = tree["status"].get("userInfo", {})

@@ -19,13 +19,13 @@ async def client():
         yield client
 
 
-def other(client, authorization):
+def client_with(client, authorization):
     """Another client of the same server."""
     return Client(client.session, client.url, authorization=authorization)
 
 
 async def test_anonymous_user_reads_health_and_version_only(client):
-    nobody = other(client, "")
+    nobody = client_with(client, "")
     paths = [*client.server.handler.pages, PATH, "/mockube", "/nope", "/api/v1/namespaces", "/apis/apps/v1/deployments"]  # fmt: skip
     assert set(paths) > OPEN
     answers = {
@@ -37,7 +37,7 @@ async def test_anonymous_user_reads_health_and_version_only(client):
 
 async def test_single_health_check_needs_authorization(client):
     for authorization, code in (("", 403), ("Bearer alice", 403), ("Bearer admin", 200)):
-        assert (await other(client, authorization).get("/livez/ping")).status == code
+        assert (await client_with(client, authorization).get("/livez/ping")).status == code
 
 
 MASTERS = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
@@ -62,14 +62,14 @@ MASTERS = {"Impersonate_User": "bob", "Impersonate_Group": "system:masters"}
 )
 @pytest.mark.parametrize("method", METHODS)
 async def test_mockube_endpoints_need_system_masters(client, headers, method):
-    answer = await other(client, "Bearer alice").send(method, PATH, **headers)
+    answer = await client_with(client, "Bearer alice").send(method, PATH, **headers)
     assert answer.status == 403
     assert b"H4sI" not in answer.data
     assert not answer.data.startswith(b"\x1f\x8b")
 
 
 async def test_forbidden_message_names_user(client):
-    alice = other(client, "Bearer alice")
+    alice = client_with(client, "Bearer alice")
     assert (await alice.get(PATH)).body["message"] == f'forbidden: User "alice" cannot get path "{PATH}"'
     for headers in ({"Impersonate_User": "bob"}, MASTERS):
         refused = f'forbidden: User "alice" cannot impersonate-on:user-info:get path "{PATH}"'
@@ -100,7 +100,7 @@ async def test_impersonating_master_is_no_master(client):
 )
 async def test_access_review_agrees_with_request(client, attributes, allowed):
     body = {"spec": attributes}
-    alice = other(client, "Bearer alice")
+    alice = client_with(client, "Bearer alice")
     found = await alice.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
     assert found.body["status"]["allowed"] is allowed
     found = await client.post(f"{REVIEWS}/selfsubjectaccessreviews", body)
@@ -112,10 +112,10 @@ async def test_audit_log_has_refused_and_snapshot_requests(tmp_path):
     async with apiserver.running_with_roles(audit_log=path) as client:
         data = (await client.get(PATH)).data
         await client.put(f"{PATH}?replace=true", data)
-        await other(client, "Bearer alice").get(PATH, **MASTERS)
-        await other(client, "Bearer alice").get("/api", Impersonate_User="bob")
-        await other(client, "Bearer alice").get(PATH)
-        await other(client, "Bearer nobody").get(PATH)
+        await client_with(client, "Bearer alice").get(PATH, **MASTERS)
+        await client_with(client, "Bearer alice").get("/api", Impersonate_User="bob")
+        await client_with(client, "Bearer alice").get(PATH)
+        await client_with(client, "Bearer nobody").get(PATH)
     events = [orjson.loads(line) for line in path.read_bytes().splitlines()][-6:]
     assert [
         (
@@ -140,7 +140,7 @@ async def test_mockube_endpoints_count_as_in_flight():
     async with apiserver.running_with_roles(budget=Budget(reads=1)) as client:
         in_flight = client.server.handler.in_flight
         assert in_flight.enter("get", apiserver.ALICE)
-        assert (await other(client, "Bearer alice").get(PATH)).status == 429
+        assert (await client_with(client, "Bearer alice").get(PATH)).status == 429
         assert (await client.get(PATH)).status == 200
         in_flight.leave("get")
-        assert (await other(client, "Bearer alice").get(PATH)).status == 403
+        assert (await client_with(client, "Bearer alice").get(PATH)).status == 403

@@ -158,7 +158,7 @@ async def test_namespace_selector_error_needs_matching_rule(client):
         await client.delete(f"{POLICIES}/p")
 
 
-async def counted(client, name):
+async def metric_samples(client, name):
     """Return the samples of a metric, by their labels."""
     page = (await client.get("/metrics")).data.decode()
     lines = (line for line in page.splitlines() if line.startswith(name + "{"))
@@ -170,22 +170,22 @@ async def test_policy_decisions_are_counted_under_upstreams_names(client):
     await write(client)
     name = "apiserver_validating_admission_policy_check_total"
     labels = '{{enforcement_action="{}",error_type="invalid_error",policy="p",policy_binding="b"}}'
-    assert await counted(client, name) == {labels.format("deny"): "1", labels.format("audit"): "1"}
+    assert await metric_samples(client, name) == {labels.format("deny"): "1", labels.format("audit"): "1"}
 
 
 async def test_ignored_policy_failure_is_counted_as_allow(client):
     await policy(client, {"expression": "object.data.k == 'ok'"}, failurePolicy="Ignore")
     await write(client)
-    (labels,) = await counted(client, "apiserver_validating_admission_policy_check_total")
+    (labels,) = await metric_samples(client, "apiserver_validating_admission_policy_check_total")
     assert 'enforcement_action="allow",error_type="invalid_error"' in labels
 
 
 async def test_duration_of_plugins_and_steps_is_observed(client):
     await policy(client, {"expression": "false"})
     await write(client)
-    steps = await counted(client, "apiserver_admission_step_admission_duration_seconds_count")
+    steps = await metric_samples(client, "apiserver_admission_step_admission_duration_seconds_count")
     assert steps['{operation="CREATE",rejected="true",type="validate"}'] == "1"
     name = "apiserver_admission_controller_admission_duration_seconds_count"
-    rejected = [labels for labels in await counted(client, name) if 'rejected="true"' in labels]
+    rejected = [labels for labels in await metric_samples(client, name) if 'rejected="true"' in labels]
     (labels,) = rejected
     assert 'name="ValidatingAdmissionPolicy"' in labels

@@ -70,7 +70,7 @@ async def versions_of(client):
     return next(group for group in groups if group["metadata"]["name"] == GROUP)["versions"]
 
 
-async def shown(server):
+async def served_version(server):
     async with client_of(server, "v1") as client:
         (version,) = await versions_of(client)
         return version
@@ -78,23 +78,23 @@ async def shown(server):
 
 async def test_aggregated_discovery_document_is_sufficient(server):
     server.whole, server.lists = WHOLE, False
-    assert await shown(server) == {"version": "v1", "resources": [gadgets()], "freshness": "Current"}
+    assert await served_version(server) == {"version": "v1", "resources": [gadgets()], "freshness": "Current"}
 
 
 async def test_aggregated_discovery_document_precedes_resource_lists(server):
     server.whole = WHOLE
-    assert (await shown(server))["resources"] == [gadgets()]
+    assert (await served_version(server))["resources"] == [gadgets()]
 
 
 async def test_resource_lists_are_sufficient(server):
-    version = await shown(server)
+    version = await served_version(server)
     assert version["freshness"] == "Current"
     (things,) = version["resources"]
     assert (things["resource"], things["subresources"][0]["subresource"]) == ("things", "status")
 
 
 async def test_both_are_requested_as_kube_aggregator_requests_them(server):
-    await shown(server)
+    await served_version(server)
     json = "application/json"
     assert server.discovered[:3] == [
         (PATH, "system:kube-aggregator", "system:masters", json, None),
@@ -116,13 +116,13 @@ async def test_both_are_requested_as_kube_aggregator_requests_them(server):
 )
 async def test_content_type_selects_document_or_lists(server, content_type, resource):
     server.whole, server.whole_type = WHOLE, content_type
-    assert [one["resource"] for one in (await shown(server))["resources"]] == [resource]
+    assert [one["resource"] for one in (await served_version(server))["resources"]] == [resource]
 
 
 @pytest.mark.parametrize("status", [404, 406, 403, 500, 302])
 async def test_other_response_falls_back_to_resource_lists(server, status):
     server.whole = status
-    assert [one["resource"] for one in (await shown(server))["resources"]] == ["things"]
+    assert [one["resource"] for one in (await served_version(server))["resources"]] == ["things"]
 
 
 @pytest.mark.parametrize(
@@ -132,24 +132,24 @@ async def test_other_response_falls_back_to_resource_lists(server, status):
 )
 async def test_invalid_document_makes_version_stale(server, whole):
     server.whole = whole
-    assert await shown(server) == {"version": "v1", "freshness": "Stale"}
+    assert await served_version(server) == {"version": "v1", "freshness": "Stale"}
 
 
 async def test_server_without_document_and_lists_is_stale(server):
     server.lists = False
-    assert await shown(server) == {"version": "v1", "freshness": "Stale"}
+    assert await served_version(server) == {"version": "v1", "freshness": "Stale"}
 
 
 async def test_version_missing_in_document_has_no_resources(server):
     server.whole = document({"version": "v2", "resources": [gadgets()]})
-    assert await shown(server) == {"version": "v1", "freshness": "Current"}
+    assert await served_version(server) == {"version": "v1", "freshness": "Current"}
 
 
 async def test_fields_are_written_as_upstream_writes_them(server):
     fields = {"shortNames": [], "categories": ["all"], "responseKind": None, "verbs": None, "unknown": 1}
     sub = {"subresource": "status", "acceptedTypes": [KIND], "verbs": ["get"]}
     server.whole = document({"version": "v1", "resources": [gadgets(**fields, subresources=[sub])]})
-    (resource,) = (await shown(server))["resources"]
+    (resource,) = (await served_version(server))["resources"]
     assert resource == {
         "resource": "gadgets",
         "responseKind": NO_KIND,

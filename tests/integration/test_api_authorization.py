@@ -111,7 +111,7 @@ async def server(folder, **options):
         yield client
 
 
-def said(answer):
+def message_of(answer):
     try:
         return answer.body.get("message") or ""
     except orjson.JSONDecodeError:
@@ -123,7 +123,7 @@ def is_as_recorded(name, answer, hook):
     for one in hook.reviews:
         if one["review"]["spec"].get("user") == "alice":
             one["review"]["spec"].pop("groups")
-    found = {"name": name, "code": answer.status, "said": said(answer), "asked": hook.reviews}
+    found = {"name": name, "code": answer.status, "said": message_of(answer), "asked": hook.reviews}
     assert found == recorded
     return True
 

@@ -14,7 +14,7 @@ async def client():
         yield client
 
 
-async def judged(client, group, **spec):
+async def available_condition(client, group, **spec):
     """Create an APIService with this spec, and wait for its condition."""
     wanted = {"group": group, "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 15} | spec
     async with client.watch(f"{API_SERVICES}?watch=1&fieldSelector=metadata.name=v1.{group}") as events:
@@ -26,13 +26,13 @@ async def judged(client, group, **spec):
 
 
 async def test_local_api_service_is_available(client):
-    found = await judged(client, "example.com")
+    found = await available_condition(client, "example.com")
     assert (found["status"], found["reason"]) == ("True", "Local")
 
 
 async def test_missing_service_is_named(client):
     service = {"name": "metrics", "namespace": "default"}
-    found = await judged(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    found = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
     assert (found["status"], found["reason"]) == ("False", "ServiceNotFound")
     assert found["message"] == 'service/metrics in "default" is not present'
 
@@ -41,6 +41,6 @@ async def test_service_without_endpoints_is_named(client):
     spec = {"ports": [{"port": 443}]}
     await client.post("/api/v1/namespaces/default/services", {"metadata": {"name": "metrics"}, "spec": spec})
     service = {"name": "metrics", "namespace": "default"}
-    found = await judged(client, "example.com", service=service, insecureSkipTLSVerify=True)
+    found = await available_condition(client, "example.com", service=service, insecureSkipTLSVerify=True)
     assert (found["status"], found["reason"]) == ("False", "EndpointsNotFound")
     assert found["message"] == 'cannot find endpointslices for service/metrics in "default"'

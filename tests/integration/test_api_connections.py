@@ -44,7 +44,7 @@ class Raw:
         self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         await self.writer.drain()
 
-    async def head(self):
+    async def read_head(self):
         lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         return lines[0], dict(line.lower().split(": ", 1) for line in lines[1:-2])
 
@@ -64,7 +64,7 @@ async def connect(client):
         raw.writer.transport.abort()
 
 
-async def filled(client, count=20):
+async def fill_with_maps(client, count=20):
     """A body larger than the buffers of any socket."""
     for number in range(count):
         made = await client.post(MAPS, {"metadata": {"name": f"m{number}"}, "data": {"a": LARGE}})
@@ -81,20 +81,20 @@ async def metrics(client):
 async def test_responses_have_no_server_header(client, connect, path):
     raw = await connect()
     await raw.send("GET", path)
-    status, headers = await raw.head()
+    status, headers = await raw.read_head()
     assert "server" not in headers, status
 
 
 async def test_error_responses_of_parser_have_no_server_header(client, connect):
     raw = await connect()
     raw.writer.write(b"no\r\n\r\n")
-    assert "server" not in (await raw.head())[1]
+    assert "server" not in (await raw.read_head())[1]
     client.clock.advance(1)
     raw = await connect()
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
     upgrade = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
     await raw.send("GET", f"{MAPS}?watch=1", *upgrade)
-    status, headers = await raw.head()
+    status, headers = await raw.read_head()
     assert (status, "server" in headers) == ("HTTP/1.1 101 Switching Protocols", False)
 
 
@@ -102,32 +102,32 @@ async def test_expect_100_continue_gets_100(client, connect):
     raw, body = await connect(), orjson.dumps({"metadata": {"name": "patient"}})
     sized = f"Content-Length: {len(body)}"
     await raw.send("POST", MAPS, "Expect: 100-Continue", sized, "Content-Type: application/json")
-    assert await raw.head() == ("HTTP/1.1 100 Continue", {})
+    assert await raw.read_head() == ("HTTP/1.1 100 Continue", {})
     raw.writer.write(body)
-    assert (await raw.head())[0] == "HTTP/1.1 201 Created"
+    assert (await raw.read_head())[0] == "HTTP/1.1 201 Created"
 
 
 async def test_unauthorized_request_gets_no_100_continue(client, connect):
     raw = await connect()
     await raw.send("POST", MAPS, "Expect: 100-continue", "Content-Length: 100", user="nobody")
-    status, headers = await raw.head()
+    status, headers = await raw.read_head()
     assert (status, headers["connection"]) == ("HTTP/1.1 401 Unauthorized", "close")
 
 
 async def test_unknown_expectation_fails(client, connect):
     raw = await connect()
     await raw.send("GET", "/version", "Expect: miracles")
-    status, headers = await raw.head()
+    status, headers = await raw.read_head()
     assert (status, headers["content-length"]) == ("HTTP/1.1 417 Expectation Failed", "0")
     assert headers["connection"] == "close"
     assert await raw.reader.read() == b""
 
 
 async def test_large_response_counts_as_in_flight_until_read(client, connect):
-    await filled(client)
+    await fill_with_maps(client)
     raw = await connect(limit=1 << 16)
     await raw.send("GET", MAPS, user="alice")
-    _, headers = await raw.head()
+    _, headers = await raw.read_head()
     assert (await client.get(MAPS, Authorization="Bearer alice")).status == 429
     await raw.reader.readexactly(int(headers["content-length"]))
     await until(lambda: not client.server.handler.in_flight.count("get"))
@@ -135,10 +135,10 @@ async def test_large_response_counts_as_in_flight_until_read(client, connect):
 
 
 async def test_unread_response_is_dropped_at_deadline(client, connect, clock):
-    await filled(client)
+    await fill_with_maps(client)
     raw = await connect(limit=1 << 16)
     await raw.send("GET", MAPS, user="alice")
-    await raw.head()
+    await raw.read_head()
     clock.advance(60)
     await until(lambda: not client.server.handler.in_flight.count("get"))
     assert "apiserver_request_aborts_total{" in await metrics(client)
@@ -148,12 +148,12 @@ async def test_unread_response_is_dropped_at_deadline(client, connect, clock):
 
 @pytest.mark.parametrize("upgrade", [False, True], ids=["stream", "websocket"])
 async def test_unread_watch_is_closed_and_counted(client, connect, upgrade):
-    await filled(client)
+    await fill_with_maps(client)
     raw = await connect(limit=1 << 16)
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
     headers = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
     await raw.send("GET", f"{MAPS}?watch=1", *(headers if upgrade else ()))
-    await raw.head()
+    await raw.read_head()
     server = client.server.http
     await until(lambda: any(connection.writing_paused for connection in server.connections))
     client.clock.advance(STALLED_SECONDS)
@@ -171,7 +171,7 @@ async def test_unread_pongs_take_bounded_memory(client, connect):
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
     headers = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
     await raw.send("GET", f"{MAPS}?watch=1", *headers)
-    await raw.head()
+    await raw.read_head()
     (connection,) = {*server.connections} - before
     pings = (b"\x89\xfd" + bytes(4 + 125)) * 1000
     while raw.writer.transport.get_write_buffer_size() < 1 << 20:  # the socket's buffers are full
@@ -185,10 +185,10 @@ async def test_unread_pongs_take_bounded_memory(client, connect):
 
 
 async def test_slowly_read_watch_is_kept(client, connect):
-    await filled(client, 40)
+    await fill_with_maps(client, 40)
     raw = await connect(limit=1 << 16)
     await raw.send("GET", f"{MAPS}?watch=1")
-    await raw.head()
+    await raw.read_head()
     server = client.server.http
     for _ in range(3):
         await until(lambda: any(connection.writing_paused for connection in server.connections))

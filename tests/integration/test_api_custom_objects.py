@@ -279,12 +279,12 @@ async def test_status_is_validated_alone(client, written, causes):
 # --- several versions, and a definition that changes
 
 
-def of(**properties):
+def object_schema(**properties):
     return {"type": "object", "properties": {"spec": {"type": "object"} | properties}}
 
 
-OLD = of(properties={"a": TEXT, "old": TEXT, "d": TEXT | {"default": "one"}})
-NEW = of(properties={"a": TEXT, "new": TEXT, "e": TEXT | {"default": "two"}}, required=["new"])
+OLD = object_schema(properties={"a": TEXT, "old": TEXT, "d": TEXT | {"default": "one"}})
+NEW = object_schema(properties={"a": TEXT, "new": TEXT, "e": TEXT | {"default": "two"}}, required=["new"])
 
 
 @pytest.fixture

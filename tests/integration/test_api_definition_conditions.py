@@ -43,7 +43,7 @@ def named(plural, kind, group=GROUP, **names):
     return tree
 
 
-def said(tree):
+def conditions_of(tree):
     found = tree.get("status", {}).get("conditions") or ()
     return [(one["type"], one["status"], one["reason"], one["message"]) for one in found]
 
@@ -51,10 +51,12 @@ def said(tree):
 async def create(client, tree, last):
     answer = await client.post(DEFINITIONS, tree)
     assert answer.status == 201, answer.body
-    return await seen(client, tree["metadata"]["name"], answer.body["metadata"]["resourceVersion"], last)
+    return await conditions_until(
+        client, tree["metadata"]["name"], answer.body["metadata"]["resourceVersion"], last
+    )
 
 
-async def seen(client, name, since, last):
+async def conditions_until(client, name, since, last):
     """Return the conditions in a watch's events from a version to the last ones; None: the definition is deleted."""
     found = []
     path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}&resourceVersion={since}"
@@ -63,7 +65,7 @@ async def seen(client, name, since, last):
             if event["type"] == "DELETED":
                 found.append(None)
             else:
-                found.append(said(event["object"]))
+                found.append(conditions_of(event["object"]))
             if found[-1] == last:
                 return found
     raise AssertionError(found)
@@ -93,7 +95,9 @@ async def test_released_names_are_accepted_for_waiting_definition(client):
     present["spec"]["names"] |= {"singular": "wk2", "shortNames": ["widgets", "wk"]}
     answer = await client.put(f"{DEFINITIONS}/{WIDGETS_NAME}", present)
     own = ("NamesAccepted", "False", "ShortNamesConflict", '"widgets" is already in use')
-    await seen(client, WIDGETS_NAME, answer.body["metadata"]["resourceVersion"], [own, ESTABLISHED])
+    await conditions_until(
+        client, WIDGETS_NAME, answer.body["metadata"]["resourceVersion"], [own, ESTABLISHED]
+    )
     given = {"plural": "widgets", "singular": "wk2", "shortNames": ["wi", "wj"], "kind": "Widget"}
     assert await names(client, WIDGETS_NAME) == given | {"listKind": "WidgetList"}
     path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{GADGETS_NAME}"
@@ -101,7 +105,7 @@ async def test_released_names_are_accepted_for_waiting_definition(client):
         async for event in events:
             if event["object"]["status"]["acceptedNames"].get("singular") == "widget":
                 break
-    assert said(event["object"]) == [LIST_CONFLICT, NOT_ACCEPTED]
+    assert conditions_of(event["object"]) == [LIST_CONFLICT, NOT_ACCEPTED]
     served = (await client.get(f"/apis/{GROUP}/v1")).body["resources"]
     assert [(one["singularName"], one["shortNames"]) for one in served] == [("wk2", ["wi", "wj"])]
 
@@ -120,13 +124,13 @@ async def test_api_approval_condition_of_kubernetes_groups(client):
     answer = await client.patch(f"{DEFINITIONS}/things.test.k8s.io", changed)
     no_longer = approved("False", "UnapprovedAnnotation", 'not approved: "unapproved now"')
     version = answer.body["metadata"]["resourceVersion"]
-    assert await seen(client, "things.test.k8s.io", version, [ACCEPTED, ESTABLISHED, no_longer])
+    assert await conditions_until(client, "things.test.k8s.io", version, [ACCEPTED, ESTABLISHED, no_longer])
 
 
 async def deleted(client, name, *, last=None):
     since = (await client.get(f"{DEFINITIONS}/{name}")).body["metadata"]["resourceVersion"]
     assert (await client.delete(f"{DEFINITIONS}/{name}")).status == 200
-    return await seen(client, name, since, last)
+    return await conditions_until(client, name, since, last)
 
 
 async def test_terminating_definition_reports_progress(client):
@@ -202,11 +206,11 @@ async def test_definition_is_established_after_ca_bundle_is_repaired(client):
     await create(client, converted(b"bad"), [ACCEPTED, INVALID])
     path = f"{DEFINITIONS}/{WIDGETS_NAME}"
     tree = (await client.patch(path, {"metadata": {"labels": {"a": "b"}}})).body
-    assert said(tree)[-1] == INVALID
+    assert conditions_of(tree)[-1] == INVALID
     tree["spec"]["conversion"] = converted(CERTIFICATE)["spec"]["conversion"]
     version = tree["metadata"]["resourceVersion"]
     assert (await client.put(path, tree)).status == 200
-    await seen(client, WIDGETS_NAME, version, [ACCEPTED, ESTABLISHED])
+    await conditions_until(client, WIDGETS_NAME, version, [ACCEPTED, ESTABLISHED])
 
 
 async def test_established_definition_refuses_invalid_ca_bundle(client):

@@ -17,7 +17,7 @@ async def client():
         yield client
 
 
-def projected(*sources):
+def projected_volume(*sources):
     return {"name": "v", "projected": {"sources": list(sources)}}
 
 
@@ -39,7 +39,7 @@ SPEC = {
     "initContainers": [
         {"name": "i", "image": "b", "restartPolicy": "Always", "lifecycle": {"stopSignal": "SIGTERM"}}
     ],
-    "volumes": [projected(TOKEN, BUNDLE, CERTIFICATE)],
+    "volumes": [projected_volume(TOKEN, BUNDLE, CERTIFICATE)],
 }
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
 SELECTOR = {"selector": {"matchLabels": {"a": "b"}}}
@@ -51,7 +51,7 @@ def nested(value, *keys):
     return value
 
 
-def within(tree, *keys):
+def value_at(tree, *keys):
     for key in keys:
         tree = tree[key]
     return tree
@@ -82,12 +82,12 @@ async def test_disabled_fields_of_pods_and_templates_are_dropped(client, path, k
     spec = SPEC | {"restartPolicy": "Never"} if path.startswith(BATCH) else SPEC
     tree = nested(spec, *keys)
     if len(keys) > 1:
-        within(tree, *keys[:-1])["metadata"] = {"labels": {"a": "b"}}
+        value_at(tree, *keys[:-1])["metadata"] = {"labels": {"a": "b"}}
     if "spec" in tree:
         tree["spec"] = more | tree["spec"]
     made = await client.post(path, {"metadata": {"name": "x"}} | tree)
     assert made.status == 201, made.body
-    spec = within(made.body, *keys)
+    spec = value_at(made.body, *keys)
     assert "schedulingGroup" not in spec
     assert [one.get("lifecycle") for one in spec["containers"]] == [None, SLEEP, {}]
     assert "lifecycle" not in spec["initContainers"][0]
@@ -96,7 +96,7 @@ async def test_disabled_fields_of_pods_and_templates_are_dropped(client, path, k
     assert "(Projected) has no sources provided" in made.headers["Warning"]
     changed = await client.patch(f"{path}/x", nested({"schedulingGroup": {"podGroupName": "y"}}, *keys))
     assert changed.status == 200, changed.body
-    assert "schedulingGroup" not in within(changed.body, *keys)
+    assert "schedulingGroup" not in value_at(changed.body, *keys)
     assert changed.body["metadata"].get("generation") == made.body["metadata"].get("generation")
     assert b"f:schedulingGroup" in changed.data  # a dropped field is managed too
 

@@ -16,7 +16,7 @@ async def client():
         yield client
 
 
-async def exchanged(client, *lines, version=b"1.1", path=b"/version"):
+async def send_request(client, *lines, version=b"1.1", path=b"/version"):
     url = URL(client.url)
     head = b"\r\n".join([b"GET %s HTTP/%s" % (path, version), *lines, b"Connection: close", b"", b""])
     return await raw_http.exchange((url.host, url.port), [head])
@@ -39,11 +39,11 @@ async def exchanged(client, *lines, version=b"1.1", path=b"/version"):
     ],
 )
 async def test_allowed_hosts_are_served(client, lines, status):
-    assert (await exchanged(client, *lines)).status == status
+    assert (await send_request(client, *lines)).status == status
 
 
 async def test_http_1_0_request_needs_no_host(client):
-    assert (await exchanged(client, version=b"1.0", path=b"/readyz")).status == 200
+    assert (await send_request(client, version=b"1.0", path=b"/readyz")).status == 200
 
 
 async def test_host_refusal_has_advice(client):

@@ -42,7 +42,7 @@ async def client(clock):
         yield client
 
 
-async def occupied(client):
+async def start_hanging_write(client):
     """A write that is in flight until its body is released."""
     body = Hanging()
     answer = asyncio.create_task(client.send("POST", MAPS, body))
@@ -53,7 +53,7 @@ async def occupied(client):
 
 
 async def test_request_beyond_limit_is_429_with_retry_after(client):
-    body, answer = await occupied(client)
+    body, answer = await start_hanging_write(client)
     refused = await client.post(MAPS, {"metadata": {"name": "a"}}, **ALICE)
     assert (refused.status, refused.data) == (429, b"Too many requests, please try again later.\n")
     assert refused.headers["Retry-After"] == "1"
@@ -65,7 +65,7 @@ async def test_request_beyond_limit_is_429_with_retry_after(client):
 
 
 async def test_request_beyond_deadline_times_out(client, clock):
-    body, answer = await occupied(client)
+    body, answer = await start_hanging_write(client)
     clock.advance(60)
     late = await answer
     assert (late.status, late.body["reason"]) == (504, "Timeout")

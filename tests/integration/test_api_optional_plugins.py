@@ -62,19 +62,24 @@ async def client(tmp_path):
         yield client
 
 
-def found(tree, path):
+def value_at(tree, path):
     for step in path.split("."):
         tree = tree[int(step)] if isinstance(tree, list) else (tree or {}).get(step)
     return tree
 
 
-def told(answer, shows):
+def result_of(answer, shows):
     body = answer.body
     if answer.status < 400:
-        return [answer.status, *(found(body, path) for path in shows)]
+        return [answer.status, *(value_at(body, path) for path in shows)]
     details = body.get("details") or {}
-    said = (body.get("reason"), body.get("message"), details.get("causes"), details.get("retryAfterSeconds"))
-    return [answer.status, *said]
+    error_fields = (
+        body.get("reason"),
+        body.get("message"),
+        details.get("causes"),
+        details.get("retryAfterSeconds"),
+    )
+    return [answer.status, *error_fields]
 
 
 async def with_uids(client, request):
@@ -95,8 +100,8 @@ async def test_optional_plugin_responses_match_recording(client):
         answer = await client.send(
             request["method"], request["path"], request.get("body"), Content_Type=content, **user
         )
-        if "answer" in request and told(answer, request.get("shows", ())) != request["answer"]:
-            wrong.append((request["id"], told(answer, request.get("shows", ())), request["answer"]))
+        if "answer" in request and result_of(answer, request.get("shows", ())) != request["answer"]:
+            wrong.append((request["id"], result_of(answer, request.get("shows", ())), request["answer"]))
     assert not wrong
 
 

@@ -19,7 +19,7 @@ async def client():
         yield client
 
 
-def told(answer):
+def status_and_message(answer):
     return answer.status, answer.body.get("message", "") if answer.body["kind"] == "Status" else ""
 
 
@@ -58,13 +58,16 @@ def told(answer):
     ],
 )
 async def test_list_parameters_are_validated(client, query, expected):
-    assert told(await client.get(f"{MAPS}?{query}")) == expected
+    assert status_and_message(await client.get(f"{MAPS}?{query}")) == expected
 
 
 @pytest.mark.parametrize("value", ["true", "", "x"])
 async def test_export_parameter_is_refused(client, value):
     refused = await client.get(f"{HERE}?export={value}")
-    assert told(refused) == (400, "the export parameter, deprecated since v1.14, is no longer supported")
+    assert status_and_message(refused) == (
+        400,
+        "the export parameter, deprecated since v1.14, is no longer supported",
+    )
     assert (await client.get(f"{HERE}?export=0")).status == 200
 
 
@@ -81,7 +84,7 @@ async def test_export_parameter_is_refused(client, value):
     ],
 )
 async def test_delete_parameters_are_validated(client, path, query, expected):
-    assert told(await client.delete(f"{path}?{query}")) == expected
+    assert status_and_message(await client.delete(f"{path}?{query}")) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,25 +111,25 @@ async def test_delete_parameters_are_validated(client, path, query, expected):
 )
 async def test_options_are_validated_before_body(client, query, wrong):
     refused = await client.post(f"{MAPS}?{query}", {"metadata": {"labels": True}})
-    assert told(refused) == (422, INVALID.format("CreateOptions", wrong))
+    assert status_and_message(refused) == (422, INVALID.format("CreateOptions", wrong))
     refused = await client.put(f"{MAPS}/nope?{query}", {"metadata": {"labels": True}})
-    assert told(refused) == (422, INVALID.format("UpdateOptions", wrong))
+    assert status_and_message(refused) == (422, INVALID.format("UpdateOptions", wrong))
     refused = await client.patch(f"{MAPS}/nope?{query}", b"{")
-    assert told(refused) == (422, INVALID.format("PatchOptions", wrong))
+    assert status_and_message(refused) == (422, INVALID.format("PatchOptions", wrong))
 
 
 @pytest.mark.parametrize("value", ["true", "false", ""])
 async def test_force_is_only_for_apply(client, value):
     refused = await client.patch(f"{HERE}?force={value}", {})
     problem = "force: Forbidden: may not be specified for non-apply patch"
-    assert told(refused) == (422, INVALID.format("PatchOptions", problem))
+    assert status_and_message(refused) == (422, INVALID.format("PatchOptions", problem))
 
 
 async def test_apply_without_field_manager_is_one_of_several_errors(client):
     refused = await client.patch(f"{HERE}?dryRun=x", {}, kind="apply-patch+yaml")
     no_dry_run = NO_DRY_RUN.format('"x"')
     problems = f"[fieldManager: Required value: is required for apply patch, {no_dry_run}]"
-    assert told(refused) == (422, INVALID.format("PatchOptions", problems))
+    assert status_and_message(refused) == (422, INVALID.format("PatchOptions", problems))
 
 
 APPLIED_JSON = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{"a":"1","a":"2"}}'
@@ -140,7 +143,7 @@ async def test_apply_with_duplicate_keys_is_refused(client, body, problem):
     path = f"{MAPS}/twice?fieldManager=a"
     decoder = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
     refused = await client.patch(f"{path}&fieldValidation=Strict", body, kind="apply-patch+yaml")
-    assert told(refused) == (400, f"{decoder}\n  {problem}")
+    assert status_and_message(refused) == (400, f"{decoder}\n  {problem}")
     applied = await client.patch(f"{path}&fieldValidation=Ignore", body, kind="apply-patch+yaml")
     assert (applied.status, applied.headers.getall("Warning", [])) == (201, [])
     applied = await client.patch(path, body, kind="apply-patch+yaml")
@@ -196,7 +199,10 @@ async def test_deletecollection_resource_version_is_precondition(client):
     ],
 )
 async def test_deletecollection_query_is_validated_before_body(client, query, problem):
-    assert told(await client.delete(f"{MAPS}?{query}", {"gracePeriodSeconds": "1"})) == (400, problem)
+    assert status_and_message(await client.delete(f"{MAPS}?{query}", {"gracePeriodSeconds": "1"})) == (
+        400,
+        problem,
+    )
 
 
 async def test_body_format_is_checked_before_options(client):

@@ -24,7 +24,7 @@ async def client():
         yield client
 
 
-def told(answer):
+def status_and_message(answer):
     return answer.status, answer.body.get("message", "") if answer.body["kind"] == "Status" else ""
 
 
@@ -47,7 +47,7 @@ def named(name, **fields):
     ],
 )
 async def test_new_object_has_no_resource_version(client, query, metadata, expected):
-    assert told(await client.post(MAPS + query, {"metadata": metadata})) == expected
+    assert status_and_message(await client.post(MAPS + query, {"metadata": metadata})) == expected
 
 
 async def test_invalid_new_object_is_reported_before_resource_version(client):
@@ -77,7 +77,7 @@ async def test_invalid_new_object_is_reported_before_resource_version(client):
     ],
 )
 async def test_update_body_must_match_path(client, metadata, expected):
-    assert told(await client.put(f"{MAPS}/x", {"metadata": metadata})) == expected
+    assert status_and_message(await client.put(f"{MAPS}/x", {"metadata": metadata})) == expected
 
 
 async def test_update_with_other_uid_conflicts(client):
@@ -91,12 +91,12 @@ async def test_update_with_other_uid_conflicts(client):
 )
 async def test_update_needs_name_in_every_resource(client, path):
     refused = await client.put(f"/api/v1/{path}", {})
-    assert told(refused) == (400, NO_NAME.replace("(x ", "(default "))
+    assert status_and_message(refused) == (400, NO_NAME.replace("(x ", "(default "))
 
 
 async def test_missing_name_is_reported_before_missing_object(client):
     refused = await client.put(f"{MAPS}/nope", {})
-    assert told(refused) == (400, NO_NAME.replace("(x ", "(nope "))
+    assert status_and_message(refused) == (400, NO_NAME.replace("(x ", "(nope "))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ async def test_missing_name_is_reported_before_missing_object(client):
     ],
 )
 async def test_patch_cannot_change_identity(client, kind, patch, expected):
-    assert told(await client.patch(f"{MAPS}/x", patch, kind=kind)) == expected
+    assert status_and_message(await client.patch(f"{MAPS}/x", patch, kind=kind)) == expected
 
 
 async def test_patched_object_without_api_version_is_decoded_as_upstream_type(client):
@@ -172,7 +172,7 @@ async def test_patch_cannot_change_kind(client, patch, problem):
 async def test_apply_with_uid_of_missing_object_conflicts(client, metadata, expected):
     wanted = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata}
     answer = await client.patch(f"{MAPS}/n?fieldManager=a", wanted, kind="apply-patch+yaml")
-    assert told(answer) == expected
+    assert status_and_message(answer) == expected
 
 
 async def test_update_with_uid_of_missing_object_conflicts(client):
@@ -186,7 +186,7 @@ async def test_update_with_uid_of_missing_object_conflicts(client):
         ),
     )
     refused = await client.put(f"{LEASES}/l", named("l", resourceVersion="y"))
-    assert told(refused) == (500, NO_VERSION.format("y"))
+    assert status_and_message(refused) == (500, NO_VERSION.format("y"))
     assert (await client.put(f"{LEASES}/l?dryRun=All", named("l", resourceVersion="5"))).status == 201
     assert (await client.put(f"{LEASES}/l", named("l", resourceVersion="5"))).status == 201
 
@@ -222,7 +222,7 @@ UNCONVERTED = "converting (v1.{}) to (v1.DeleteOptions): unknown conversion"
     ],
 )
 async def test_delete_body_is_delete_options(client, path, body, message):
-    assert told(await client.delete(path, body)) == (400, message)
+    assert status_and_message(await client.delete(path, body)) == (400, message)
     assert (await client.get(f"{MAPS}/x")).status == 200
 
 
@@ -281,5 +281,5 @@ REJECTED = "the server rejected our request due to an error in our request"
 async def test_json_patch_must_leave_an_object(client, value, message):
     patch = [{"op": "replace", "path": "", "value": value}]
     answer = await client.patch(f"{MAPS}/x", patch, kind="json-patch+json")
-    assert told(answer) == (422, message)
+    assert status_and_message(answer) == (422, message)
     assert (await client.get(f"{MAPS}/x")).status == 200

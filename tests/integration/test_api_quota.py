@@ -55,7 +55,7 @@ async def limit(client, name="q", *, path=QUOTAS, **spec):
     assert answer.status == 200, answer.body
 
 
-async def used(client, name="q", *, path=QUOTAS):
+async def quota_usage(client, name="q", *, path=QUOTAS):
     status = (await client.get(f"{path}/{name}")).body["status"]
     return {name: amount for name, amount in status["used"].items() if amount != "0"}
 
@@ -95,7 +95,7 @@ async def check(client, case, namespace):
         else:
             answer = await client.post(path, {"metadata": {"name": "x"}, **step["write"]})
         assert (answer.status, answer.body.get("message")) == (step["status"], step["message"]), case["id"]
-        assert await used(client, path=quotas) == step["used"], case["id"]
+        assert await quota_usage(client, path=quotas) == step["used"], case["id"]
 
 
 async def test_concurrent_writers_do_not_exceed_quota(client):
@@ -103,8 +103,8 @@ async def test_concurrent_writers_do_not_exceed_quota(client):
     await limit(client, "other", hard={"count/configmaps": "70"})
     answers = await asyncio.gather(*(client.post(CONFIG_MAPS, config_map(f"c{n}")) for n in range(200)))
     assert Counter(answer.status for answer in answers) == {201: 50, 403: 150}
-    assert await used(client) == {"configmaps": "50"}
-    assert await used(client, "other") == {"count/configmaps": "50"}
+    assert await quota_usage(client) == {"configmaps": "50"}
+    assert await quota_usage(client, "other") == {"count/configmaps": "50"}
     assert len((await client.get(CONFIG_MAPS)).body["items"]) == 50
 
 
@@ -119,13 +119,13 @@ async def test_writers_of_two_servers_do_not_exceed_quota():
         ]
         answers = await asyncio.gather(*writes)
         assert Counter(answer.status for answer in answers)[201] == 20
-        assert await used(second) == {"configmaps": "20"}
+        assert await quota_usage(second) == {"configmaps": "20"}
 
 
 async def test_dry_run_is_checked_but_not_charged(client):
     await limit(client, hard={"configmaps": "1"})
     assert (await client.post(f"{CONFIG_MAPS}?dryRun=All", config_map("a"))).status == 201
-    assert await used(client) == {}
+    assert await quota_usage(client) == {}
     await client.post(CONFIG_MAPS, config_map("a"))
     refused = await client.post(f"{CONFIG_MAPS}?dryRun=All", config_map("b"))
     assert refused.body["message"] == (
@@ -204,7 +204,7 @@ async def limited():
         yield client
 
 
-async def refused(answer):
+async def status_and_message(answer):
     answer = await answer
     return answer.status, answer.body.get("message", "")
 
@@ -212,23 +212,23 @@ async def refused(answer):
 async def test_limited_resource_needs_quota(limited):
     """As kube-apiserver 1.36.3 answered with this configuration."""
     consume = "is forbidden: insufficient quota to consume:"
-    assert await refused(limited.post(f"{NAMESPACE}/pods", high("a"))) == (
+    assert await status_and_message(limited.post(f"{NAMESPACE}/pods", high("a"))) == (
         500,
         "insufficient quota to match these scopes: [{PriorityClass In [high]}]",
     )
-    assert await refused(
+    assert await status_and_message(
         limited.post(f"{NAMESPACE}/persistentvolumeclaims", claim("c", storageClassName="gold"))
     ) == (
         403,
         f'persistentvolumeclaims "c" {consume} {GOLD}',
     )
-    assert await refused(limited.post(f"{NAMESPACE}/services", service("l", "LoadBalancer"))) == (
+    assert await status_and_message(limited.post(f"{NAMESPACE}/services", service("l", "LoadBalancer"))) == (
         403,
         f'services "l" {consume} services.loadbalancers',
     )
     assert (await limited.post(f"{NAMESPACE}/persistentvolumeclaims", claim("other"))).status == 201
     assert (await limited.post(f"{NAMESPACE}/services", service("s", "ClusterIP"))).status == 201
-    assert await refused(
+    assert await status_and_message(
         limited.patch(f"{NAMESPACE}/services/s", {"spec": {"type": "LoadBalancer"}}, kind="merge-patch+json")
     ) == (
         403,
@@ -242,4 +242,4 @@ async def test_covering_quota_allows_limited_resource(limited):
     assert (await limited.post(f"{NAMESPACE}/pods", high("a"))).status == 201
     gold = claim("c", storageClassName="gold")
     assert (await limited.post(f"{NAMESPACE}/persistentvolumeclaims", gold)).status == 201
-    assert await used(limited, "gold") == {GOLD: "1Gi"}
+    assert await quota_usage(limited, "gold") == {GOLD: "1Gi"}

@@ -16,7 +16,7 @@ async def client():
         yield client
 
 
-async def exchanged(client, data):
+async def send_bytes(client, data):
     """Return the status line, the headers and the body of one response."""
     host, port = client.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -28,7 +28,7 @@ async def exchanged(client, data):
     return first.decode(), headers, body.decode()
 
 
-def asked(line, *headers, body=b""):
+def request_bytes(line, *headers, body=b""):
     lines = [line, *headers, b"Authorization: Bearer admin", b"Connection: close"]
     return b"\r\n".join([*lines, b"", body])
 
@@ -48,40 +48,40 @@ MALFORMED = f"{BAD}: malformed Host header"
         pytest.param(b"GET /version\r\n\r\n", BAD, id="the request of HTTP/0.9"),
         pytest.param(b"GET /version x HTTP/1.1\r\n\r\n", BAD, id="four words"),
         pytest.param(b"GET\t/version\tHTTP/1.1\r\n\r\n", BAD, id="tabs"),
-        pytest.param(asked(b"G(T /version HTTP/1.1", HOST), BAD, id="no method"),
-        pytest.param(asked(b"GET version HTTP/1.1", HOST), BAD, id="no path"),
-        pytest.param(asked(b"GET /version http/1.1", HOST), BAD, id="lower-case protocol"),
-        pytest.param(asked(b"GET /version HTTP/1.10", HOST), BAD, id="version of two digits"),
-        pytest.param(asked(b"GET /version HTTP/0.9", HOST), NO_VERSION, id="0.9"),
-        pytest.param(asked(b"GET /version HTTP/2.0", HOST), NO_VERSION, id="2.0"),
-        pytest.param(asked(b"GET /version HTTP/3.0", HOST), NO_VERSION, id="3.0"),
-        pytest.param(asked(b"GET /version%zz HTTP/1.1", HOST), BAD, id="a wrong escape"),
-        pytest.param(asked(b"GET /version% HTTP/1.1", HOST), BAD, id="an escape that ends"),
-        pytest.param(asked(b"GET /ver\0sion HTTP/1.1", HOST), BAD, id="a path with NUL"),
-        pytest.param(asked(b"GET /ver\x7fsion HTTP/1.1", HOST), BAD, id="a path with DEL"),
-        pytest.param(asked(GET), f"{BAD}: missing required Host header", id="no host"),
-        pytest.param(asked(GET, HOST, HOST), BAD, id="two hosts"),
-        pytest.param(asked(GET, b"Host: a/b"), MALFORMED, id="a host with a path"),
-        pytest.param(asked(GET, b"Host: a b"), MALFORMED, id="a host with a blank"),
-        pytest.param(asked(GET, b"Host: a@b"), MALFORMED, id="a host with a user"),
-        pytest.param(asked(GET, b"Host: \xc3\xa9"), MALFORMED, id="a host that is not ASCII"),
-        pytest.param(asked(GET, b"Host: " + b"/" * 1000), MALFORMED, id="a long host"),
-        pytest.param(asked(GET, HOST, b"X Y: a"), f"{BAD}: invalid header name", id="a name with a blank"),
-        pytest.param(asked(GET, HOST, b"X : a"), f"{BAD}: invalid header name", id="a blank before the colon"),
-        pytest.param(asked(GET, HOST, b"X(Y: a"), BAD, id="a name that is no token"),
-        pytest.param(asked(GET, HOST, b": a"), BAD, id="no name"),
-        pytest.param(asked(GET, HOST, b"nocolon"), BAD, id="no colon"),
-        pytest.param(asked(GET, b" X: a", HOST), BAD, id="an empty fold"),
-        pytest.param(asked(GET, HOST, b"X: a\0b"), BAD, id="a value with NUL"),
-        pytest.param(asked(GET, HOST, b"X: a\rb"), BAD, id="a value with CR"),
-        pytest.param(asked(GET, HOST, b"Content-Length: -1"), BAD, id="a negative length"),
-        pytest.param(asked(GET, HOST, b"Content-Length: +1", body=b"x"), BAD, id="a length with a sign"),
-        pytest.param(asked(GET, HOST, b"Content-Length: " + b"9" * 30), BAD, id="a huge length"),
-        pytest.param(asked(GET, HOST, b"Content-Length: 1", b"Content-Length: 2"), BAD, id="two lengths"),
+        pytest.param(request_bytes(b"G(T /version HTTP/1.1", HOST), BAD, id="no method"),
+        pytest.param(request_bytes(b"GET version HTTP/1.1", HOST), BAD, id="no path"),
+        pytest.param(request_bytes(b"GET /version http/1.1", HOST), BAD, id="lower-case protocol"),
+        pytest.param(request_bytes(b"GET /version HTTP/1.10", HOST), BAD, id="version of two digits"),
+        pytest.param(request_bytes(b"GET /version HTTP/0.9", HOST), NO_VERSION, id="0.9"),
+        pytest.param(request_bytes(b"GET /version HTTP/2.0", HOST), NO_VERSION, id="2.0"),
+        pytest.param(request_bytes(b"GET /version HTTP/3.0", HOST), NO_VERSION, id="3.0"),
+        pytest.param(request_bytes(b"GET /version%zz HTTP/1.1", HOST), BAD, id="a wrong escape"),
+        pytest.param(request_bytes(b"GET /version% HTTP/1.1", HOST), BAD, id="an escape that ends"),
+        pytest.param(request_bytes(b"GET /ver\0sion HTTP/1.1", HOST), BAD, id="a path with NUL"),
+        pytest.param(request_bytes(b"GET /ver\x7fsion HTTP/1.1", HOST), BAD, id="a path with DEL"),
+        pytest.param(request_bytes(GET), f"{BAD}: missing required Host header", id="no host"),
+        pytest.param(request_bytes(GET, HOST, HOST), BAD, id="two hosts"),
+        pytest.param(request_bytes(GET, b"Host: a/b"), MALFORMED, id="a host with a path"),
+        pytest.param(request_bytes(GET, b"Host: a b"), MALFORMED, id="a host with a blank"),
+        pytest.param(request_bytes(GET, b"Host: a@b"), MALFORMED, id="a host with a user"),
+        pytest.param(request_bytes(GET, b"Host: \xc3\xa9"), MALFORMED, id="a host that is not ASCII"),
+        pytest.param(request_bytes(GET, b"Host: " + b"/" * 1000), MALFORMED, id="a long host"),
+        pytest.param(request_bytes(GET, HOST, b"X Y: a"), f"{BAD}: invalid header name", id="a name with a blank"),
+        pytest.param(request_bytes(GET, HOST, b"X : a"), f"{BAD}: invalid header name", id="a blank before the colon"),
+        pytest.param(request_bytes(GET, HOST, b"X(Y: a"), BAD, id="a name that is no token"),
+        pytest.param(request_bytes(GET, HOST, b": a"), BAD, id="no name"),
+        pytest.param(request_bytes(GET, HOST, b"nocolon"), BAD, id="no colon"),
+        pytest.param(request_bytes(GET, b" X: a", HOST), BAD, id="an empty fold"),
+        pytest.param(request_bytes(GET, HOST, b"X: a\0b"), BAD, id="a value with NUL"),
+        pytest.param(request_bytes(GET, HOST, b"X: a\rb"), BAD, id="a value with CR"),
+        pytest.param(request_bytes(GET, HOST, b"Content-Length: -1"), BAD, id="a negative length"),
+        pytest.param(request_bytes(GET, HOST, b"Content-Length: +1", body=b"x"), BAD, id="a length with a sign"),
+        pytest.param(request_bytes(GET, HOST, b"Content-Length: " + b"9" * 30), BAD, id="a huge length"),
+        pytest.param(request_bytes(GET, HOST, b"Content-Length: 1", b"Content-Length: 2"), BAD, id="two lengths"),
     ],
 )  # fmt: skip
 async def test_invalid_http_is_refused_with_gos_message(client, data, refusal):
-    first, headers, body = await exchanged(client, data)
+    first, headers, body = await send_bytes(client, data)
     assert (first, body) == (f"HTTP/1.1 {refusal}", refusal)
     assert (headers[b"content-type"], headers[b"connection"]) == (TEXT, b"close")
 
@@ -90,26 +90,26 @@ async def test_invalid_http_is_refused_with_gos_message(client, data, refusal):
     "encoding", [b"gzip", b"gzip, chunked", b"identity", b"xchunked", b"", b"chunked, chunked"]
 )
 async def test_transfer_encoding_other_than_chunked_is_refused(client, encoding):
-    data = asked(POST, HOST, b"Transfer-Encoding: " + encoding, body=LAST_CHUNK)
-    first, _, body = await exchanged(client, data)
+    data = request_bytes(POST, HOST, b"Transfer-Encoding: " + encoding, body=LAST_CHUNK)
+    first, _, body = await send_bytes(client, data)
     assert (first, body) == ("HTTP/1.1 501 Not Implemented", "Unsupported transfer encoding")
 
 
 async def test_repeated_transfer_encoding_is_refused(client):
-    first, _, _ = await exchanged(
-        client, asked(POST, HOST, *[b"Transfer-Encoding: chunked"] * 2, body=LAST_CHUNK)
+    first, _, _ = await send_bytes(
+        client, request_bytes(POST, HOST, *[b"Transfer-Encoding: chunked"] * 2, body=LAST_CHUNK)
     )
     assert first == "HTTP/1.1 501 Not Implemented"
 
 
 async def test_http_1_0_request_needs_no_host(client):
-    first, _, _ = await exchanged(client, asked(b"GET /version HTTP/1.0"))
+    first, _, _ = await send_bytes(client, request_bytes(b"GET /version HTTP/1.0"))
     assert first == "HTTP/1.0 200 OK"
 
 
 async def test_connect_method_opens_no_tunnel(client):
-    data = asked(b"CONNECT localhost:443 HTTP/1.1", HOST)
-    first, _, _ = await exchanged(client, data + asked(GET, HOST))
+    data = request_bytes(b"CONNECT localhost:443 HTTP/1.1", HOST)
+    first, _, _ = await send_bytes(client, data + request_bytes(GET, HOST))
     assert first == "HTTP/1.1 405 Method Not Allowed"
 
 
@@ -133,7 +133,7 @@ async def test_connect_method_opens_no_tunnel(client):
     ],
 )
 async def test_unusual_paths_and_queries_are_routed(client, target, code):
-    first, _, _ = await exchanged(client, asked(b"GET %b HTTP/1.1" % target, HOST))
+    first, _, _ = await send_bytes(client, request_bytes(b"GET %b HTTP/1.1" % target, HOST))
     assert first.split()[1] == str(code)
 
 

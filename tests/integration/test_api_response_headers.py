@@ -40,7 +40,7 @@ def schema(name, precedence, rules, *, level="mine", subject="*"):
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def of(verb, resource, *namespaces, cluster=False):
+def resource_rules(verb, resource, *namespaces, cluster=False):
     rule = {"verbs": [verb], "apiGroups": [""], "resources": [resource]}
     where = {"namespaces": namespaces} if namespaces else {}
     return {"resourceRules": [rule | where | ({"clusterScope": True} if cluster else {})]}
@@ -57,10 +57,10 @@ async def test_flow_schema_headers_name_first_match(client):
     )
     made = {}
     for tree in (
-        schema("last", 9000, of("*", "*", "*", cluster=True)),
-        schema("first", 10, of("list", "secrets", "default")),
-        schema("nobody", 9, of("*", "*", "*", cluster=True), subject="nobody"),
-        schema("dangling", 8, of("*", "*", "*", cluster=True), level="none"),
+        schema("last", 9000, resource_rules("*", "*", "*", cluster=True)),
+        schema("first", 10, resource_rules("list", "secrets", "default")),
+        schema("nobody", 9, resource_rules("*", "*", "*", cluster=True), subject="nobody"),
+        schema("dangling", 8, resource_rules("*", "*", "*", cluster=True), level="none"),
         schema(
             "pages",
             20,

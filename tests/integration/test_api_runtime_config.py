@@ -14,7 +14,7 @@ OF_EACH = {"uid", "resourceVersion", "creationTimestamp", "time", "timeAdded", "
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-def switched(text):
+def running_with(text):
     return apiserver.running(settings=Settings(overrides=read_overrides(read_pairs(text))))
 
 
@@ -25,7 +25,7 @@ def comparable(value):
 
 
 async def test_beta_versions_respond_as_real_server():
-    async with switched("api/all=true") as client:
+    async with running_with("api/all=true") as client:
         for step in ANSWERS:
             kind = {"Content_Type": step.get("type", "application/json")}
             answer = await client.send(step["method"], step["path"], step.get("body"), **kind)
@@ -34,7 +34,7 @@ async def test_beta_versions_respond_as_real_server():
 
 
 async def test_discovery_orders_versions_by_stability():
-    async with switched("resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true") as client:
+    async with running_with("resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true") as client:
         groups = (await client.get("/apis", Accept=AGGREGATED)).body["items"]
         (versions,) = (one["versions"] for one in groups if one["metadata"]["name"] == "resource.k8s.io")
         assert [one["version"] for one in versions] == ["v1", "v1beta2", "v1beta1"]
@@ -42,14 +42,14 @@ async def test_discovery_orders_versions_by_stability():
 
 
 async def test_beta_version_is_warned_of():
-    async with switched("resource.k8s.io/v1beta2=true") as client:
+    async with running_with("resource.k8s.io/v1beta2=true") as client:
         answer = await client.get("/apis/resource.k8s.io/v1beta2/deviceclasses")
         warning = "resource.k8s.io/v1beta2 DeviceClass is deprecated in v1.36+, unavailable in v1.39+"
         assert warning in answer.headers["Warning"]
 
 
 async def test_disabled_apis_are_not_served():
-    async with switched("batch/v1=false,apps/v1/deployments=false,/v1/configmaps=false") as client:
+    async with running_with("batch/v1=false,apps/v1/deployments=false,/v1/configmaps=false") as client:
         for path in (
             "/apis/batch/v1",
             "/apis/batch/v1/jobs",
@@ -69,7 +69,7 @@ async def test_disabled_apis_are_not_served():
     "off", ["discovery.k8s.io/v1", "flowcontrol.apiserver.k8s.io/v1", "networking.k8s.io/v1"]
 )
 async def test_server_works_without_disabled_internal_apis(off):
-    async with switched(f"{off}=false") as client:
+    async with running_with(f"{off}=false") as client:
         service = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}
         assert (await client.post("/api/v1/namespaces/default/services", service)).status == 201
         assert (await client.get(f"/apis/{off}")).status == 404

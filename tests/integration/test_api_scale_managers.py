@@ -39,7 +39,7 @@ def managers(tree):
     return sorted(found)
 
 
-def scaled(manager, operation="Update"):
+def scale_entry(manager, operation="Update"):
     return manager, operation, "scale", "replicas"
 
 
@@ -47,10 +47,10 @@ def scaled(manager, operation="Update"):
     ("requests", "expected"),
     [
         ([], [CREATED]),
-        ([("patch", 4)], [REST, scaled("m0")]),
-        ([("put", 4)], [REST, scaled("m0")]),
-        ([("patch", 4), ("patch", 5)], [REST, scaled("m1")]),
-        ([("patch", 4), ("patch", 4)], [REST, scaled("m0")]),
+        ([("patch", 4)], [REST, scale_entry("m0")]),
+        ([("put", 4)], [REST, scale_entry("m0")]),
+        ([("patch", 4), ("patch", 5)], [REST, scale_entry("m1")]),
+        ([("patch", 4), ("patch", 4)], [REST, scale_entry("m0")]),
         ([("patch", 3)], [REPLICAS, REST]),
         ([("put", 3)], [REPLICAS, REST]),
         ([("patch", 3), ("patch", 5)], [REST]),
@@ -59,10 +59,10 @@ def scaled(manager, operation="Update"):
         ([("put", 0)], [REST]),
         ([("patch", 0), ("patch", 5)], [REST]),
         ([("patch", 4), ("patch", 0)], [REST]),
-        ([("apply", 3)], [REPLICAS, REST, scaled("m0", "Apply")]),
-        ([("apply", 3), ("patch", 3)], [REST, scaled("m0", "Apply")]),
-        ([("force", 4), ("patch", 5)], [REST, scaled("m1")]),
-        ([("force", 4), ("patch", 4)], [REST, scaled("m0", "Apply")]),
+        ([("apply", 3)], [REPLICAS, REST, scale_entry("m0", "Apply")]),
+        ([("apply", 3), ("patch", 3)], [REST, scale_entry("m0", "Apply")]),
+        ([("force", 4), ("patch", 5)], [REST, scale_entry("m1")]),
+        ([("force", 4), ("patch", 4)], [REST, scale_entry("m0", "Apply")]),
     ],
 )
 async def test_managers_after_scale(client, requests, expected):

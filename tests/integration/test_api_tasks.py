@@ -88,7 +88,7 @@ class Served:
         stored = self.watch_cache.resource_cache(FOLDER).get(FOLDER + name)
         return stored is not None and b"Local" in stored.value
 
-    async def mended(self, task):
+    async def wait_until_repaired(self, task):
         await until(lambda: not self.supervisor.problem(task))
         assert (await self.client.get("/readyz")).data == b"ok"
         metrics = (await self.client.get("/metrics")).data.decode()
@@ -110,7 +110,7 @@ async def test_failed_watch_cache_is_listed_again(served):
         served.kv.fail("watch")
         await served.watch_cache.rebuild()
         await served.failed("watch-cache")
-        await served.mended("watch-cache")
+        await served.wait_until_repaired("watch-cache")
         assert (await anext(events))["object"]["code"] == 410
     await served.client.post(MAPS, {"metadata": {"name": "b"}})
     assert [item["metadata"]["name"] for item in (await served.client.get(MAPS)).body["items"]] == ["a", "b"]
@@ -122,7 +122,7 @@ async def test_definitions_are_established_after_task_failure(served):
     served.kv.fail("txn", below=DEFINITIONS)
     assert (await created).status == 201
     await served.failed("crd-establishing")
-    await served.mended("crd-establishing")
+    await served.wait_until_repaired("crd-establishing")
     await established(served.client, DEFINITION["metadata"]["name"])
     widgets = "/apis/example.com/v1/namespaces/default/widgets"
     body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
@@ -138,7 +138,7 @@ async def test_clean_up_of_definition_is_repeated_after_failure(served):
     served.kv.fail("txn", below=b"/registry/example.com/widgets/")
     assert (await served.client.delete(f"{CRDS}/{name}")).status == 200
     await served.failed("crd-establishing")
-    await served.mended("crd-establishing")
+    await served.wait_until_repaired("crd-establishing")
     await until(lambda: not len(served.watch_cache.resource_cache(DEFINITIONS)))
 
 
@@ -147,7 +147,7 @@ async def test_availability_is_checked_after_task_failure(served):
     served.kv.fail("txn")
     await served.kv.store.put(Put(key=FOLDER + b"v1.new", value=api_service("v1.new", '{"group":"new"}')))
     await served.failed("api-service-availability")
-    await served.mended("api-service-availability")
+    await served.wait_until_repaired("api-service-availability")
     await until(lambda: served.is_local(b"v1.new"))
 
 
@@ -230,21 +230,21 @@ def stored_definition():
 
 
 @pytest.fixture
-async def stepped():
+async def stepped_server():
     clock = SteppedClock()
     kv = Broken(MemoryStore(clock=clock))
     async with running(kv=kv, clock=clock) as client:
         yield Served(client, kv)
 
 
-async def test_lag_is_measured_after_task_failure(stepped):
-    served = stepped
+async def test_lag_is_measured_after_task_failure(stepped_server):
+    served = stepped_server
     clock = served.client.server.registry.clock
     served.kv.fail("status", 1)
     clock.advance(LAG_SECONDS)
     await served.failed("watch-cache-lag")
     clock.advance(FIRST_DELAY)
-    await served.mended("watch-cache-lag")
+    await served.wait_until_repaired("watch-cache-lag")
 
 
 class Stalled(Wrapped):
@@ -256,12 +256,12 @@ class Stalled(Wrapped):
         self.going.set()
 
     async def watch(self, request):
-        async def alter(watch):
+        async def change_batches(watch):
             async for batch in watch:
                 await self.going.wait()
                 yield batch
 
-        return Altered(await self.store.watch(request), alter)
+        return Altered(await self.store.watch(request), change_batches)
 
 
 async def test_lagging_watch_cache_fails_readiness_by_name():
@@ -291,7 +291,7 @@ async def test_compaction_lease_and_check_run_after_task_failure(served):
     served.kv.fail("txn")
     served.supervisor.start("compaction", compactor.run)
     await served.failed("compaction")
-    await served.mended("compaction")
+    await served.wait_until_repaired("compaction")
 
 
 async def test_server_lease_is_renewed_after_task_failure(served):
@@ -309,20 +309,20 @@ async def test_server_lease_is_renewed_after_task_failure(served):
     served.kv.fail("txn")
     served.supervisor.start("identity-lease", renew)
     await served.failed("identity-lease")
-    await served.mended("identity-lease")
+    await served.wait_until_repaired("identity-lease")
     lease = b"/registry/leases/kube-system/apiserver-x"
     await until(lambda: served.watch_cache.resource_cache(b"/registry/leases/").get(lease))
 
 
-async def test_consistency_check_runs_after_task_failure(stepped):
-    clock = stepped.client.server.registry.clock
-    stepped.supervisor.start("watch-cache-check", stepped.client.server.self_check.run)
+async def test_consistency_check_runs_after_task_failure(stepped_server):
+    clock = stepped_server.client.server.registry.clock
+    stepped_server.supervisor.start("watch-cache-check", stepped_server.client.server.self_check.run)
     await turns(5)
-    stepped.kv.fail("range")
+    stepped_server.kv.fail("range")
     clock.advance(INTERVAL_SECONDS)
-    await stepped.failed("watch-cache-check")
+    await stepped_server.failed("watch-cache-check")
     clock.advance(FIRST_DELAY)
-    await stepped.mended("watch-cache-check")
+    await stepped_server.wait_until_repaired("watch-cache-check")
 
 
 async def test_failed_watch_ends_with_410_and_others_continue(served, caplog):

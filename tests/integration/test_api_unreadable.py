@@ -175,33 +175,33 @@ async def addresses(client):
     return {item["metadata"]["name"] for item in (await client.get(ADDRESSES)).body["items"]}
 
 
-def given(answer):
+def ip_and_port(answer):
     spec = answer.body["spec"]
     return spec["clusterIP"], spec["ports"][0]["nodePort"]
 
 
-async def spoil(client, *found):
+async def write_unreadable(client, *found):
     for name in found:
         await write(client, b'{"kind":"Service"', SERVICE_KEY + name)
 
 
 @pytest.mark.parametrize("path", [f"{SERVICES}/bad", SERVICES], ids=["by name", "with all others"])
 async def test_allocations_of_unreadable_service_are_released_on_delete(client, path):
-    ip, port = given(await node_port(client, "bad"))
-    await spoil(client, b"bad")
+    ip, port = ip_and_port(await node_port(client, "bad"))
+    await write_unreadable(client, b"bad")
     assert ip in await addresses(client)
     assert (await node_port(client, "new", clusterIP=ip, port=port)).status == 422
     assert (await client.delete(f"{path}?dryRun=All")).status == 200
     assert ip in await addresses(client)
     assert (await client.delete(path)).status == 200
     assert ip not in await addresses(client)
-    assert given(await node_port(client, "new", clusterIP=ip, port=port)) == (ip, port)
+    assert ip_and_port(await node_port(client, "new", clusterIP=ip, port=port)) == (ip, port)
 
 
 async def test_allocations_of_other_services_are_kept(client):
-    ip, port = given(await node_port(client, "good"))
-    given(await node_port(client, "bad"))
-    await spoil(client, b"bad")
+    ip, port = ip_and_port(await node_port(client, "good"))
+    ip_and_port(await node_port(client, "bad"))
+    await write_unreadable(client, b"bad")
     assert (await client.delete(f"{SERVICES}/bad")).status == 200
     assert ip in await addresses(client)
     refused = await node_port(client, "new", port=port)
@@ -210,16 +210,16 @@ async def test_allocations_of_other_services_are_kept(client):
 
 async def test_node_port_release_waits_for_other_unreadable_services(client):
     """While two services are unreadable, the owner of each node port is unknown."""
-    _, first = given(await node_port(client, "bad"))
-    other_ip, other = given(await node_port(client, "worse"))
-    await spoil(client, b"bad", b"worse")
+    _, first = ip_and_port(await node_port(client, "bad"))
+    other_ip, other = ip_and_port(await node_port(client, "worse"))
+    await write_unreadable(client, b"bad", b"worse")
     assert (await client.delete(f"{SERVICES}/bad")).status == 200
     assert other_ip in await addresses(client)
     assert (await node_port(client, "new", port=other)).status == 422
     assert (await client.delete(f"{SERVICES}/worse")).status == 200
     assert other_ip not in await addresses(client)
     for name, port in (("a", first), ("b", other)):
-        assert given(await node_port(client, name, port=port))[1] == port
+        assert ip_and_port(await node_port(client, name, port=port))[1] == port
 
 
 async def test_object_without_uid_is_served_and_updated(client):

@@ -24,7 +24,7 @@ async def client():
         yield client
 
 
-def wrong(answer):
+def field_errors(answer):
     """Return the causes as upstream's messages list them."""
     assert answer.status == 422, answer.body
     return [f"{cause['field']}: {cause['message']}" for cause in answer.body["details"]["causes"]]
@@ -80,13 +80,13 @@ def wrong(answer):
 )
 async def test_invalid_update_is_refused(client, path, fields, patch, problems):
     assert (await client.post(path, {"metadata": {"name": "x"}, **fields})).status == 201
-    assert wrong(await client.patch(f"{path}/x", patch)) == problems
+    assert field_errors(await client.patch(f"{path}/x", patch)) == problems
 
 
 @pytest.mark.parametrize("name", ["", "a", "a.b/", "kubernetes.io/a", "requests.a.b/c"])
 async def test_device_class_maps_extended_resource(client, name):
     made = {"metadata": {"name": "x"}, "spec": {"extendedResourceName": name}}
-    (problem,) = wrong(await client.post(f"{DEVICES}/deviceclasses", made))
+    (problem,) = field_errors(await client.post(f"{DEVICES}/deviceclasses", made))
     assert (
         problem
         == f'spec.extendedResourceName: Invalid value: "{name}": must be a valid extended resource name'
@@ -103,7 +103,7 @@ async def test_device_class_maps_extended_resource(client, name):
 )
 async def test_claim_constraint_needs_attribute(client, constraint, problem):
     made = {"metadata": {"name": "x"}, "spec": {"devices": {"constraints": [constraint]}}}
-    assert wrong(await client.post(CLAIMS, made)) == [f"spec.devices.constraints[0]{problem}"]
+    assert field_errors(await client.post(CLAIMS, made)) == [f"spec.devices.constraints[0]{problem}"]
 
 
 async def test_match_attribute_precedes_distinct_attribute(client):
@@ -116,7 +116,7 @@ async def test_match_attribute_precedes_distinct_attribute(client):
 async def test_binding_needs_existing_policy(client, path):
     made = {"policyName": "a", "matchResources": {"matchPolicy": "x"}, "validationActions": ["Deny"]}
     refused = await client.post(f"{POLICIES}/{path}", {"metadata": {"name": "x"}, "spec": made})
-    assert wrong(refused) == [
+    assert field_errors(refused) == [
         'spec.matchResources.matchPolicy: Unsupported value: "x": supported values: "Equivalent", "Exact"'
     ]
 

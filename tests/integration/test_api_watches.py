@@ -28,7 +28,7 @@ async def take(events, count):
     return [await anext(events) for _ in range(count)]
 
 
-def told(events):
+def types_and_names(events):
     return [(event["type"], event["object"]["metadata"].get("name")) for event in events]
 
 
@@ -36,11 +36,11 @@ async def test_watch_resumes_from_resource_version(client):
     first = await create(client, "a")
     await create(client, "b")
     async with client.watch(f"{MAPS}?watch=1&resourceVersion={first['resourceVersion']}") as events:
-        assert told(await take(events, 1)) == [("ADDED", "b")]
+        assert types_and_names(await take(events, 1)) == [("ADDED", "b")]
         await client.patch(f"{MAPS}/a", {"data": {"k": "v"}})
         await client.delete(f"{MAPS}/a")
         later = await take(events, 2)
-    assert told(later) == [("MODIFIED", "a"), ("DELETED", "a")]
+    assert types_and_names(later) == [("MODIFIED", "a"), ("DELETED", "a")]
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in later]
     assert versions == sorted(set(versions))
 
@@ -60,7 +60,7 @@ async def test_body_of_watch_ends_as_http_version_allows(client, version, is_chu
     body = await reader.read()
     writer.close()
     assert ("transfer-encoding: chunked" in lines) is is_chunked
-    assert told(map(orjson.loads, (dechunked(body) if is_chunked else body).splitlines())) == [
+    assert types_and_names(map(orjson.loads, (dechunked(body) if is_chunked else body).splitlines())) == [
         ("ADDED", "a"),
         ("ADDED", "b"),
     ]
@@ -99,7 +99,7 @@ async def test_watch_without_resource_version_starts_with_existing_objects(clien
     await create(client, "a")
     async with client.watch(f"{MAPS}?watch=1") as events:
         await create(client, "b")
-        assert told(await take(events, 2)) == [("ADDED", "a"), ("ADDED", "b")]
+        assert types_and_names(await take(events, 2)) == [("ADDED", "a"), ("ADDED", "b")]
 
 
 async def test_initial_events_end_with_annotated_bookmark(client):
@@ -108,7 +108,7 @@ async def test_initial_events_end_with_annotated_bookmark(client):
     async with client.watch(f"{MAPS}?{query}") as events:
         added, bookmark = await take(events, 2)
         await create(client, "b")
-        assert told(await take(events, 1)) == [("ADDED", "b")]
+        assert types_and_names(await take(events, 1)) == [("ADDED", "b")]
     assert added["type"] == "ADDED"
     assert bookmark["type"] == "BOOKMARK"
     metadata = bookmark["object"]["metadata"]
@@ -134,7 +134,7 @@ async def test_watch_of_one_name_receives_no_other(client):
     async with client.watch(f"{MAPS}?watch=1&fieldSelector=metadata.name%3Da") as events:
         await create(client, "aa")
         await create(client, "a")
-        assert told(await take(events, 1)) == [("ADDED", "a")]
+        assert types_and_names(await take(events, 1)) == [("ADDED", "a")]
 
 
 async def test_watch_of_namespace_receives_no_other(client):
@@ -142,7 +142,7 @@ async def test_watch_of_namespace_receives_no_other(client):
     async with client.watch(f"{MAPS}?watch=1") as events:
         await client.post("/api/v1/namespaces/default2/configmaps", {"metadata": {"name": "x"}})
         await create(client, "a")
-        assert told(await take(events, 1)) == [("ADDED", "a")]
+        assert types_and_names(await take(events, 1)) == [("ADDED", "a")]
 
 
 async def test_watch_ends_at_its_timeout(client):
@@ -164,7 +164,11 @@ async def test_watches_of_all_kinds_receive_same_events(client):
         client.watch(f"{MAPS}?watch=1", Accept=partial) as some,
     ):
         await create(client, "a")
-        assert told(await take(whole, 1)) == told(await take(everywhere, 1)) == [("ADDED", "a")]
+        assert (
+            types_and_names(await take(whole, 1))
+            == types_and_names(await take(everywhere, 1))
+            == [("ADDED", "a")]
+        )
         (event,) = await take(some, 1)
     assert event["object"]["kind"] == "PartialObjectMetadata"
 
@@ -180,7 +184,7 @@ async def test_watch_works_over_websocket(client):
     async with socket(client, f"{MAPS}?watch=1") as connection:
         await create(client, "b")
         events = [await connection.receive_json() for _ in range(2)]
-    assert told(events) == [("ADDED", "a"), ("ADDED", "b")]
+    assert types_and_names(events) == [("ADDED", "a"), ("ADDED", "b")]
 
 
 async def test_websocket_is_closed_at_end_of_watch(client):

@@ -70,7 +70,7 @@ async def close_code(reader):
             return struct.unpack("!H", data[:2])[0] if data else None
 
 
-async def ended(client):
+async def wait_until_removed(client):
     """Wait until the watch is removed."""
     await until(lambda: not client.server.handler.watching._streams)
     await until(
@@ -101,7 +101,7 @@ async def test_invalid_websocket_frame_closes_watch(client, opened, caplog, sent
     writer.write(sent)
     async with asyncio.timeout(PATIENCE):
         assert await close_code(reader) == code
-        await ended(client)
+        await wait_until_removed(client)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
@@ -117,7 +117,7 @@ async def test_unmasked_websocket_frame_is_accepted(client, opened):
 async def test_disconnected_websocket_client_ends_watch(client, opened):
     _, _, _, writer = await opened()
     writer.write_eof()
-    await ended(client)
+    await wait_until_removed(client)
 
 
 async def test_unread_websocket_messages_take_bounded_memory(client, opened):

@@ -20,7 +20,7 @@ async def reconcile(client):
     assert await client.server.bootstrap_roles.reconcile()
 
 
-async def replaced(client, path, **fields):
+async def replace_fields(client, path, **fields):
     """Replace fields of an object; return the object as it was before."""
     before = (await client.get(path)).body
     answer = await client.put(path, before | fields)
@@ -63,8 +63,8 @@ async def test_roles_created_in_bulk_equal_roles_created_singly(client, path):
 
 async def test_removed_rules_return_and_added_rules_stay(client):
     own = {"verbs": ["get"], "nonResourceURLs": ["/own"]}
-    before = await replaced(client, ROLE, rules=[own])
-    bound = await replaced(client, BINDING, subjects=None)
+    before = await replace_fields(client, ROLE, rules=[own])
+    bound = await replace_fields(client, BINDING, subjects=None)
     await reconcile(client)
     rules = (await client.get(ROLE)).body["rules"]
     assert rules[0] == own
@@ -81,7 +81,7 @@ async def test_second_reconciliation_changes_nothing(client):
 
 async def test_role_with_autoupdate_false_is_kept(client):
     metadata = (await client.get(ROLE)).body["metadata"] | {"annotations": {rbac.AUTOUPDATE: "false"}}
-    await replaced(client, ROLE, rules=None, metadata=metadata)
+    await replace_fields(client, ROLE, rules=None, metadata=metadata)
     await reconcile(client)
     assert (await client.get(ROLE)).body["rules"] is None
 

@@ -24,7 +24,7 @@ def authority(name):
     return make_authority(name, now=NOW, random=SeededRandom())
 
 
-def issued(by, subject):
+def issue_certificate(by, subject):
     return Issuer(by, now=NOW, random=SeededRandom()).issue(subject)
 
 
@@ -41,7 +41,7 @@ class Site:
         )
 
     def serve(self, *hosts):
-        pair = issued(self.servers, Subject(name="server", hosts=hosts))
+        pair = issue_certificate(self.servers, Subject(name="server", hosts=hosts))
         (self.folder / "tls.key").write_bytes(pair.key)
         (self.folder / "tls.crt").write_bytes(pair.certificate)
 
@@ -53,7 +53,7 @@ class Site:
         """A session with one connection, whose certificate another authority may have signed."""
         context = ssl.create_default_context(cadata=self.servers.certificate.decode())
         if signer is not None:
-            pair = issued(signer, Subject(name="bob", groups=("dev",)))
+            pair = issue_certificate(signer, Subject(name="bob", groups=("dev",)))
             file = self.folder / "bob.pem"
             file.write_bytes(pair.certificate + pair.key)
             context.load_cert_chain(file)
@@ -110,13 +110,13 @@ async def test_config_map_has_changed_client_ca(site):
     headers = {"Authorization": f"Bearer {site.token}"}
     async with site.session() as session:
 
-        async def published():
+        async def read_published_ca():
             async with session.get(site.url + TRUST, headers=headers) as answer:
                 return (await answer.json())["data"]["client-ca-file"].encode()
 
-        assert await published() == site.clients.certificate
+        assert await read_published_ca() == site.clients.certificate
         site.trust(second)
-        await eventually(published, site.clients.certificate + second.certificate)
+        await eventually(read_published_ca, site.clients.certificate + second.certificate)
 
 
 async def test_changed_serving_certificate_and_its_names_apply(site):

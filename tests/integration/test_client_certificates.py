@@ -28,7 +28,7 @@ def server(tmp_path_factory):
         yield server
 
 
-def issued(authority, subject=MASTER, *, since=timedelta()):
+def issue_certificate(authority, subject=MASTER, *, since=timedelta()):
     """Sign a certificate that is valid for a year, which began so long ago."""
     return Issuer(authority, now=NOW - since, random=SeededRandom()).issue(subject)
 
@@ -61,14 +61,16 @@ async def user_of(server, pair, tmp_path, **headers):
 
 async def test_client_certificate_of_servers_ca_is_accepted(server, tmp_path):
     authority = server.pki.pair(AUTHORITY)
-    found = await user_of(server, issued(authority, Subject(name="bob", groups=("dev",))), tmp_path)
+    found = await user_of(
+        server, issue_certificate(authority, Subject(name="bob", groups=("dev",))), tmp_path
+    )
     credential = found.pop("extra")["authentication.kubernetes.io/credential-id"]
     assert [one.partition("=")[0] for one in credential] == ["X509SHA256"]
     assert found == {"username": "bob", "groups": ["dev", "system:authenticated"]}
 
 
 async def test_client_certificate_precedes_headers(server, tmp_path):
-    bob = issued(server.pki.pair(AUTHORITY), Subject(name="bob"))
+    bob = issue_certificate(server.pki.pair(AUTHORITY), Subject(name="bob"))
     headers = {"X-Remote-User": "eve", "X-Remote-Group": "system:masters", "Authorization": "Bearer nobody"}
     assert (await user_of(server, bob, tmp_path, **headers))["username"] == "bob"
     assert await user_of(server, None, tmp_path, **headers) is None
@@ -76,24 +78,26 @@ async def test_client_certificate_precedes_headers(server, tmp_path):
 
 async def test_forged_certificates_are_refused(server, tmp_path):
     authority, stranger = server.pki.pair(AUTHORITY), other_authority()
-    bob = issued(authority, Subject(name="bob"))
+    bob = issue_certificate(authority, Subject(name="bob"))
     made = {
-        "another authority's": issued(stranger),
-        "another authority's, with that one shown": chained(issued(stranger), stranger),
-        "another authority's, with the server's shown": chained(issued(stranger), authority),
-        "signed by a user": chained(issued(bob), bob),
-        "signed by a user and shown with the authority": chained(issued(bob), bob, authority),
-        "signed by the administrator": chained(issued(server.pki.pair(CLIENT)), server.pki.pair(CLIENT)),
+        "another authority's": issue_certificate(stranger),
+        "another authority's, with that one shown": chained(issue_certificate(stranger), stranger),
+        "another authority's, with the server's shown": chained(issue_certificate(stranger), authority),
+        "signed by a user": chained(issue_certificate(bob), bob),
+        "signed by a user and shown with the authority": chained(issue_certificate(bob), bob, authority),
+        "signed by the administrator": chained(
+            issue_certificate(server.pki.pair(CLIENT)), server.pki.pair(CLIENT)
+        ),
         "signed by itself": make_authority("eve", now=NOW, random=SeededRandom()),
-        "over": issued(authority, since=YEAR + timedelta(days=1)),
-        "not begun": issued(authority, since=-timedelta(days=1)),
+        "over": issue_certificate(authority, since=YEAR + timedelta(days=1)),
+        "not begun": issue_certificate(authority, since=-timedelta(days=1)),
         "a server's": server.pki.pair(SERVER),
     }
     assert {name: await user_of(server, pair, tmp_path) for name, pair in made.items()} == dict.fromkeys(made)
 
 
 @pytest.fixture(scope="module")
-def proxied(tmp_path_factory):
+def proxied_server(tmp_path_factory):
     """A server with a front proxy, whose CA differs from the client CA."""
     folder = tmp_path_factory.mktemp("proxied")
     proxies = other_authority("proxies")
@@ -110,20 +114,25 @@ def proxied(tmp_path_factory):
         yield server
 
 
-async def test_only_front_proxy_may_name_users(proxied, tmp_path):
-    proxy = issued(proxied.proxies, Subject(name="proxy"))
-    bob = issued(proxied.pki.pair(AUTHORITY), Subject(name="bob"))
+async def test_only_front_proxy_may_name_users(proxied_server, tmp_path):
+    proxy = issue_certificate(proxied_server.proxies, Subject(name="proxy"))
+    bob = issue_certificate(proxied_server.pki.pair(AUTHORITY), Subject(name="bob"))
     eve = {"X-Remote-User": "eve", "X-Remote-Group": "dev", "X-Remote-Extra-A": "b"}
-    assert await user_of(proxied, proxy, tmp_path, **eve) == {
+    assert await user_of(proxied_server, proxy, tmp_path, **eve) == {
         "username": "eve",
         "groups": ["dev", "system:authenticated"],
         "extra": {"a": ["b"]},
     }
-    assert (await user_of(proxied, bob, tmp_path, **eve))["username"] == "bob"
-    assert await user_of(proxied, proxy, tmp_path) is None
-    assert await user_of(proxied, issued(proxied.proxies), tmp_path, **eve) is None
-    assert await user_of(proxied, None, tmp_path, **eve) is None
+    assert (await user_of(proxied_server, bob, tmp_path, **eve))["username"] == "bob"
+    assert await user_of(proxied_server, proxy, tmp_path) is None
+    assert await user_of(proxied_server, issue_certificate(proxied_server.proxies), tmp_path, **eve) is None
+    assert await user_of(proxied_server, None, tmp_path, **eve) is None
     assert (
-        await user_of(proxied, issued(other_authority("proxies"), Subject(name="proxy")), tmp_path, **eve)
+        await user_of(
+            proxied_server,
+            issue_certificate(other_authority("proxies"), Subject(name="proxy")),
+            tmp_path,
+            **eve,
+        )
         is None
     )

@@ -75,7 +75,7 @@ class Load:
             for writer in range(WRITERS):
                 group.create_task(self._write(writer))
 
-    async def reach(self, count):
+    async def wait_for_writes(self, count):
         """Wait for this many more acknowledged writes."""
         wanted = len(self.acknowledged) + count
         while len(self.acknowledged) < wanted:
@@ -128,9 +128,9 @@ async def test_killed_etcd_leader_loses_no_acknowledged_write(cluster, connect):
     async with asyncio.TaskGroup() as group:
         following = [group.create_task(follow(watch, last)) for watch in watches]
         writing = group.create_task(load.run())
-        await load.reach(200)
+        await load.wait_for_writes(200)
         (await leader_of(cluster)).kill()
-        await load.reach(200)
+        await load.wait_for_writes(200)
         load.stop()
         await writing
         revision, history = await state(await connect())

@@ -101,7 +101,7 @@ def run(scenario):
         runner.run(scenario())
 
 
-async def ended(reader):
+async def read_until_closed(reader):
     async with asyncio.timeout(PATIENCE):
         return await reader.read()
 
@@ -117,7 +117,7 @@ def test_stalled_handshake_is_closed(sent):
             await turns(50)
             assert (len(site.server.unauthenticated), reader.at_eof()) == (1, False)
             site.loop.ahead += LITTLE
-            assert await ended(reader) == b""
+            assert await read_until_closed(reader) == b""
             assert len(site.server.unauthenticated) == 0
 
     run(scenario)
@@ -135,7 +135,7 @@ def test_idle_connection_is_closed():
                     assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
             assert not reader.at_eof()
             site.loop.ahead += IDLE_SECONDS
-            assert await ended(reader) == b""
+            assert await read_until_closed(reader) == b""
 
     run(scenario)
 
@@ -188,7 +188,7 @@ def test_connection_evicted_before_start_is_closed():
             site.server.unauthenticated.maximum = 1
             found = await asyncio.gather(*(site.connect() for _ in range(5)))
             for reader, _ in found[:-1]:
-                assert await ended(reader) == b""
+                assert await read_until_closed(reader) == b""
 
     run(scenario)
 
@@ -200,7 +200,7 @@ async def is_served(site):
         return (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def logged(caplog):
+def logged_faults(caplog):
     texts = map(caplog.handler.format, caplog.records)
     return [text for text in texts if "Traceback" in text and "RuntimeError: a fault in the program" in text]
 
@@ -218,7 +218,7 @@ def test_failed_acceptor_is_named_and_starts_again(caplog):
             assert not site.supervisor.problem("listeners")
 
     run(scenario)
-    (entry,) = logged(caplog)
+    (entry,) = logged_faults(caplog)
     assert "The task 'listeners' failed" in entry
 
 
@@ -244,10 +244,10 @@ def test_failed_handshake_closes_its_connection_alone(caplog):
         async with Site() as site:
             site.loop.handshake_failures.append(RuntimeError("a fault in the program"))
             reader, _ = await site.connect()
-            assert await ended(reader) == b""
+            assert await read_until_closed(reader) == b""
             assert len(site.server.unauthenticated) == 0
             assert await is_served(site)
 
     run(scenario)
-    (entry,) = logged(caplog)
+    (entry,) = logged_faults(caplog)
     assert "a connection could not be opened" in entry

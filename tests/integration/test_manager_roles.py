@@ -40,7 +40,7 @@ async def test_no_request_of_manager_is_forbidden(tmp_path):
     manager = ("--use-service-account-credentials", "--simulate-nodes=2")
     with ApiServerProcess(tmp_path, *flags) as server, ManagerProcess(kubeconfig, *manager):
         async with client(server) as admin:
-            await use(admin)
+            await create_workloads(admin)
     events = [orjson.loads(line) for line in audit.read_bytes().splitlines()]
     of_manager = [event for event in events if event["user"].get("username", "").startswith("system:")]
     assert "system:masters" not in {
@@ -59,7 +59,7 @@ async def test_no_request_of_manager_is_forbidden(tmp_path):
     assert forbidden == []
 
 
-async def use(admin):
+async def create_workloads(admin):
     for path, spec in WORKLOADS.items():
         namespace = path.split("/")[-2]
         await admin.post("/api/v1/namespaces", {"metadata": {"name": namespace}})

@@ -54,7 +54,7 @@ class Cluster:
         taints = (await self.node(name))["spec"].get("taints") or []
         return sorted((taint["key"].rpartition("/")[2], taint["effect"]) for taint in taints)
 
-    async def told(self, kind):
+    async def events_of(self, kind):
         events = (await self.server.get(EVENTS)).body["items"]
         return [(e["reason"], e["message"]) for e in events if e["involvedObject"]["kind"] == kind]
 
@@ -85,12 +85,13 @@ async def test_node_events_are_recorded(cluster):
     assert (
         "RegisteredNode",
         "Node node-2 event: Registered Node node-2 in Controller",
-    ) in await cluster.told("Node")
+    ) in await cluster.events_of("Node")
     await cluster.server.delete(f"{NODES}/node-2")
     await cluster.manager.step(5)
-    assert ("RemovingNode", "Node node-2 event: Removing Node node-2 from Controller") in await cluster.told(
-        "Node"
-    )
+    assert (
+        "RemovingNode",
+        "Node node-2 event: Removing Node node-2 from Controller",
+    ) in await cluster.events_of("Node")
 
 
 async def test_healthy_nodes_have_no_taints(cluster):
@@ -108,8 +109,8 @@ async def test_node_without_heartbeats_becomes_unknown_and_its_pods_not_ready(cl
     ready = condition(await cluster.node(), "Ready")
     assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusUnknown")
     assert condition(await cluster.pod(), "Ready")["status"] == "False"
-    assert ("NodeNotReady", "Node node-1 status is now: NodeNotReady") in await cluster.told("Node")
-    assert ("NodeNotReady", "Node is not ready") in await cluster.told("Pod")
+    assert ("NodeNotReady", "Node node-1 status is now: NodeNotReady") in await cluster.events_of("Node")
+    assert ("NodeNotReady", "Node is not ready") in await cluster.events_of("Pod")
     await cluster.manager.step(5)
     assert await cluster.taints() == [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")]
 
@@ -130,7 +131,7 @@ async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(
     )
     assert target["observedGeneration"] == 1
     assert pod["status"]["conditions"][-1] == target
-    assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.told("Pod")
+    assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.events_of("Pod")
 
 
 async def test_returning_node_keeps_its_pods(cluster):
@@ -143,7 +144,7 @@ async def test_returning_node_keeps_its_pods(cluster):
     assert condition(await cluster.node(), "Ready")["status"] == "True"
     pod = await cluster.pod()
     assert condition(pod, "Ready")["status"] == "True"
-    assert ("TaintManagerEviction", "Cancelling deletion of Pod default/p") in await cluster.told("Pod")
+    assert ("TaintManagerEviction", "Cancelling deletion of Pod default/p") in await cluster.events_of("Pod")
     await cluster.manager.step(600)
     assert (await cluster.pod())["metadata"]["uid"] == pod["metadata"]["uid"]
 

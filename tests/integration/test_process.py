@@ -103,14 +103,14 @@ async def test_request_in_progress_at_sigterm_gets_response(server):
     body = orjson.dumps(config("slow"))
     sending, going = asyncio.Event(), asyncio.Event()
 
-    async def slowly():
+    async def body_in_two_parts():
         yield body[:5]
         sending.set()
         await going.wait()
         yield body[5:]
 
     async with client(server) as admin:
-        answer = asyncio.create_task(admin.send("POST", MAPS, slowly()))
+        answer = asyncio.create_task(admin.send("POST", MAPS, body_in_two_parts()))
         await sending.wait()
         server.signal(signal.SIGTERM)
         await asyncio.to_thread(server.wait_logged, "Stopping")

@@ -34,7 +34,7 @@ def definitions(folder):
     return [tree for tree in trees(folder, "definitions") if tree["kind"] == "CustomResourceDefinition"]
 
 
-def published(project, folder):
+def project_folder(project, folder):
     """Return the folder of a project's files, or skip the test and name what is missing."""
     if (FOLDER / project).is_dir():
         return FOLDER / project
@@ -45,7 +45,7 @@ def published(project, folder):
     return folder / project
 
 
-async def established(client, name):
+async def final_conditions(client, name):
     """Return the conditions of a definition once it is established or cannot be."""
     path = f"{DEFINITIONS}?watch=1&fieldSelector=metadata.name%3D{name}"
     async with client.watch(path) as events:
@@ -59,7 +59,7 @@ async def established(client, name):
 
 @pytest.mark.parametrize("project", PROJECTS)
 async def test_published_definitions_and_samples_are_accepted(project, tmp_path):
-    folder = published(project, tmp_path)
+    folder = project_folder(project, tmp_path)
     wanted = definitions(folder)
     assert wanted
     async with apiserver.running() as client:
@@ -67,7 +67,7 @@ async def test_published_definitions_and_samples_are_accepted(project, tmp_path)
             answer = await client.post(DEFINITIONS, tree)
             assert answer.status == 201, (tree["metadata"]["name"], answer.body["message"])
         for tree in wanted:
-            conditions = await established(client, tree["metadata"]["name"])
+            conditions = await final_conditions(client, tree["metadata"]["name"])
             assert conditions | GOOD == conditions, tree["metadata"]["name"]
         kinds = {
             (f"{tree['spec']['group']}/{version['name']}", tree["spec"]["names"]["kind"]): tree["spec"]

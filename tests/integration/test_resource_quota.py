@@ -38,7 +38,7 @@ async def limit(cluster, **hard):
     await settle(cluster)
 
 
-async def used(server):
+async def quota_usage(server):
     return (await server.get(QUOTA)).body["status"]["used"]
 
 
@@ -70,7 +70,7 @@ async def test_deletion_frees_quota(cluster):
     assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 403
     await server.delete(f"{CORE}/configmaps/a")
     await settle(cluster)
-    assert await used(server) == {"configmaps": "0"}
+    assert await quota_usage(server) == {"configmaps": "0"}
     assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 201
 
 
@@ -78,10 +78,10 @@ async def test_finished_pod_uses_object_count_only(cluster):
     server, _, _ = cluster
     await limit(cluster, pods="5", requests_cpu="5", count__pods="5")
     await server.post(f"{CORE}/pods", pod())
-    assert await used(server) == {"count/pods": "1", "pods": "1", "requests.cpu": "1"}
+    assert await quota_usage(server) == {"count/pods": "1", "pods": "1", "requests.cpu": "1"}
     await server.patch(f"{CORE}/pods/p/status", {"status": {"phase": "Succeeded"}})
     await settle(cluster)
-    assert await used(server) == {"count/pods": "1", "pods": "0", "requests.cpu": "0"}
+    assert await quota_usage(server) == {"count/pods": "1", "pods": "0", "requests.cpu": "0"}
 
 
 async def test_service_type_change_frees_quota(cluster):
@@ -89,10 +89,10 @@ async def test_service_type_change_frees_quota(cluster):
     await limit(cluster, services_loadbalancers="1", services_nodeports="5")
     service = named("s", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
     await server.post(f"{CORE}/services", service)
-    assert await used(server) == {"services.loadbalancers": "1", "services.nodeports": "1"}
+    assert await quota_usage(server) == {"services.loadbalancers": "1", "services.nodeports": "1"}
     await server.patch(f"{CORE}/services/s", {"spec": {"type": "ClusterIP"}})
     await settle(cluster)
-    assert await used(server) == {"services.loadbalancers": "0", "services.nodeports": "0"}
+    assert await quota_usage(server) == {"services.loadbalancers": "0", "services.nodeports": "0"}
 
 
 async def test_changed_limit_is_counted_at_once(cluster):
@@ -112,10 +112,10 @@ async def test_quota_is_recounted_periodically(cluster):
     await limit(cluster, configmaps="3")
     await server.patch(f"{QUOTA}/status", {"status": {"used": {"configmaps": "3"}}})
     await settle(cluster)
-    assert await used(server) == {"configmaps": "3"}
+    assert await quota_usage(server) == {"configmaps": "3"}
     clock.advance(timedelta(minutes=5).total_seconds())
     await settle(cluster)
-    assert await used(server) == {"configmaps": "0"}
+    assert await quota_usage(server) == {"configmaps": "0"}
 
 
 async def test_objects_of_new_kind_are_counted(cluster):
@@ -126,7 +126,7 @@ async def test_objects_of_new_kind_are_counted(cluster):
     widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
     await server.post(WIDGETS, widget | named("a"))
     await settle(cluster)
-    assert await used(server) == {"count/widgets.example.com": "1"}
+    assert await quota_usage(server) == {"count/widgets.example.com": "1"}
 
 
 async def test_recent_charge_is_not_lost(cluster):
@@ -136,7 +136,7 @@ async def test_recent_charge_is_not_lost(cluster):
     await server.patch(f"{QUOTA}/status", {"status": status})
     await server.patch(QUOTA, {"spec": {"hard": {"configmaps": "6"}}})
     await manager.settle()
-    assert await used(server) == status["used"]
+    assert await quota_usage(server) == status["used"]
     clock.advance(QUIET.total_seconds())
     await manager.settle()
-    assert await used(server) == {"configmaps": "0", "secrets": "0"}
+    assert await quota_usage(server) == {"configmaps": "0", "secrets": "0"}

@@ -25,7 +25,7 @@ SPECS = {
 POLICIES = {"service": "Always", "sleeper": "Never", "failing": "Never", "crashing": "OnFailure"}
 
 
-async def fine(send, request, headers):
+async def send_unchanged(send, request, headers):
     return await send(request, headers)
 
 
@@ -56,7 +56,7 @@ class Faulty:
         return getattr(self.transport, name)
 
     async def send(self, request, headers):
-        fault = next(self.faults) if not request.is_read and "/pods/" in request.target else fine
+        fault = next(self.faults) if not request.is_read and "/pods/" in request.target else send_unchanged
         return await fault(self.transport.send, request, headers)
 
 
@@ -66,7 +66,7 @@ async def make(server, name):
     assert (await server.post(PODS, {"metadata": {"name": name}, "spec": spec})).status == 201
 
 
-def told(pod):
+def pod_summary(pod):
     """Return the pod without times and versions."""
     status = pod["status"]
     container = status["containerStatuses"][0]
@@ -86,7 +86,9 @@ async def end_of(faults):
             for name in SPECS:
                 await make(server, name)
             await manager.step(45)
-            ends = {pod["metadata"]["name"]: told(pod) for pod in (await server.get(PODS)).body["items"]}
+            ends = {
+                pod["metadata"]["name"]: pod_summary(pod) for pod in (await server.get(PODS)).body["items"]
+            }
             await server.delete(f"{PODS}/service")
             await manager.step(5)
             left = [pod["metadata"]["name"] for pod in (await server.get(PODS)).body["items"]]
@@ -97,24 +99,24 @@ async def end_of(faults):
 
 
 @pytest.fixture
-async def undisturbed():
-    return await end_of([fine])
+async def undisturbed_end():
+    return await end_of([send_unchanged])
 
 
 @pytest.mark.parametrize(
     "faults",
     [
-        pytest.param([loses_the_answer, fine], id="lost responses"),
-        pytest.param([is_unreachable, is_unreachable, fine], id="connection refused"),
-        pytest.param([answers(500), answers(409), answers(503), fine], id="refusals"),
-        pytest.param([fine, answers(429), loses_the_answer, answers(409)], id="all faults"),
+        pytest.param([loses_the_answer, send_unchanged], id="lost responses"),
+        pytest.param([is_unreachable, is_unreachable, send_unchanged], id="connection refused"),
+        pytest.param([answers(500), answers(409), answers(503), send_unchanged], id="refusals"),
+        pytest.param([send_unchanged, answers(429), loses_the_answer, answers(409)], id="all faults"),
     ],
 )
-async def test_disturbed_simulation_reaches_same_state(faults, undisturbed):
-    ends, left, quiet = undisturbed
+async def test_disturbed_simulation_reaches_same_state(faults, undisturbed_end):
+    ends, left, quiet = undisturbed_end
     assert ends["sleeper"][:3] == ("Succeeded", 0, 0)
     assert ends["failing"][:3] == ("Failed", 0, 3)
     assert ends["crashing"][:3] == ("Running", 3, 1)
     assert left == ["crashing", "failing", "sleeper"]
     assert quiet == []
-    assert await end_of(faults) == undisturbed
+    assert await end_of(faults) == undisturbed_end

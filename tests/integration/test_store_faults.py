@@ -48,7 +48,7 @@ class WriterLog:
         self.acknowledged = {}
         """The last acknowledged call for each key, and the revision that it created."""
 
-    def hear(self, line):
+    def record_line(self, line):
         match line.split():
             case ["try", name, key]:
                 self.tried[key] = name
@@ -68,20 +68,20 @@ class WriterLog:
 
 
 async def test_store_killed_at_any_moment_keeps_acknowledged_writes(tmp_path):
-    random, told, snapshots = source("kill"), WriterLog(), set()
+    random, log, snapshots = source("kill"), WriterLog(), set()
     for number in range(ROUNDS):
         with started("durable_writer.py", tmp_path, number) as process:
             for _ in range(random.randrange(1, 2000)):
-                told.hear(process.stdout.readline().decode())
+                log.record_line(process.stdout.readline().decode())
             process.kill()
             for line in process.stdout.read().decode().splitlines(keepends=True):
                 if line.endswith("\n"):
-                    told.hear(line)
+                    log.record_line(line)
         store = await DurableStore.open(tmp_path, clock=RealClock(), segment_bytes=SEGMENT_BYTES)
-        told.check(await store.range(ALL))
+        log.check(await store.range(ALL))
         snapshots.update(snapshot_revisions(tmp_path))
         await store.close()
-    assert len(told.revisions) > 1000
+    assert len(log.revisions) > 1000
     assert len(snapshots) > 3
 
 
@@ -115,23 +115,23 @@ async def test_file_size_limit_keeps_log_and_later_writes_succeed(tmp_path):
     store = await DurableStore.open(tmp_path, clock=RealClock())
     with largest_file(5000):
         answers = [await outcome(store.put(put(b"%d" % n, bytes(100)))) for n in range(100)]
-        told = [n for n, answer in enumerate(answers) if isinstance(answer, PutResult)]
-        assert 20 < len(told) < 50
-        assert {type(answer) for answer in answers[len(told) :]} == {NoSpace}
-        assert (await state(store))[0] == len(told) + 1
+        acknowledged = [n for n, answer in enumerate(answers) if isinstance(answer, PutResult)]
+        assert 20 < len(acknowledged) < 50
+        assert {type(answer) for answer in answers[len(acknowledged) :]} == {NoSpace}
+        assert (await state(store))[0] == len(acknowledged) + 1
         together = await asyncio.gather(*(outcome(store.put(put(b"x", bytes(900)))) for _ in range(9)))
         assert {type(answer) for answer in together} == {NoSpace}
     await store.put(put(b"later"))
     await store.close()
     store = await DurableStore.open(tmp_path, clock=RealClock())
     kvs = (await store.range(ALL)).kvs
-    assert {kv.key for kv in kvs} == {b"later", *(b"%d" % n for n in told)}
-    assert (await store.range(Range(key=b"later"))).kvs[0].mod_revision == len(told) + 2
+    assert {kv.key for kv in kvs} == {b"later", *(b"%d" % n for n in acknowledged)}
+    assert (await store.range(Range(key=b"later"))).kvs[0].mod_revision == len(acknowledged) + 2
     await store.close()
 
 
 @pytest.fixture
-def anybodys():
+def world_writable_dir():
     """A directory for a process of the user nobody, so that permissions apply also if the tests run as root."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory)
@@ -139,10 +139,10 @@ def anybodys():
         yield path
 
 
-def test_unwritable_disk_is_named_and_reads_continue(anybodys):
-    with started("durable_forbidden.py", anybodys) as process:
+def test_unwritable_disk_is_named_and_reads_continue(world_writable_dir):
+    with started("durable_forbidden.py", world_writable_dir) as process:
         answers = process.stdout.read().decode().splitlines()
-    data = anybodys / "data"
+    data = world_writable_dir / "data"
     assert answers == [
         f"open: Unavailable: {data}/LOCK: Permission denied",
         f"put: Unavailable: {data}/00000002.log.tmp: Permission denied",

@@ -51,7 +51,7 @@ async def old_tokens(server, today):
         await make(server, "default", "secrets", name, metadata=metadata, type=kind)
 
 
-async def marks(server):
+async def invalid_since_labels(server):
     found = (await server.get(SECRETS.format("default"))).body["items"]
     return {one["metadata"]["name"]: one["metadata"].get("labels", {}).get(INVALID_SINCE) for one in found}
 
@@ -64,13 +64,13 @@ async def test_unused_tokens_are_marked_then_deleted(since):
         await old_tokens(server, today)
         await namespaces(server, "kube-system")
         await make(server, "kube-system", "configmaps", TRACKING, data={"since": since or today})
-        before = await marks(server)
+        before = await invalid_since_labels(server)
         clock.advance(30)
         async with running_manager(
             server, clock, runnables=[LEGACY_TOKEN_CLEANER], config=OPTIONS
         ) as manager:
             await manager.settle()
-            after = await marks(server)
+            after = await invalid_since_labels(server)
     if since:
         before |= {"t-auto": today, "t-badmark": today}
         del before["t-marked"]

@@ -42,13 +42,13 @@ EVERY = 1 if EVERYTHING else 13
 
 def cases():
     for row, kind in enumerate(KINDS):
-        late = {f"late {plural}": partial(late_of, plural) for plural in kind.watched}
+        late = {f"late {plural}": partial(make_late, plural) for plural in kind.watched}
         for column, (name, disturbance_of) in enumerate((DISTURBANCES | late).items()):
             if EVERYTHING or (row + column) % 2 == 0:
                 yield pytest.param(kind, disturbance_of, id=f"{kind.__name__}-{name}")
 
 
-def late_of(plural, _, clock):
+def make_late(plural, _, clock):
     return Late(plural, 0.2, clock)
 
 
