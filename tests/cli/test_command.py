@@ -14,7 +14,7 @@ from mockube.clusters.named_cluster import cluster_folder
 from tests.architecture.source import ROOT, settings
 
 
-def ended(arguments):
+def exit_code(arguments):
     """Return the exit code, from the return value or from SystemExit."""
     try:
         return main(arguments)
@@ -58,9 +58,9 @@ def test_version_is_that_of_the_project():
 
 
 def test_help_names_every_command(capsys):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exited:
         main(["--help"])
-    assert ended.value.code == 0
+    assert exited.value.code == 0
     shown = capsys.readouterr().out
     for name, command in COMMANDS.items():
         assert f"    {name}" in shown
@@ -108,7 +108,7 @@ def test_command_line_without_command_prints_usage(capsys):
     ],
 )
 def test_invalid_command_line_is_refused_in_one_line(arguments, says, capsys):
-    assert ended(arguments) == 2
+    assert exit_code(arguments) == 2
     assert capsys.readouterr() == ("", f"mockube: {says}\n")
 
 
@@ -126,7 +126,7 @@ def test_invalid_command_line_is_refused_in_one_line(arguments, says, capsys):
 )
 def test_cluster_that_does_not_exist_is_not_found(arguments, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert ended(arguments) == 3
+    assert exit_code(arguments) == 3
     shown, complaints = capsys.readouterr()
     name = "nowhere" if "--name=nowhere" in arguments else "default"
     assert shown == ""
@@ -139,7 +139,7 @@ def test_reset_of_stopped_kept_cluster_empties_store(capsys, tmp_path, monkeypat
     folder.prepare()
     folder.data.mkdir()
     (folder.data / "etcd").touch()
-    assert ended(["reset"]) == 0
+    assert exit_code(["reset"]) == 0
     assert capsys.readouterr() == ("", 'mockube: "default" is empty and stopped\n')
     assert list(folder.data.iterdir()) == []
 
@@ -149,9 +149,9 @@ def test_kubeconfig_is_merged_into_kubectls_default_file(capsys, tmp_path, monke
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     folder = cluster_folder("side", {"XDG_DATA_HOME": str(tmp_path)})
     folder.prepare()
-    assert ended(["kubeconfig", "--name=side"]) == 3
+    assert exit_code(["kubeconfig", "--name=side"]) == 3
     folder.kubeconfig.write_text("{clusters: [], users: [], contexts: [{name: mockube-side}]}")
-    assert ended(["kubeconfig", "--name=side", "--merge"]) == 0
+    assert exit_code(["kubeconfig", "--name=side", "--merge"]) == 0
     assert "current-context: mockube-side" in (tmp_path / "first").read_text()
     assert not (tmp_path / "second").exists()
 
@@ -159,7 +159,7 @@ def test_kubeconfig_is_merged_into_kubectls_default_file(capsys, tmp_path, monke
 def test_unusable_folder_is_reported_without_traceback(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    assert ended(["up", "--secure-port=0"]) == 1
+    assert exit_code(["up", "--secure-port=0"]) == 1
     shown, complaints = capsys.readouterr()
     assert shown == ""
     assert re.fullmatch(
@@ -191,7 +191,7 @@ def test_manager_without_server_address_fails_with_message():
 
 @pytest.mark.parametrize("arguments", [["up", "--help"], ["help", "up"]])
 def test_help_of_up_lists_flags_of_both_processes(arguments, capsys):
-    assert ended(arguments) == 0
+    assert exit_code(arguments) == 0
     shown = capsys.readouterr().out
     assert "--simulate-nodes" in shown
     assert "--secure-port" in shown

@@ -35,7 +35,7 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def imported(capsys, server):
+def run_import(capsys, server):
     """Run the command; return its exit code, stdout and stderr."""
 
     def run(*arguments):
@@ -47,12 +47,12 @@ def imported(capsys, server):
 
 
 @pytest.mark.slow
-def test_import_reports_created_objects_and_failures_with_position(tmp_path, imported):
+def test_import_reports_created_objects_and_failures_with_position(tmp_path, run_import):
     file = tmp_path / "dump.yaml"
     file.write_text(DUMP)
-    code, out, err = imported(file, "--dry-run")
+    code, out, err = run_import(file, "--dry-run")
     assert (code, out[-1]) == (1, "3 created, 1 failed (dry run)")
-    code, out, err = imported(file)
+    code, out, err = run_import(file)
     assert code == 1
     assert out == [
         "configmap/a created",
@@ -61,21 +61,21 @@ def test_import_reports_created_objects_and_failures_with_position(tmp_path, imp
     ]
     assert err[0] == f"mockube: {file}: document 3: is not an object: Expected `object`, got `str`"
     assert err[1].startswith(f'mockube: {file}: document 1, item 2: configmap/No: ConfigMap "No" is invalid')
-    assert imported(file)[1] == ["configmap/a exists", "configmap/b exists", "2 exists, 2 failed"]
+    assert run_import(file)[1] == ["configmap/a exists", "configmap/b exists", "2 exists, 2 failed"]
 
 
 @pytest.mark.slow
-def test_import_reads_standard_input_into_other_namespace(imported, monkeypatch):
+def test_import_reads_standard_input_into_other_namespace(run_import, monkeypatch):
     text = b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "gone"}}'
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text)))
-    assert imported("-", "--namespace", "here") == (
+    assert run_import("-", "--namespace", "here") == (
         0,
         ["configmap/a created", "1 created"],
         [],
     )
 
 
-def test_import_of_missing_file_names_it(imported, tmp_path):
-    code, out, err = imported(tmp_path / "no.yaml")
+def test_import_of_missing_file_names_it(run_import, tmp_path):
+    code, out, err = run_import(tmp_path / "no.yaml")
     assert (code, out, len(err)) == (1, [], 1)
     assert "no.yaml: No such file" in err[0]

@@ -80,49 +80,49 @@ def checkout(tmp_path):
 
 
 @pytest.fixture
-def made(checkout):
+def installed_checkout(checkout):
     assert checkout.setup().returncode == 0
     assert checkout.installs() == INSTALLS
     return checkout
 
 
-def test_setup_keeps_existing_environment(made):
-    answer = made.setup()
+def test_setup_keeps_existing_environment(installed_checkout):
+    answer = installed_checkout.setup()
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
-    assert made.installs() == []
+    assert installed_checkout.installs() == []
 
 
-def test_setup_keeps_named_python_until_another_is_named(made):
-    assert made.setup(PYTHON="").returncode == 0
-    assert made.installs() == []
-    assert made.setup(PYTHON="python3").returncode == 0
-    assert made.installs() == INSTALLS
+def test_setup_keeps_named_python_until_another_is_named(installed_checkout):
+    assert installed_checkout.setup(PYTHON="").returncode == 0
+    assert installed_checkout.installs() == []
+    assert installed_checkout.setup(PYTHON="python3").returncode == 0
+    assert installed_checkout.installs() == INSTALLS
 
 
-def test_setup_recreates_environment_after_lock_change(made):
-    with (made.root / "requirements.lock").open("a") as lock:
+def test_setup_recreates_environment_after_lock_change(installed_checkout):
+    with (installed_checkout.root / "requirements.lock").open("a") as lock:
         lock.write("# newer\n")
-    assert made.setup().returncode == 0
-    assert made.installs() == INSTALLS
+    assert installed_checkout.setup().returncode == 0
+    assert installed_checkout.installs() == INSTALLS
 
 
-def test_setup_keeps_environment_after_tool_setting_change(made):
-    with (made.root / "pyproject.toml").open("a") as project:
+def test_setup_keeps_environment_after_tool_setting_change(installed_checkout):
+    with (installed_checkout.root / "pyproject.toml").open("a") as project:
         project.write("# a new setting\n")
-    made.setup()
-    assert made.installs() == []
+    installed_checkout.setup()
+    assert installed_checkout.installs() == []
 
 
-def test_moved_checkout_gets_new_environment(made, tmp_path):
-    made.root = made.root.rename(tmp_path / "elsewhere")
-    made.setup()
-    assert made.installs() == INSTALLS
+def test_moved_checkout_gets_new_environment(installed_checkout, tmp_path):
+    installed_checkout.root = installed_checkout.root.rename(tmp_path / "elsewhere")
+    installed_checkout.setup()
+    assert installed_checkout.installs() == INSTALLS
 
 
-def test_environment_with_missing_python_is_recreated(made):
-    (made.root / ".venv/bin/python").unlink()
-    made.setup()
-    assert made.installs() == INSTALLS
+def test_environment_with_missing_python_is_recreated(installed_checkout):
+    (installed_checkout.root / ".venv/bin/python").unlink()
+    installed_checkout.setup()
+    assert installed_checkout.installs() == INSTALLS
 
 
 def test_failed_installation_prints_advice_and_is_retried(checkout):

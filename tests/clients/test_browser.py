@@ -41,7 +41,7 @@ def address(client):
     return url.host, url.port
 
 
-async def shown(site):
+async def page_output(site):
     page = await document(browser(), f"http://{SITE}:{site.port}/")
     return re.search(r"<pre id=\"out\">(.*?)</pre>", page, re.DOTALL)[1]
 
@@ -49,7 +49,7 @@ async def shown(site):
 async def test_rebound_host_name_is_refused():
     browser()
     async with apiserver.running() as client, rebinding(REBOUND, address(client)) as site:
-        found = await shown(site)
+        found = await page_output(site)
         assert found == (
             "GET /version 421 false;GET /api/v1/namespaces 421 false;"
             "POST /api/v1/namespaces 421 false;DELETE /api/v1/namespaces/default 421 false;"
@@ -62,7 +62,7 @@ async def test_rebound_host_name_reaches_server_without_host_check():
     browser()
     settings = Settings(hosts=Hosts(("*",)))
     async with apiserver.running(settings=settings) as client, rebinding(REBOUND, address(client)) as site:
-        found = await shown(site)
+        found = await page_output(site)
         assert found.startswith(
             "GET /version 200 true;GET /api/v1/namespaces 200 false;POST /api/v1/namespaces 201"
         )
@@ -75,5 +75,5 @@ async def test_cross_site_page_cannot_write():
     async with apiserver.running() as client, rebinding("", address(client)) as server:
         server._served = True
         async with rebinding(ACROSS % server.port, address(client)) as site:
-            assert await shown(site) == "blocked"
+            assert await page_output(site) == "blocked"
     assert ("POST /api/v1/namespaces HTTP/1.1", "HTTP/1.1 403 Forbidden") in server.answers

@@ -86,11 +86,11 @@ def play(kubectl):
     kubectl("wait", here, "pdb/web", "--for=jsonpath={.status.disruptionsAllowed}=3", "--timeout=50s")
 
 
-def leave(kubectl):
+def delete_namespace(kubectl):
     kubectl("delete", "namespace", OWN_NAMESPACE, "--timeout=50s")
 
 
-def refused(audit):
+def failed_requests(audit):
     """Yield the manager's failed requests, except those that fail at any server."""
     for event in map(orjson.loads, audit.read_bytes().splitlines()):
         status = event.get("responseStatus", {})
@@ -110,8 +110,8 @@ def test_mockube_manager_works_with_real_apiserver(tmp_path, kubectl_of, account
         own = f"--use-service-account-credentials={accounts}"
         with ManagerProcess(tmp_path / "admin", "--simulate-nodes=3", own):
             play(kubectl)
-            leave(kubectl)
-    assert not [*refused(tmp_path / "audit")]
+            delete_namespace(kubectl)
+    assert not [*failed_requests(tmp_path / "audit")]
 
 
 def test_real_manager_and_scheduler_work_with_mockube_apiserver(tmp_path, kubectl_of):
@@ -132,7 +132,7 @@ def test_real_manager_and_scheduler_work_with_mockube_apiserver(tmp_path, kubect
             play(kubectl)
             kubectl("apply", f"--namespace={OWN_NAMESPACE}", "-f", "-", stdin=JOB)
             kubectl("wait", f"--namespace={OWN_NAMESPACE}", "job/sum", "--for=condition=complete")
-            leave(kubectl)
+            delete_namespace(kubectl)
     assert not [line for line in manager.log if "Failed to watch" in line or "failed to list" in line]
 
 

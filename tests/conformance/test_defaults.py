@@ -120,7 +120,7 @@ def creations():
         for number, (request, response) in enumerate(recordings.steps(case)):
             made = response.get("body")
             if request.get("method") == "POST" and response["status"] == 201 and is_built_in(made):
-                creation = {"id": case["id"], "given": given(request), "made": made}
+                creation = {"id": case["id"], "given": request_body(request), "made": made}
                 found.append(pytest.param(creation, id=f"{case['id']}#{number}"))
     return found
 
@@ -129,7 +129,7 @@ def is_built_in(tree):
     return tree["kind"] != ANSWERED and SCHEMAS.kind(tree["apiVersion"], tree["kind"]) is not None
 
 
-def given(request):
+def request_body(request):
     body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
     return orjson.loads(orjson.dumps(body).replace(b"${ns}", b"<ns>"))
 
@@ -139,21 +139,22 @@ def without(tree, path):
     step, *rest = path
     if isinstance(tree, dict):
         left = {
-            name: leave(value, rest) if fnmatchcase(name, step) else value for name, value in tree.items()
+            name: remaining_or_gone(value, rest) if fnmatchcase(name, step) else value
+            for name, value in tree.items()
         }
         return {name: value for name, value in left.items() if value is not GONE}
     if isinstance(tree, list):
-        left = [leave(item, rest) if is_meant(item, step) else item for item in tree]
+        left = [remaining_or_gone(item, rest) if is_selected(item, step) else item for item in tree]
         return [item for item in left if item is not GONE]
     return tree
 
 
-def is_meant(item, step):
+def is_selected(item, step):
     field, _, pattern = step.strip("[]").partition("=")
     return not field or fnmatchcase(item.get(field, ""), pattern)
 
 
-def leave(value, path):
+def remaining_or_gone(value, path):
     left = without(value, path) if path else GONE
     return GONE if left in ({}, []) else left
 
@@ -165,12 +166,12 @@ def compared(tree, creation):
     return tree
 
 
-def blanked(tree, made):
+def with_blanks(tree, made):
     """Return the tree, with blanks where the recorder has blanks in the other."""
     if isinstance(tree, dict) and isinstance(made, dict):
-        return {name: blanked(value, made.get(name)) for name, value in tree.items()}
+        return {name: with_blanks(value, made.get(name)) for name, value in tree.items()}
     if isinstance(tree, list) and isinstance(made, list):
-        return [blanked(*both) for both in zip(tree, made, strict=False)] + tree[len(made) :]
+        return [with_blanks(*both) for both in zip(tree, made, strict=False)] + tree[len(made) :]
     return made if isinstance(made, str) and BLANK.fullmatch(made) and tree else tree
 
 
@@ -181,4 +182,4 @@ def test_defaults_match_recorded_objects(creation):
     made = DECODER.decode(SCHEMAS.kind(api_version, kind), tree).tree
     DEFAULTER.default_object(api_version, kind, made)
     expected = compared(creation["made"], creation)
-    assert blanked(compared(made, creation), expected) == expected
+    assert with_blanks(compared(made, creation), expected) == expected

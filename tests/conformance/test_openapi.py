@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / "golden/openapi"
 ROWS = [row for group in GROUPS for row in group.resources]
 
 
-def recorded(name):
+def recorded_document(name):
     return orjson.loads(lzma.decompress((FOLDER / f"{name}.json.xz").read_bytes()))
 
 
@@ -28,7 +28,7 @@ def documents_of_customs():
 
 HASHES = orjson.loads((FOLDER / "hashes.json").read_bytes())
 """Hashes of the documents' bytes, and of version 2 with the custom kinds of `custom.yaml`."""
-BUILTIN, CUSTOM = recorded("builtin"), recorded("custom")
+BUILTIN, CUSTOM = recorded_document("builtin"), recorded_document("custom")
 DOCUMENTS = Documents(ROWS, strategies=STRATEGIES)
 WITH_CUSTOMS = documents_of_customs()
 

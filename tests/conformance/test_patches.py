@@ -96,7 +96,7 @@ def kind_of(tree):
     return SCHEMAS.kind(tree["apiVersion"], tree["kind"])
 
 
-def settled(tree):
+def as_stored(tree):
     """Return the tree as it would be stored."""
     made = {"apiVersion": tree["apiVersion"], "kind": tree["kind"]} | DECODER.decode(kind_of(tree), tree).tree
     DEFAULTER.default_object(made["apiVersion"], made["kind"], made)
@@ -128,7 +128,7 @@ def compared(write, tree):
 
 @pytest.mark.parametrize("write", parameters(is_patch, recordings.cases()))
 def test_patched_object_matches_recording(write):
-    made = settled(PATCH[write.media_type](write.before, write.body, kind_of(write.before)))
+    made = as_stored(PATCH[write.media_type](write.before, write.body, kind_of(write.before)))
     assert compared(write, made) == compared(write, write.answer)
 
 
@@ -160,7 +160,7 @@ def owners(tree):
     return sorted(entries, key=lambda entry: (entry["operation"], entry["manager"]))
 
 
-def written(write):
+def object_after(write):
     """Return the object after the write, with its managed fields."""
     named = write.answer if write.answer["kind"] != "Status" else write.before or write.body
     fields = field_manager(write, named["apiVersion"], named["kind"])
@@ -169,9 +169,9 @@ def written(write):
     if write.media_type == APPLY:
         return fields.apply(live, write.body, force=write.query.get("force") == "true", **settings)
     if write.media_type:
-        new = settled(PATCH[write.media_type](live, write.body, kind_of(live)))
+        new = as_stored(PATCH[write.media_type](live, write.body, kind_of(live)))
     else:
-        new = settled(write.body)
+        new = as_stored(write.body)
     return fields.update(live, new, **settings)
 
 
@@ -180,7 +180,7 @@ MANAGED = recordings.cases("api/managedfields.jsonl")
 
 @pytest.mark.parametrize("write", parameters(lambda write: is_managed(write) and write.status < 300, MANAGED))
 def test_managed_fields_match_recording(write):
-    assert owners(written(write)) == owners(write.answer)
+    assert owners(object_after(write)) == owners(write.answer)
 
 
 def is_refused(write):
@@ -190,7 +190,7 @@ def is_refused(write):
 @pytest.mark.parametrize("write", parameters(is_refused, MANAGED))
 def test_apply_errors_match_recording(write):
     with pytest.raises((Conflicts, Untypable)) as refused:
-        written(write)
+        object_after(write)
     assert str(refused.value) == write.answer["message"]
     causes = [cause["field"] for cause in write.answer.get("details", {}).get("causes", [])]
     assert [conflict.field for conflict in getattr(refused.value, "conflicts", [])] == causes

@@ -34,10 +34,10 @@ def assert_written_again(tree):
     if kind is not None:
         decoded = DECODER.decode(kind, tree)
         assert decoded.strict == ()
-        assert orjson.dumps(as_recorded(decoded.tree)) == orjson.dumps(tree)
+        assert orjson.dumps(without_column_descriptions(decoded.tree)) == orjson.dumps(tree)
 
 
-def as_recorded(tree):
+def without_column_descriptions(tree):
     """The recorder removes the descriptions of columns."""
     for column in tree.get("columnDefinitions", ()):
         del column["description"]

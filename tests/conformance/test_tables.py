@@ -71,7 +71,7 @@ def table(request):
     return request.param
 
 
-def blanked(cell):
+def with_blank(cell):
     if not isinstance(cell, str):
         return cell
     return next((blank for pattern, blank in BLANKS if pattern.fullmatch(cell)), cell)
@@ -89,7 +89,7 @@ def test_table_cells_match_recording(table):
         printer_of_kind(table.resource.group_kind).cells(recordings.filled_in(tree), NOW)
         for tree in table.objects
     ]
-    assert [[blanked(cell) for cell in row] for row in cells] == table.rows
+    assert [[with_blank(cell) for cell in row] for row in cells] == table.rows
 
 
 # --- output of kubectl

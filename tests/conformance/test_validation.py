@@ -54,12 +54,12 @@ def creations():
         case = parameter.values[0]
         for request, response in recordings.steps(case):
             resource = resource_of(request)
-            if resource is not None and is_about(resource, response):
+            if resource is not None and is_validated(resource, response):
                 found[resource].append((case["id"], request, response))
     return [pytest.param(resource, given, id=resource.name) for resource, given in found.items()]
 
 
-def is_about(resource, response):
+def is_validated(resource, response):
     """Whether an object was created, or refused by validation: some requests have invalid options."""
     body = response["body"]
     return response["status"] == CREATED or (
@@ -138,17 +138,17 @@ def judge(refusal, answer):
     if refusal is None or not refused:
         return Verdict.FALSE_ALARM if refusal else Verdict.WRONG if refused else Verdict.SAME
     ours = refusal.status()
-    if ours == answer or as_kept(ours) == as_kept(answer):
+    if ours == answer or without_empty_values(ours) == without_empty_values(answer):
         return Verdict.SAME
-    return Verdict.WORDING if about(ours) == about(answer) else Verdict.WRONG
+    return Verdict.WORDING if causes_of(ours) == causes_of(answer) else Verdict.WRONG
 
 
-def as_kept(answer):
+def without_empty_values(answer):
     """Empty maps and lists are not kept, so one that a client sent is shown as nothing."""
     return re.sub(r"(value: )(?:\{\}|\[\])(?=: )", r"\1null", orjson.dumps(answer).decode())
 
 
-def about(answer):
+def causes_of(answer):
     return [(cause["field"], cause["reason"]) for cause in answer["details"]["causes"]]
 
 

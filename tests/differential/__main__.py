@@ -26,7 +26,7 @@ from tests.differential import admission, custom, expressions, fields, managers,
 from tests.differential.answers import (
     comparable,
     generated_name,
-    learn,
+    record_identities,
     translated,
     without_generated,
     without_suffix,
@@ -159,7 +159,7 @@ def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goe
             continue
         sent = filled, translated(filled, identities)
         answers = [_answer(server, each) for server, each in zip(servers, sent, strict=True)]
-        learn(identities, *(answer["body"] for answer in answers))
+        record_identities(identities, *(answer["body"] for answer in answers))
         for name, answer in zip(generated, answers, strict=True):
             name.update(generated_name(answer, filled))
         plain = (without_generated(*each) for each in zip(answers, generated, strict=True))

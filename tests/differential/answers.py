@@ -33,20 +33,20 @@ ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """The alphabet of the suffixes of generated names."""
 
 
-def learn(identities, real, ours, key=""):
+def record_identities(identities, real, ours, key=""):
     """Record the second server's value for each name and number that a server generates."""
     if isinstance(real, dict) and isinstance(ours, dict) and real.keys() & {"items", "rows"}:
         # Their order is each server's. The version of a list may be that of an object: at one server, but not at both.
         of_list = {}
-        learn(of_list, real.get("metadata"), ours.get("metadata"), key)
+        record_identities(of_list, real.get("metadata"), ours.get("metadata"), key)
         identities |= of_list | identities
     elif isinstance(real, dict) and isinstance(ours, dict):
         for name in real.keys() & ours.keys():
             is_name = key == "metadata" and name == "name"
-            learn(identities, real[name], ours[name], "uid" if is_name else name)
+            record_identities(identities, real[name], ours[name], "uid" if is_name else name)
     elif isinstance(real, list) and isinstance(ours, list):
         for pair in zip(real, ours, strict=False):
-            learn(identities, *pair, key)
+            record_identities(identities, *pair, key)
     elif real != ours and (key in OWN or (isinstance(real, str) and OWN_TEXT.match(real))):
         identities[real] = ours
 

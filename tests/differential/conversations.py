@@ -139,7 +139,9 @@ class Conversations:
         schemas = self._schemas_of(resource.group, resource.version)
         schema = schemas.of_kind(resource.group, resource.version, resource.kind) or {}
         change = Change(random, schemas, schema)
-        made = yield request("POST", path, random.choice(WRITE_OPTIONS), change.new(path, self._bodies[path]))
+        made = yield request(
+            "POST", path, random.choice(WRITE_OPTIONS), change.new_body(path, self._bodies[path])
+        )
         current = made["body"]
         if made["status"] != 201 or not isinstance(current, dict):
             return
@@ -148,13 +150,13 @@ class Conversations:
             subresource = ""
             if resource.subresources and random.random() < 0.25:
                 subresource = "/" + random.choice(resource.subresources)
-            answer = yield self._next(change, path, f"{path}/{name}{subresource}", current)
+            answer = yield self._next_request(change, path, f"{path}/{name}{subresource}", current)
             found = answer["body"]
             is_read = answer["status"] == 200 and isinstance(found, dict) and not subresource
             if is_read and found.get("kind") == resource.kind:
                 current = found
 
-    def _next(self, change, collection, path, current):
+    def _next_request(self, change, collection, path, current):
         random = change.random
         match random.choice(("get", "list", "put", "merge", "strategic", "json", "apply", "delete")):
             case "get":
@@ -190,7 +192,7 @@ class Change:
     schemas: Schemas
     schema: Tree
 
-    def new(self, path, bodies):
+    def new_body(self, path, bodies):
         body = copy.deepcopy(self.random.choice(bodies))
         metadata = body.setdefault("metadata", {})
         if "${ns}" not in path:

@@ -123,17 +123,17 @@ def _case(random):
         return
     path = "/apis/${ns}.example.com/v1/namespaces/${ns}/things"
     yield {"wait": path}
-    yield request("POST", path, "", _thing("x0", {}))
+    yield request("POST", path, "", _custom_object("x0", {}))
     for number in range(4):
         spec = copy.deepcopy(OBJECT)
         for name in random.sample(sorted(spec), random.choice((0, 1, 3))):
             del spec[name]
-        yield request("POST", path, "", _thing(f"x{number + 1}", spec))
+        yield request("POST", path, "", _custom_object(f"x{number + 1}", spec))
     yield request("PATCH", f"{path}/x0", "", {"spec": copy.deepcopy(OBJECT)}, content=MERGE)
     yield request("DELETE", f"{definitions}/things.${{ns}}.example.com")
 
 
-def _thing(name, spec):
+def _custom_object(name, spec):
     return {"apiVersion": "${ns}.example.com/v1", "kind": "Thing", "metadata": {"name": name}, "spec": spec}
 
 

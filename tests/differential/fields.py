@@ -79,7 +79,7 @@ def _with_field(schemas: Schemas, schema: Tree, body: Tree, place: Place, value:
     parent = body
     for key, following in pairwise(place):
         schema = schemas.field(schema, key)
-        empty = _least(schemas, schema)
+        empty = _minimal_value(schemas, schema)
         if isinstance(key, int):
             if not parent:
                 parent.append(empty)
@@ -133,15 +133,15 @@ def _values(schemas, schema):
     if found := next((VALUES[kind] for kind in kinds if kind in VALUES), None):
         return found
     if schema.get("type") == "array":
-        item = _least(schemas, schema.get("items", {}))
+        item = _minimal_value(schemas, schema.get("items", {}))
         return ([], [item], [item, item], [None])
     if isinstance(schema.get("additionalProperties"), dict):
-        item = _least(schemas, schema["additionalProperties"])
+        item = _minimal_value(schemas, schema["additionalProperties"])
         return ({}, {"a": item}, {"A b": item}, {"example.com/a": item}, {"b": None})
-    return ({}, _least(schemas, schema), None)
+    return ({}, _minimal_value(schemas, schema), None)
 
 
-def _least(schemas: Schemas, schema: Tree) -> object:
+def _minimal_value(schemas: Schemas, schema: Tree) -> object:
     """Return a value of a schema with the fields that are required."""
     schema = schemas.resolve(schema)
     if "enum" in schema:
@@ -160,4 +160,6 @@ def _least(schemas: Schemas, schema: Tree) -> object:
         case _ if "oneOf" in schema:
             return "1"
     fields = schemas.fields(schema)
-    return {name: _least(schemas, fields[name]) for name in schema.get("required", ()) if name in fields}
+    return {
+        name: _minimal_value(schemas, fields[name]) for name in schema.get("required", ()) if name in fields
+    }

@@ -83,38 +83,44 @@ class _Case:
                 and found.get("kind") == self.resource.kind
             ):
                 self.current = found
-            answer = yield self._next()
+            answer = yield self._next_request()
 
-    def _next(self):
+    def _next_request(self):
         random = self.random
         inner = ""
         if self.resource.subresources and random.random() < 0.15:
             inner = "/" + random.choice(self.resource.subresources)
         draw = random.random()
         if draw < 0.65 or not self.current:
-            part = self._part(self.whole if random.random() < 0.7 or not self.current else self._seen())
+            part = self._part(
+                self.whole if random.random() < 0.7 or not self.current else self._client_fields()
+            )
             return self._applied(
                 inner,
                 mutated(random, part, self.change.schemas, self.change.schema, random.choice((0, 0, 0, 1))),
             )
         if draw < 0.75:
-            body = self._part(self._seen())
-            return request("PUT", self._one(inner), f"fieldManager={random.choice(MANAGERS)}", body)
+            body = self._part(self._client_fields())
+            return request("PUT", self._object_path(inner), f"fieldManager={random.choice(MANAGERS)}", body)
         if draw < 0.9:
             body = self._part(self.whole)
             return request(
                 "PATCH",
-                self._one(inner),
+                self._object_path(inner),
                 f"fieldManager={random.choice(MANAGERS)}",
                 body,
                 content=random.choice((MERGE, STRATEGIC)),
             )
-        body = [self.change.operation(self._seen())]
+        body = [self.change.operation(self._client_fields())]
         return request(
-            "PATCH", self._one(inner), f"fieldManager={random.choice(MANAGERS)}", body, content=JSON_PATCH
+            "PATCH",
+            self._object_path(inner),
+            f"fieldManager={random.choice(MANAGERS)}",
+            body,
+            content=JSON_PATCH,
         )
 
-    def _one(self, inner=""):
+    def _object_path(self, inner=""):
         return f"{self.path}/{self.whole['metadata']['name']}{inner}"
 
     def _applied(self, inner, body):
@@ -123,9 +129,9 @@ class _Case:
         options += random.choice(
             ([], [], ["force=true"], ["force=true"], ["dryRun=All"], ["fieldValidation=Strict"])
         )
-        return request("PATCH", self._one(inner), "&".join(options), body, content=APPLY)
+        return request("PATCH", self._object_path(inner), "&".join(options), body, content=APPLY)
 
-    def _seen(self):
+    def _client_fields(self):
         body = copy.deepcopy(self.current)
         for key in ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"):
             body.get("metadata", {}).pop(key, None)

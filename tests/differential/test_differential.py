@@ -5,7 +5,7 @@ import json
 
 from tests.differential import admission, custom, expressions, fields, managers, table, updates, users, verbs
 from tests.differential.__main__ import Resource
-from tests.differential.answers import comparable, learn, translated, without_suffix
+from tests.differential.answers import comparable, record_identities, translated, without_suffix
 from tests.differential.conversations import Conversations
 from tests.differential.report import Report
 from tests.differential.schemas import Schemas
@@ -28,7 +28,7 @@ DOCUMENT = {
 }
 
 
-def held(number):
+def requests_of_case(number):
     """Return the requests of one conversation, when the response to each is its body."""
     resources = {PATH: Resource("", "v1", "ConfigMap", ())}
     case = Conversations(lambda *_: Schemas(DOCUMENT), resources).case(7, number)
@@ -43,11 +43,11 @@ def held(number):
 
 
 def test_conversation_is_reproducible_from_seed():
-    assert held(3) == held(3) != held(4)
+    assert requests_of_case(3) == requests_of_case(3) != requests_of_case(4)
 
 
 def test_conversations_use_every_verb_and_every_patch():
-    requests = [request for number in range(60) for request in held(number)]
+    requests = [request for number in range(60) for request in requests_of_case(number)]
     assert {request["method"] for request in requests} == {"POST", "GET", "PUT", "PATCH", "DELETE"}
     kinds = {
         request["headers"]["Content-Type"].partition("+")[0]
@@ -80,31 +80,36 @@ def test_differences_are_grouped_and_smallest_example_is_kept():
 def test_requests_to_second_server_use_its_own_generated_values():
     identities = {}
     uids = "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000001", "0b3f8d1c-2f00-4f6a-9b1e-2d6c00000002"
-    learn(
+    record_identities(
         identities,
-        made(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa"),
-        made(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
+        created_object(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa"),
+        created_object(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
     )
-    request = {"path": f"/x/{uids[0]}", "body": made(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa")}
+    request = {
+        "path": f"/x/{uids[0]}",
+        "body": created_object(uids[0], "5", "10.0.0.1", "kube-api-access-aaaaa"),
+    }
     assert translated(request, identities) == {
         "path": f"/x/{uids[1]}",
-        "body": made(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
+        "body": created_object(uids[1], "70", "10.0.0.2", "kube-api-access-bbbbb"),
     }
     assert translated({"name": "b", "port": 80}, identities) == {"name": "b", "port": 80}
 
 
 def test_list_version_does_not_replace_object_version():
     identities = {}
-    learn(identities, {"metadata": {"resourceVersion": "5"}}, {"metadata": {"resourceVersion": "70"}})
+    record_identities(
+        identities, {"metadata": {"resourceVersion": "5"}}, {"metadata": {"resourceVersion": "70"}}
+    )
     lists = (
         {"metadata": {"resourceVersion": version, "continue": token}, "items": []}
         for version, token in (("5", "a"), ("71", "b"))
     )
-    learn(identities, *lists)
+    record_identities(identities, *lists)
     assert identities == {"5": "70", "a": "b"}
 
 
-def made(uid, version, address, volume):
+def created_object(uid, version, address, volume):
     metadata = {"uid": uid, "resourceVersion": version, "labels": {"controller-uid": uid}}
     return {"metadata": metadata, "spec": {"clusterIPs": [address], "volumes": [{"name": volume}]}}
 
@@ -159,11 +164,11 @@ def test_table_omits_each_field_and_tries_other_values():
 
 def test_updates_change_each_field_of_stored_object():
     case = next(updates.cases(("leases",)))
-    made = next(case)
+    first_request = next(case)
     stored = {"metadata": {"name": "x", "labels": {"a": "b"}}, "spec": {"holderIdentity": "h"}}
     bodies = [case.send({"status": 201, "body": stored})["body"]]
     bodies += [request["body"] for request in case]
-    assert made["method"] == "POST"
+    assert first_request["method"] == "POST"
     assert {"labels": {}, "name": "x"} in [body.get("metadata") for body in bodies]
     assert any(body.get("spec") == {"holderIdentity": ""} for body in bodies)
 
@@ -180,7 +185,7 @@ def test_users_get_roles_then_request_objects_of_others():
 def test_verbs_cover_every_method_patch_and_list_option():
     resources = {PATH: Resource("", "v1", "ConfigMap", ("status",))}
     cases = verbs.cases(3, resources, lambda *_: Schemas(DOCUMENT))
-    sent = [request for _, case in zip(range(60), cases, strict=False) for request in answered(case)]
+    sent = [request for _, case in zip(range(60), cases, strict=False) for request in requests_of(case)]
     methods = {"POST", "GET", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
     assert {request["method"] for request in sent} == methods
     kinds = {request.get("headers", {}).get("Content-Type", "") for request in sent}
@@ -193,7 +198,7 @@ def test_verbs_cover_every_method_patch_and_list_option():
 def test_managers_apply_parts_of_an_object():
     resources = {PATH: Resource("", "v1", "ConfigMap", ())}
     cases = managers.cases(3, resources, lambda *_: Schemas(DOCUMENT))
-    sent = [request for _, case in zip(range(40), cases, strict=False) for request in answered(case)]
+    sent = [request for _, case in zip(range(40), cases, strict=False) for request in requests_of(case)]
     paths = " ".join(request["path"] for request in sent)
     assert all(f"fieldManager={manager}" in paths for manager in managers.MANAGERS)
     applied = [request for request in sent if managers.APPLY in request.get("headers", {}).values()]
@@ -203,7 +208,9 @@ def test_managers_apply_parts_of_an_object():
 
 def test_admission_cases_cover_every_workload():
     sent = [
-        request for _, case in zip(range(40), admission.cases(3), strict=False) for request in answered(case)
+        request
+        for _, case in zip(range(40), admission.cases(3), strict=False)
+        for request in requests_of(case)
     ]
     kinds = {
         request["path"].partition("?")[0].rpartition("/")[2]
@@ -239,7 +246,7 @@ def _rules(definition):
     return version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"]
 
 
-def answered(case):
+def requests_of(case):
     """Return the requests of a conversation, when the response to each is its body."""
     requests, answer = [], None
     with contextlib.suppress(StopIteration):

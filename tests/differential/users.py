@@ -64,14 +64,14 @@ def cases(seed: int, resources) -> Iterator[Generator[dict, dict, None]]:
 
 
 def _case(random, bodies, resources):
-    yield from _granted(random)
+    yield from _role_grants(random)
     for _ in range(30):
         request = _request(random, bodies, resources)
         user = random.choice([*USERS])
         yield request | {"headers": request.get("headers", {}) | USERS[user]}
 
 
-def _granted(random):
+def _role_grants(random):
     for user, role in ROLES.items():
         yield _binding(user, {"kind": "ClusterRole", "name": role})
     rules = random.sample(RULES, random.choice((1, 2)))

@@ -81,7 +81,7 @@ class _Case:
                 self._bodies,
             )
             # A watch takes a second.
-            sent = self._watched() if random.random() < 0.03 else random.choice(choices)()
+            sent = self._watch_request() if random.random() < 0.03 else random.choice(choices)()
             if random.random() < 0.15:
                 sent["headers"] = sent.get("headers", {}) | {"Accept": random.choice(LANGUAGES)}
             answer = yield sent
@@ -101,7 +101,7 @@ class _Case:
         return request("POST", self.path, "", body)
 
     @property
-    def _one(self):
+    def _object_path(self):
         if self.random.random() < 0.06:
             return f"{self.path}/nope"
         return f"{self.path}/{self.name}"
@@ -115,7 +115,7 @@ class _Case:
         known = [*self.resource.subresources, "", "", "status", "nope"]
         known += ["log", "exec", "attach", "portforward", "proxy"] if self.path.endswith("/pods") else []
         name = random.choice(known)
-        path = f"{self._one}/{name}" if name else self._one
+        path = f"{self._object_path}/{name}" if name else self._object_path
         if name in {"scale", "log"} and random.random() < 0.05:
             path += "/x"
         if name in CONNECTED:
@@ -161,10 +161,10 @@ class _Case:
         options = random.choice((self._selected(), self._options(), random.choice(LISTED)))
         if random.random() < 0.7:  # so that some remain
             options = "&".join(filter(None, (options, "dryRun=All")))
-        return request("DELETE", self._everywhere, options, copy.deepcopy(random.choice(DELETED)))
+        return request("DELETE", self._collection_path, options, copy.deepcopy(random.choice(DELETED)))
 
     @property
-    def _everywhere(self):
+    def _collection_path(self):
         if "${ns}" in self.path and self.random.random() > 0.05:
             return self.path
         # Of a cluster, where other conversations have objects too.
@@ -188,7 +188,7 @@ class _Case:
         )
         return request("GET", self.path, f"continue={quote(self.token)}&{options}")
 
-    def _watched(self):
+    def _watch_request(self):
         random = self.random
         options = random.choice(WATCHED)
         if "${ns}" not in self.path:
@@ -198,11 +198,13 @@ class _Case:
     def _directive(self):
         """Return a strategic merge patch with directives at random places."""
         random, current = self.random, self.current
-        found = [place for place in places(current) if isinstance(_at(current, place), dict | list)]
+        found = [place for place in places(current) if isinstance(_path_value(current, place), dict | list)]
         found = [place for place in found if place[:2] != ("metadata", "managedFields")]
         place = random.choice(found)
         keys = [key for key in place if not isinstance(key, int)]
-        value = copy.deepcopy(_at(current, place[: len(keys)] if not isinstance(place[-1], int) else place))
+        value = copy.deepcopy(
+            _path_value(current, place[: len(keys)] if not isinstance(place[-1], int) else place)
+        )
         patch = {}
         if isinstance(value, list):
             patch = self._list_directive(keys[-1] if keys else "a", value)
@@ -210,7 +212,9 @@ class _Case:
             patch = {} if not keys else {keys[-1]: self._object_directive(value)}
         for key in reversed(keys[:-1]):
             patch = {key: patch}
-        return request("PATCH", self._one, self._options(), patch or {"$patch": "replace"}, content=STRATEGIC)
+        return request(
+            "PATCH", self._object_path, self._options(), patch or {"$patch": "replace"}, content=STRATEGIC
+        )
 
     def _object_directive(self, value):
         random = self.random
@@ -264,9 +268,13 @@ class _Case:
         ]
         if random.random() < 0.2:
             return request(
-                "PATCH", self._one + inner, "&".join(options), body, content=random.choice(PATCHES[:2])
+                "PATCH",
+                self._object_path + inner,
+                "&".join(options),
+                body,
+                content=random.choice(PATCHES[:2]),
             )
-        return request("PATCH", self._one + inner, "&".join(options), body, content=APPLY)
+        return request("PATCH", self._object_path + inner, "&".join(options), body, content=APPLY)
 
     def _pointers(self):
         """Return a JSON patch whose paths are those of the object, or odd."""
@@ -297,9 +305,9 @@ class _Case:
                 one["from"] = pointer()
             elif one["op"] != "remove" and random.random() < 0.9:
                 value = random.choice((None, {}, [], "x", 1, "current"))
-                one["value"] = _found(current, one["path"]) if value == "current" else value
+                one["value"] = _pointer_value(current, one["path"]) if value == "current" else value
             operations.append(one)
-        return request("PATCH", self._one, self._options(), operations, content=JSON_PATCH)
+        return request("PATCH", self._object_path, self._options(), operations, content=JSON_PATCH)
 
     def _owned(self):
         random = self.random
@@ -308,7 +316,7 @@ class _Case:
         if random.random() < 0.5:
             return request(
                 "PATCH",
-                self._one,
+                self._object_path,
                 self._options(),
                 {"metadata": metadata},
                 content=random.choice(PATCHES[:2]),
@@ -330,18 +338,18 @@ class _Case:
         )
         headers = {"Content-Type": kind}
         method, path = random.choice(
-            (("PUT", self._one), ("POST", self.path), ("PUT", f"{self._one}/status"))
+            (("PUT", self._object_path), ("POST", self.path), ("PUT", f"{self._object_path}/status"))
         )
         return {"method": method, "path": f"{path}?{self._options()}", "raw": text, "headers": headers}
 
 
-def _at(value, place):
+def _path_value(value, place):
     for key in place:
         value = value[key]
     return value
 
 
-def _found(value, pointer):
+def _pointer_value(value, pointer):
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list) and key.isdigit() and int(key) < len(value):

@@ -130,7 +130,7 @@ def test_new_cluster_has_no_calls():
 async def test_dropped_calls_raise_a_warning():
     recorder = Recorder(proceeding, SteppedClock(), max_calls=2)
     for name in ("a", "b", "c"):
-        await recorder.record(asked(name), answered)
+        await recorder.record(get_request(name), respond_ok)
     assert [call.name for call in recorder.calls(matcher({}))] == ["b", "c"]
     with pytest.warns(CallsDropped, match="the oldest 1 calls were dropped"):
         recorder.warn_of_dropped_calls()
@@ -139,15 +139,15 @@ async def test_dropped_calls_raise_a_warning():
     assert recorder.calls(matcher({})) == []
 
 
-async def proceeding(asked, proceed):
-    return await proceed(asked)
+async def proceeding(request, proceed):
+    return await proceed(request)
 
 
-async def answered(_):
+async def respond_ok(_):
     return text_response("ok")
 
 
-def asked(name):
+def get_request(name):
     info = parse("GET", f"/api/v1/namespaces/default/configmaps/{name}", watch=False)
     request = request_of("GET", info.path)
     request.info, request.user = info, User(name="alice")

@@ -46,7 +46,7 @@ def approve(cluster, name):
     requests.replace_certificate_signing_request_approval(name, found)
 
 
-def issued(cluster, name):
+def wait_for_certificate(cluster, name):
     found = cluster.wait("CertificateSigningRequest", name, lambda tree: tree["status"].get("certificate"))
     return base64.b64decode(found["status"]["certificate"]), found["status"]["conditions"]
 
@@ -57,7 +57,7 @@ def test_approved_csr_is_signed_and_authenticates_user(cluster, tmp_path):
     key, encoded = request("dev", "ops", name="jane")
     create(cluster, "jane", encoded, "kube-apiserver-client", ["client auth"])
     approve(cluster, "jane")
-    pem, _ = issued(cluster, "jane")
+    pem, _ = wait_for_certificate(cluster, "jane")
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -77,6 +77,6 @@ def test_kubelet_csr_is_approved_automatically(cluster):
     _, encoded = request("system:nodes", name="system:node:n1")
     usages = ["client auth", "digital signature"]
     create(cluster, "n1", encoded, "kube-apiserver-client-kubelet", usages)
-    pem, conditions = issued(cluster, "n1")
+    pem, conditions = wait_for_certificate(cluster, "n1")
     assert conditions[0]["reason"] == "AutoApproved"
     assert x509.load_pem_x509_certificate(pem).subject.rfc4514_string() == "CN=system:node:n1,O=system:nodes"

@@ -143,7 +143,7 @@ def test_manager_flags_are_passed_to_manager():
 
 
 def test_clusters_run_concurrently_and_isolated():
-    def told(number):
+    def run_cluster(number):
         with Cluster(nodes=number) as cluster:
             cluster.apply(CONFIG_MAP % (f"own-{number}", "x"))
             everyone_has_begun.wait()
@@ -152,7 +152,7 @@ def test_clusters_run_concurrently_and_isolated():
 
     everyone_has_begun = threading.Barrier(3)
     with ThreadPoolExecutor(3) as pool:
-        urls, kubeconfigs, named, nodes = zip(*pool.map(told, (1, 2, 3)), strict=True)
+        urls, kubeconfigs, named, nodes = zip(*pool.map(run_cluster, (1, 2, 3)), strict=True)
     assert len({*urls}) == len({*kubeconfigs}) == 3
     assert named == ({"own-1"}, {"own-2"}, {"own-3"})
     assert nodes == (1, 2, 3)

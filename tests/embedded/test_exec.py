@@ -153,7 +153,7 @@ def sharing(shared):
     return api
 
 
-def said(api, name, script):
+def exec_output(api, name, script):
     wanted = {"stdout": True, "stderr": True, "stdin": False, "tty": False, "container": name}
     command = ["sh", "-c", script]
     session = stream(
@@ -169,17 +169,20 @@ def said(api, name, script):
 
 
 def test_containers_of_pod_share_volumes(sharing):
-    assert said(sharing, "b", "cat /data/early /data/main; ls /data") == "early\nmain\nearly\nmain\nsub\n"
-    assert said(sharing, "a", "echo by hand > /s/sub/new; rm /s/early") == ""
-    assert said(sharing, "c", "cat /part/new; echo more >> /part/new; ls /part") == "by hand\nd\nnew\n"
     assert (
-        said(sharing, "d", "cat /seen/sub/new; test -e /seen/early || echo gone") == "by hand\nmore\ngone\n"
+        exec_output(sharing, "b", "cat /data/early /data/main; ls /data") == "early\nmain\nearly\nmain\nsub\n"
     )
-    assert "Read-only file system" in said(sharing, "d", "echo x > /seen/y")
-    assert "Resource busy" in said(sharing, "a", "rm -r /s")
-    assert said(sharing, "b", "find /data | sort; chmod 700 /data/main; ls -l /data/main | cut -c1-10") == (
-        "/data\n/data/main\n/data/sub\n/data/sub/d\n/data/sub/new\n-rwx------\n"
+    assert exec_output(sharing, "a", "echo by hand > /s/sub/new; rm /s/early") == ""
+    assert exec_output(sharing, "c", "cat /part/new; echo more >> /part/new; ls /part") == "by hand\nd\nnew\n"
+    assert (
+        exec_output(sharing, "d", "cat /seen/sub/new; test -e /seen/early || echo gone")
+        == "by hand\nmore\ngone\n"
     )
+    assert "Read-only file system" in exec_output(sharing, "d", "echo x > /seen/y")
+    assert "Resource busy" in exec_output(sharing, "a", "rm -r /s")
+    assert exec_output(
+        sharing, "b", "find /data | sort; chmod 700 /data/main; ls -l /data/main | cut -c1-10"
+    ) == ("/data\n/data/main\n/data/sub\n/data/sub/d\n/data/sub/new\n-rwx------\n")
 
 
 def test_logs_read_files_written_by_init_containers(sharing):
@@ -202,7 +205,7 @@ def attach(api, name, **options):
     return stream(api.connect_get_namespaced_pod_attach, name, "default", _preload_content=False, **wanted)
 
 
-def ended(cluster, name):
+def exit_code(cluster, name):
     found = cluster.wait("Pod", name, lambda pod: pod["status"]["phase"] in ("Succeeded", "Failed"))
     return found["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
 
@@ -222,7 +225,7 @@ def test_attach_sends_input_and_container_exits_with_its_code(shared):
     assert stream(api.connect_get_namespaced_pod_exec, "reads", "default", **command) == "got one\n"
     assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
     session.write_stdin("7\n")
-    assert ended(shared, "reads") == 7
+    assert exit_code(shared, "reads") == 7
     assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
 
 
@@ -241,7 +244,7 @@ async def test_attach_shows_what_is_written_before_its_streams_are_open(shared):
         open_streams(late)
         await late.until_ended(1, 5)
         assert late.received[5] == client.received[5] == b"got one\n"
-    assert ended(shared, "early") == 3
+    assert exit_code(shared, "early") == 3
 
 
 def open_streams(client):
@@ -260,7 +263,7 @@ def test_interactive_shell_ends_with_its_client(shared):
             timeout=0
         )  # received output only: without a timeout the call waits for more
     session.close()
-    assert ended(shared, "terminal") == 0
+    assert exit_code(shared, "terminal") == 0
 
 
 def test_interactive_container_is_killed_with_its_pod(shared):

@@ -32,7 +32,7 @@ def fail_in(cluster, name):
     loop.call_soon_threadsafe(fail, loop, name)
 
 
-def logged(caplog, text):
+def logged_failures(caplog, text):
     entries = map(caplog.handler.format, caplog.records)
     return [entry for entry in entries if text in entry and FAULT in entry and "Traceback" in entry]
 
@@ -62,13 +62,13 @@ def test_failed_task_of_container_ends_it_with_its_error(cluster, pods, caplog, 
     ended = status_of(cluster.get("Pod", name))["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"], ended["message"]) == (128, "ContainerCannotRun", FAULT)
     assert_gone(process)
-    assert logged(caplog, "failed") or logged(caplog, "container c of pod")
+    assert logged_failures(caplog, "failed") or logged_failures(caplog, "container c of pod")
 
 
 def test_failed_update_of_volumes_is_tried_again(cluster, pods, caplog):
     name, _ = running(cluster, pods)
     fail_in(cluster, f"volumes of default/{name}")
-    until(lambda: logged(caplog, f"volumes of pod default/{name}"), "the failure")
+    until(lambda: logged_failures(caplog, f"volumes of pod default/{name}"), "the failure")
     loop = cluster._hosted._loop
     names = [task.get_name() for task in cluster._hosted.call(lambda: asyncio.all_tasks(loop))]
     assert f"volumes of default/{name}" in names
@@ -78,7 +78,7 @@ def test_failed_end_of_pod_is_logged_and_leaves_no_process(cluster, pods, caplog
     name, process = running(cluster, pods)
     fail_in(cluster, "the end of a pod")
     pods.delete_namespaced_pod(name, "default", grace_period_seconds=0)
-    until(lambda: logged(caplog, "the end of a pod failed"), "the failure")
+    until(lambda: logged_failures(caplog, "the end of a pod failed"), "the failure")
     assert_gone(process)
 
 
@@ -89,4 +89,4 @@ def test_failed_simulated_container_ends_with_its_error(cluster, pods, caplog):
     fail_in(cluster, f"container c of default/{name}")
     cluster.wait("Pod", name, lambda pod: (pod.get("status") or {}).get("phase") == "Failed", timeout=10)
     assert status_of(cluster.get("Pod", name))["state"]["terminated"]["message"] == FAULT
-    assert len(logged(caplog, "container c of pod")) == 1
+    assert len(logged_failures(caplog, "container c of pod")) == 1

@@ -65,7 +65,7 @@ def fail_in(cluster, name):
     loop.call_soon_threadsafe(fail, loop, name)
 
 
-def logged(caplog):
+def logged_faults(caplog):
     texts = map(caplog.handler.format, caplog.records)
     return [text for text in texts if FAULT in text and "Traceback (most recent call last)" in text]
 
@@ -106,7 +106,7 @@ async def test_failed_task_of_exec_or_attach_ends_it_with_its_error(cluster, pod
     status = orjson.loads(last[1:])
     assert (status["status"], status["code"]) == ("Failure", 500)
     assert status["message"] == f"Internal error occurred: {FAULT}"
-    (entry,) = logged(caplog)
+    (entry,) = logged_faults(caplog)
     assert f"{name} failed" in entry
     assert not tasks(cluster, name)
 
@@ -121,7 +121,7 @@ async def test_failed_task_of_exec_ends_it_over_spdy(cluster, pods, caplog, name
         await asyncio.to_thread(fail_in, cluster, name)
         await client.until_ended(1, 5, 7)
     assert FAULT in orjson.loads(client.received[1])["message"]
-    assert len(logged(caplog)) == 1
+    assert len(logged_faults(caplog)) == 1
 
 
 @pytest.mark.parametrize("name", ["a forwarded connection", "a connection to a process"])
@@ -138,7 +138,7 @@ async def test_failed_task_of_forwarded_port_is_reported_over_spdy(cluster, pods
         client.send(7, b"GET / HTTP/1.0\r\n\r\n")
         await client.until_ended(5, 7)
         assert client.received[7].endswith(b"served\n")
-    assert len(logged(caplog)) == 1
+    assert len(logged_faults(caplog)) == 1
     assert not tasks(cluster, name)
 
 
@@ -150,7 +150,7 @@ async def test_failed_task_of_forwarded_ports_ends_websocket(cluster, pods, capl
     path = await asyncio.to_thread(path_of, pods, SERVER, "portforward", {"ports": "8080"})
     received = await received_after_failure(cluster, path, ["v4.channel.k8s.io"], name)
     assert received[2:] == [b"\x01" + f"an internal error: {FAULT}".encode()]
-    assert len(logged(caplog)) == 1
+    assert len(logged_faults(caplog)) == 1
     assert not tasks(cluster, "a forwarded connection")
 
 
@@ -158,7 +158,7 @@ async def test_failed_task_of_forwarded_ports_ends_websocket(cluster, pods, capl
 async def test_failed_direction_of_tunnel_ends_it(cluster, pods, caplog, name):
     path = await asyncio.to_thread(path_of, pods, SIMULATED, "exec", STREAMS | WAITS)
     await received_after_failure(cluster, path, [V5], name)
-    assert "a tunnel to a backend failed" in " ".join(logged(caplog))
+    assert "a tunnel to a backend failed" in " ".join(logged_faults(caplog))
     await asyncio.to_thread(
         until, lambda: not tasks(cluster, "a command for a client"), "the end of the command"
     )

@@ -158,7 +158,7 @@ spec:
 """
 
 
-def proxied(nodes, page):
+def node_page(nodes, page):
     """Return the JSON of an endpoint of the simulated node, read through the node proxy."""
     return orjson.loads(nodes.connect_get_node_proxy_with_path("node-1", page, _preload_content=False).data)
 
@@ -180,10 +180,10 @@ def test_node_metrics_are_those_of_metric_objects_or_kubelet():
         found = nodes.connect_get_node_proxy_with_path("node-1", "metrics/cadvisor")
         assert re.search(r'container_memory_working_set_bytes{container="c",.*pod="p"} 1024\n', found)
         assert "kubelet_running_pods 1\n" in nodes.connect_get_node_proxy_with_path("node-1", "metrics")
-        summary = proxied(nodes, "stats/summary")
+        summary = node_page(nodes, "stats/summary")
         assert [one["podRef"]["name"] for one in summary["pods"]] == ["p"]
         assert summary["node"]["memory"]["workingSetBytes"] == 1024
-        assert proxied(nodes, "configz")["kubeletconfig"]["maxPods"] == 1100
+        assert node_page(nodes, "configz")["kubeletconfig"]["maxPods"] == 1100
         cluster.apply(METRIC)
         cluster.advance(20)
         found = nodes.connect_get_node_proxy_with_path("node-1", "metrics/nodes/node-1/mine").splitlines()

@@ -32,7 +32,7 @@ def api(shared):
     return api
 
 
-def said(path, port=80, method="GET"):
+def response_line(path, port=80, method="GET"):
     return f"mockube: pod default/web is simulated: {method} {path} on port {port}\n"
 
 
@@ -48,8 +48,8 @@ def test_port_forward_works_over_websocket(api):
         answer += data
         if b"GET /b" in answer:
             break
-    assert said("/a", method="POST").encode() in answer
-    assert said("/b").encode() in answer
+    assert response_line("/a", method="POST").encode() in answer
+    assert response_line("/b").encode() in answer
     socket.close()
 
 
@@ -61,17 +61,17 @@ async def test_port_forward_works_over_spdy(shared, api):
             client.open(number + 2, stream_Type="data", port=port, request_ID=port)
         client.send(3, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
         await client.until_ended(1, 3, 5, 7)
-        assert client.received[3].endswith(said("/").encode())
+        assert client.received[3].endswith(response_line("/").encode())
         assert b"81" in client.received[5]
         assert b"connection refused" in client.received[5]
 
 
 def test_pods_and_services_are_proxied(api):
     pod = api.connect_get_namespaced_pod_proxy_with_path
-    assert pod("web", "default", path="a/b") == said("/a/b")
+    assert pod("web", "default", path="a/b") == response_line("/a/b")
     assert pod("web:90", "default", path="") == "ninety"
     service = api.connect_post_namespaced_service_proxy_with_path
-    assert service("http:web:8080", "default", path="x") == said("/x", method="POST")
+    assert service("http:web:8080", "default", path="x") == response_line("/x", method="POST")
 
 
 def test_proxy_to_undeclared_port_is_connection_refused(api):

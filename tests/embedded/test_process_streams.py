@@ -125,7 +125,7 @@ server.serve_forever()
 
 
 @pytest.fixture
-def hooked(cluster, pods, tmp_path):
+def webhook_without_pods(cluster, pods, tmp_path):
     """Create a webhook for ConfigMaps whose Service has no pods yet."""
     _, authority = credentials(tmp_path, ["hook.default.svc"])
     pem = (tmp_path / "webhook.key").read_text() + (tmp_path / "webhook.crt").read_text()
@@ -161,7 +161,7 @@ def has_endpoint(cluster, pod):
     )
 
 
-@pytest.mark.usefixtures("hooked")
+@pytest.mark.usefixtures("webhook_without_pods")
 def test_webhook_in_pod_is_called(cluster, pods):
     config_map = {"metadata": {"generateName": "hooked-", "labels": {"app": "hooked"}}}
     metadata = {"labels": {"app": "hook"}}

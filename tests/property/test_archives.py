@@ -41,7 +41,7 @@ async def store_of(content):
     return store
 
 
-async def held(kv):
+async def stored_values(kv):
     found = await kv.range(Range(key=ROOT, range_end=prefix_end(ROOT)))
     return {kv.key.removeprefix(ROOT): kv.value for kv in found.kvs}
 
@@ -51,7 +51,7 @@ async def held(kv):
 async def test_restored_archive_is_saved_identically(store, content):
     data = await saved(await store_of(content))
     await restore(store, opened(data), RestoreTarget(root=ROOT), replace=True)
-    assert await held(store) == {key: value for key, (value, _) in content.items()}
+    assert await stored_values(store) == {key: value for key, (value, _) in content.items()}
     assert entries(await saved(store)) == entries(data)
 
 

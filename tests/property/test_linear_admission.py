@@ -145,7 +145,7 @@ def server():
         runner.run(store.close())
 
 
-def admitted(server, plugin, resource):
+def make_admission_run(server, plugin, resource):
     runner, backend = server
     row = ROWS["", "v1", resource]
     user = User(name="system:node:x", groups=("system:nodes",))
@@ -178,16 +178,16 @@ def admitted(server, plugin, resource):
     ],
 )
 def test_admission_plugins_take_linear_time(server, plugin, resource, make):
-    check_linear(make, admitted(server, plugin, resource), 3_000, **LENIENT)
+    check_linear(make, make_admission_run(server, plugin, resource), 3_000, **LENIENT)
 
 
-def defaulted(spec):
+def apply_defaults(spec):
     tree = orjson.loads(orjson.dumps({**BASE, "spec": spec}))
     DEFAULTS.default_object("v1", "Pod", Decoder().decode(POD, tree).tree)
 
 
 WHOLE_PODS = {
-    "defaults": defaulted,
+    "defaults": apply_defaults,
     "what is requested": lambda spec: (pod_requests(spec), nonzero_requests(spec)),
 }
 

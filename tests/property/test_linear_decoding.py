@@ -131,12 +131,12 @@ OBJECTS = {
 }
 
 
-def whole(make, size):
+def full_object(make, size):
     made = make(size)
     return {**BASE, **made, "metadata": {**BASE["metadata"], **made.get("metadata", {})}}
 
 
-def apply_and_withdraw(tree):
+def apply_twice(tree):
     first = MANAGER.apply(BASE, tree, force=True, **WRITE)
     MANAGER.apply(first, BASE, force=True, **WRITE)
 
@@ -148,14 +148,14 @@ WAYS = {
     "strategic into the same": lambda tree: strategic.apply(tree, tree, POD),
     "create": lambda tree: MANAGER.create(tree, **WRITE),
     "update": lambda tree: MANAGER.update(BASE, tree, **WRITE),
-    "apply": apply_and_withdraw,
+    "apply": apply_twice,
 }
 
 
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WAYS.items()])
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in OBJECTS.items()])
 def test_patches_take_linear_time(make, way):
-    check_linear(lambda size: whole(make, size), refused_or_not(way), 1_500, **LENIENT)
+    check_linear(lambda size: full_object(make, size), refused_or_not(way), 1_500, **LENIENT)
 
 
 JSON_PATCHES = {

@@ -60,7 +60,7 @@ def test_json_patch_of_long_list_takes_linear_time(make):
     check_linear(make, refused_or_not(lambda given: json_patch.apply(*given)), 5_000, **LENIENT)
 
 
-def ordered(names, order, live):
+def ordered_patch(names, order, live):
     original = {**BASE, "spec": {"containers": [{"name": name} for name in live]}}
     patch = {
         "spec": {
@@ -83,13 +83,13 @@ def named(size):
 
 
 ORDERS = {
-    "the same": lambda size: ordered(named(size), named(size), named(size)),
-    "turned around": lambda size: ordered(named(size)[::-1], named(size)[::-1], named(size)),
-    "all new": lambda size: ordered(named(size), named(size), ()),
-    "none of them": lambda size: ordered((), ["other"] * size, named(size)),
-    "alternating": lambda size: ordered(named(size)[::2], named(size)[::2], named(size)[1::2]),
-    "equal": lambda size: ordered(["c"] * size, ["c"] * size, ["c"] * size),
-    "in the wrong order": lambda size: ordered(named(size), named(size)[::-1], named(size)),
+    "the same": lambda size: ordered_patch(named(size), named(size), named(size)),
+    "turned around": lambda size: ordered_patch(named(size)[::-1], named(size)[::-1], named(size)),
+    "all new": lambda size: ordered_patch(named(size), named(size), ()),
+    "none of them": lambda size: ordered_patch((), ["other"] * size, named(size)),
+    "alternating": lambda size: ordered_patch(named(size)[::2], named(size)[::2], named(size)[1::2]),
+    "equal": lambda size: ordered_patch(["c"] * size, ["c"] * size, ["c"] * size),
+    "in the wrong order": lambda size: ordered_patch(named(size), named(size)[::-1], named(size)),
     "finalizers": lambda size: finalizers(named(size), named(size)[::-1], named(size)[::2]),
     "directives": lambda size: (
         {**BASE, "spec": {"containers": [{"name": name} for name in named(size)]}},

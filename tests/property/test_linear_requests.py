@@ -141,7 +141,7 @@ TREES = {
 
 @cases(TREES)
 def test_protobuf_decoding_takes_linear_time(make):
-    def both(tree):
+    def with_encoding(tree):
         return tree, envelope.encode(tree)
 
     def run(given):
@@ -149,7 +149,7 @@ def test_protobuf_decoding_takes_linear_time(make):
         envelope.encode(tree)
         parse(data, PROTOBUF)
 
-    check_linear(lambda size: both(make(size)), run, 10_000, **LENIENT)
+    check_linear(lambda size: with_encoding(make(size)), run, 10_000, **LENIENT)
 
 
 def field(number, payload):
@@ -161,7 +161,7 @@ def message(payload, *, api_version="v1", kind="Pod"):
     return b"k8s\0" + field(1, named) + field(2, payload)
 
 
-def deep(size):
+def nested_message(size):
     payload = b""
     while len(payload) < size:
         payload = field(2, payload)
@@ -181,7 +181,7 @@ MESSAGES = {
     "a name again and again": lambda size: field(1, field(1, b"name") * size),
     "equal labels": lambda size: field(1, field(11, field(1, b"k") + field(2, b"v")) * size),
     "no UTF-8": lambda size: field(1, field(1, b"\xff" * size)),
-    "deep": deep,
+    "deep": nested_message,
 }
 
 

@@ -104,7 +104,7 @@ def test_patterns_have_few_paths(pattern, is_linear):
     assert adversarial_texts.has_few_paths(re.compile(pattern)) is is_linear
 
 
-def patterns_of(text, **namespace):
+def found_patterns(text, **namespace):
     found = pattern_walk.of_module(text, "planted.py", lambda: {"re": re} | namespace)
     return [(each.compiled.pattern, each.ways) for each in found]
 
@@ -137,7 +137,7 @@ def patterns_of(text, **namespace):
     ],
 )
 def test_walk_finds_patterns(text, namespace, found):
-    assert patterns_of(text, **namespace) == found
+    assert found_patterns(text, **namespace) == found
 
 
 @pytest.mark.parametrize(
@@ -158,4 +158,4 @@ def test_walk_finds_patterns(text, namespace, found):
 )
 def test_unreadable_pattern_is_refused(text):
     with pytest.raises(pattern_walk.Unknown):
-        patterns_of(text)
+        found_patterns(text)

@@ -32,7 +32,7 @@ def main() -> int:
     for scenario in map(read, options.scenarios):
         first, second = (_play(scenario, options) for _ in range(2))
         if scenario.is_trails:
-            first = second = [*map(budgeted, first, second)]
+            first = second = [*map(with_write_budget, first, second)]
         same = [case for case, again in zip(first, second, strict=True) if case == again]
         for case in first:
             if case not in same:
@@ -63,10 +63,10 @@ def _play(scenario: Scenario, options) -> list[dict]:
         if scenario.is_trails:
             return [_trail(case, server, plane.audit) for case in scenario.cases]
         with ThreadPoolExecutor(scenario.jobs) as pool:
-            return [*pool.map(lambda case: recorded(server, case), scenario.cases)]
+            return [*pool.map(lambda case: record_case(server, case), scenario.cases)]
 
 
-def recorded(server, case: dict) -> dict:
+def record_case(server, case: dict) -> dict:
     """Return a case with the server's response to each request."""
     namespace = f"recorded-{case['id'].replace('/', '-')}"[:60].lower()
     managed = "managedFields" in case["tags"]
@@ -86,7 +86,7 @@ def _trail(case: dict, server, audit: Path) -> dict:
     return case | {"steps": [step | {"found": one} for step, one in zip(case["steps"], found, strict=True)]}
 
 
-def budgeted(first: dict, second: dict) -> dict:
+def with_write_budget(first: dict, second: dict) -> dict:
     """Return a scenario with the minimum and maximum of each kind of write over two recordings."""
     steps = []
     for step, again in zip(first["steps"], second["steps"], strict=True):

@@ -11,7 +11,7 @@ from tests.support.recorded.recordings import COUNTS
 SCENARIOS = sorted((ROOT / "tests/recorder/scenarios").glob("*.yaml"))
 
 
-def written(tmp_path, records, steps, **more):
+def read_written_scenario(tmp_path, records, steps, **more):
     path = tmp_path / "scenario.yaml"
     case = {"id": "a", "steps": steps}
     path.write_text(yaml.safe_dump({"records": records, "cases": [case], **more}))
@@ -25,7 +25,7 @@ def test_step_is_a_request(tmp_path):
         {"pause": 1},
         {"GET": "/x/a", "headers": {"Accept": "application/yaml"}, "ignore": True},
     ]
-    (case,) = written(tmp_path, "api/x", steps).cases
+    (case,) = read_written_scenario(tmp_path, "api/x", steps).cases
     assert (case["id"], case["tags"]) == ("x/a", ["x"])
     assert [step["request"] for step in case["steps"]] == [
         {"method": "POST", "path": "/x", "body": {"a": 1}},
@@ -42,7 +42,7 @@ def test_step_is_a_request(tmp_path):
 
 def test_step_of_session_is_a_command(tmp_path):
     commands = ["kubectl get pods", "kubectl delete pod a", {"cmd": "kubectl apply -f -", "stdin": "a: 1"}]
-    scenario = written(tmp_path, "kubectl/x", commands, controllers=True)
+    scenario = read_written_scenario(tmp_path, "kubectl/x", commands, controllers=True)
     assert scenario.is_session
     assert scenario.with_controllers
     assert scenario.cases[0]["steps"] == [
@@ -68,7 +68,7 @@ class Echo:
 
 
 def test_varying_values_are_replaced_in_recording(tmp_path):
-    (case,) = written(tmp_path, "api/x", [{"GET": "/${ns}"}]).cases
+    (case,) = read_written_scenario(tmp_path, "api/x", [{"GET": "/${ns}"}]).cases
     (step,) = recorded(Echo(), case)["steps"]
     assert step["request"]["path"] == "/${ns}"
     assert step["response"]["body"] == {"uid": "<uid>", "sent": {"method": "GET", "path": "/<ns>"}}

@@ -135,7 +135,7 @@ def end(sets):
     for name in sets.pods:
         if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":
             sets.run(_ordinal(name))
-    rest(sets)
+    settle_until_idle(sets)
     owner = view(sets.set)
     assert [*map(_ordinal, sorted(sets.pods))] == [*owner.ordinals]
     counted = (sets.status["replicas"], sets.status["readyReplicas"], sets.status["availableReplicas"])
@@ -145,7 +145,7 @@ def end(sets):
     assert (plan.actions, plan.last(None), plan.again_after) == ((), (), None)
 
 
-def rest(sets):
+def settle_until_idle(sets):
     """Nothing is left to do, also after time passes."""
     for _ in range(40):
         settle_checked(sets)
@@ -182,10 +182,10 @@ TestLife.settings = settings(max_examples=40, stateful_step_count=25, deadline=N
 @settings(max_examples=40, deadline=None)
 def test_advanced_statefulset_update_respects_partition_and_max_unavailable(spec, image):
     sets = AdvancedSets(**spec)
-    rest(sets)
+    settle_until_idle(sets)
     before = {name: sets.image(_ordinal(name)) for name in sets.pods}
     sets.change_spec("template", to=template(image))
-    rest(sets)
+    settle_until_idle(sets)
     owner, strategy = view(sets.set), Strategy.of(sets.set["spec"])
     updated = [name for name in sets.pods if sets.image(_ordinal(name)) == image != before[name]]
     wanted = 0 if image == "a:1" or owner.on_delete else owner.replicas - strategy.partition

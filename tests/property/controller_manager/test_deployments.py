@@ -32,7 +32,7 @@ class Life(RuleBasedStateMachine):
         self.cluster.settle()
 
     @property
-    def wish(self):
+    def view(self):
         return DeploymentView(self.cluster.web)
 
     # --- the controllers
@@ -41,7 +41,7 @@ class Life(RuleBasedStateMachine):
     def the_deployment_controller_looks(self):
         sizes, ready = self.cluster.sizes, self.promised_ready()
         self.cluster.roll_on()
-        if not self.wish.is_paused:
+        if not self.view.is_paused:
             self.check_surge(sizes)
             self.check_availability(ready)
 
@@ -53,20 +53,20 @@ class Life(RuleBasedStateMachine):
 
     def promised_ready(self):
         """Ready pods that stay when all ReplicaSets have their new sizes."""
-        return sum(min(it["spec"]["replicas"], self.ready_of(it)) for it in self.cluster.sets)
+        return sum(min(it["spec"]["replicas"], self.ready_pods_of(it)) for it in self.cluster.sets)
 
-    def ready_of(self, replica_set):
+    def ready_pods_of(self, replica_set):
         return sum(meta.is_controlled_by(pod, replica_set) for pod in self.cluster.ready_pods)
 
     def check_surge(self, before):
         """No ReplicaSet grows beyond the total limit; one that is beyond it already does not grow."""
         now = self.cluster.sizes
-        assert sum(now.values()) <= max(self.wish.max_replicas, sum(before.values()))
+        assert sum(now.values()) <= max(self.view.max_replicas, sum(before.values()))
 
     def check_availability(self, before):
         """The controller's actions remove no ready pod that must stay."""
-        if self.wish.is_rolling_update:
-            assert self.promised_ready() >= min(before, self.wish.min_available)
+        if self.view.is_rolling_update:
+            assert self.promised_ready() >= min(before, self.view.min_available)
 
     # --- the kubelet
 
@@ -97,18 +97,18 @@ class Life(RuleBasedStateMachine):
         """Without further events, the state converges to the desired pods, and then nothing is written."""
         if not hasattr(self, "cluster"):
             return
-        if self.wish.is_paused:
+        if self.view.is_paused:
             self.cluster.resume()
         self.cluster.settle(rounds=200)
         image = self.cluster.web["spec"]["template"]["spec"]["containers"][0]["image"]
         sizes = self.cluster.sizes
-        assert sizes.pop(image) == self.wish.replicas == len(self.cluster.ready_pods)
+        assert sizes.pop(image) == self.view.replicas == len(self.cluster.ready_pods)
         assert not any(sizes.values())
         assert self.cluster.conditions["Progressing"] == ("True", "NewReplicaSetAvailable")
         for controller in (DEPLOYMENT, REPLICA_SET):
-            assert not self.cluster.plan_of(controller, self.name_for(controller)).actions
+            assert not self.cluster.plan_of(controller, self.name_of_object(controller)).actions
 
-    def name_for(self, controller):
+    def name_of_object(self, controller):
         return "web" if controller is DEPLOYMENT else meta.name(self.cluster.sets[-1])
 
 
@@ -117,8 +117,8 @@ class Well(Life):
 
     @invariant()
     def enough_pods_are_ready(self):
-        if self.wish.is_rolling_update:
-            assert len(self.cluster.ready_pods) >= self.wish.min_available
+        if self.view.is_rolling_update:
+            assert len(self.cluster.ready_pods) >= self.view.min_available
 
 
 class Steady(Well):
@@ -131,12 +131,12 @@ class Steady(Well):
 
     def is_at_rest(self):
         status = self.cluster.status
-        wanted = (self.wish.replicas,) * 2
+        wanted = (self.view.replicas,) * 2
         return wanted == (status.get("updatedReplicas", 0), status.get("replicas", 0))
 
     @invariant()
     def there_are_no_more_pods_than_the_surge_lets_be(self):
-        assert len(self.cluster.pods) <= self.wish.max_replicas
+        assert len(self.cluster.pods) <= self.view.max_replicas
 
 
 class Hasty(Well):
@@ -156,7 +156,7 @@ class Troubled(Life):
 
     @rule()
     def it_is_paused_or_resumed(self):
-        if self.wish.is_paused:
+        if self.view.is_paused:
             self.cluster.resume()
         else:
             self.cluster.pause()

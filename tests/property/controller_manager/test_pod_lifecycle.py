@@ -17,7 +17,7 @@ glances = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 HORIZON = 100
 
 
-def ran(simulated, pauses):
+def run_with_pauses(simulated, pauses):
     for seconds in pauses:
         simulated.after(seconds)
     return simulated.after(HORIZON)
@@ -44,7 +44,7 @@ def test_never_restarted_pod_ends_with_result_of_its_programs(init, main, pauses
         init=[container(f"i{at}", *argv) for at, argv in enumerate(init)],
         policy="Never",
     )
-    simulated = ran(SimulatedPod(subject, context=node_context(details=details)), pauses)
+    simulated = run_with_pauses(SimulatedPod(subject, context=node_context(details=details)), pauses)
     phase, codes = model(init, main)
     assert simulated.phase == phase
     if codes is not None:
@@ -80,7 +80,7 @@ def test_deleted_pod_ends_within_grace_period(argv, pauses, terminate_after, gra
 @given(st.integers(0, 6), st.integers(1, 255), glances)
 def test_pod_crashes_as_often_as_annotated(times, code, pauses):
     script = {"mockube.dev/crash-times": str(times), "mockube.dev/fail-with-code": str(code)}
-    simulated = ran(SimulatedPod(pod(annotations=script)), [*pauses, 1000])
+    simulated = run_with_pauses(SimulatedPod(pod(annotations=script)), [*pauses, 1000])
     assert simulated.containers() == {"c": "running"}
     assert simulated.status["containerStatuses"][0]["restartCount"] == times
     assert simulated.ready
