@@ -32,13 +32,13 @@ def namespace():
 @pytest.fixture(params=kubectl_binaries.binaries())
 def kubectl(request, server, namespace, tmp_path):
     """Each available version of kubectl, with the namespace flag set."""
-    run = Kubectl(kubectl_binaries.present(request.param), server.kubeconfig, tmp_path)
+    run = Kubectl(kubectl_binaries.require_kubectl(request.param), server.kubeconfig, tmp_path)
     run("create", "namespace", namespace)
 
-    def inside(*arguments, **options):
+    def run_in_namespace(*arguments, **options):
         return run("--namespace", namespace, *arguments, **options)
 
-    inside.attempt = lambda *arguments, **options: run.attempt(
+    run_in_namespace.attempt = lambda *arguments, **options: run.attempt(
         "--namespace", namespace, *arguments, **options
     )
-    return inside
+    return run_in_namespace

@@ -35,7 +35,9 @@ class Restartable:
         self._server = ApiServerProcess(folder, *self._arguments).start()
         self.kubeconfig = self._server.kubeconfig
         self.kubectl = Kubectl(
-            kubectl_binaries.present(kubectl_binaries.binaries()[0].values[0]), self.kubeconfig, folder
+            kubectl_binaries.require_kubectl(kubectl_binaries.binaries()[0].values[0]),
+            self.kubeconfig,
+            folder,
         )
 
     def replace(self):

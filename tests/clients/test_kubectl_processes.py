@@ -32,7 +32,7 @@ def cluster():
 
 @pytest.mark.parametrize("binary", VERSIONS)
 def test_kubectl_logs_exec_and_port_forward_reach_process(cluster, binary, tmp_path):
-    kubectl = Kubectl(kubectl_binaries.present(binary), cluster.kubeconfig, tmp_path)
+    kubectl = Kubectl(kubectl_binaries.require_kubectl(binary), cluster.kubeconfig, tmp_path)
     until(
         lambda: kubectl("logs", "web") == "serving\n", "its log"
     )  # the pod is ready before the process has written its log

@@ -10,7 +10,7 @@ from mockube.controller_manager import catalog
 from mockube.controller_manager.config.settings import Config, Simulation
 from tests.conformance.golden import golden
 from tests.support.controllers.running_manager import running_cluster
-from tests.support.controllers.writes_by_controller import WriteRecorder, tally
+from tests.support.controllers.writes_by_controller import WriteRecorder, count_writes
 from tests.support.recorded.recordings import cases
 
 CALLED = {
@@ -50,13 +50,13 @@ async def test_controllers_write_no_more_than_recorded(scenario, cluster):
     server, manager = cluster
     for number, step in enumerate(scenario["steps"]):
         manager.transport.done.clear()
-        await carry_out(server, step["request"])
+        await send_recorded_request(server, step["request"])
         await manager.step(QUIET)
-        found = tally(manager.transport.done, NAMESPACE, CALLED)
+        found = count_writes(manager.transport.done, NAMESPACE, CALLED)
         assert not [*broken(step["budget"], found)], f"step {number}"
 
 
-async def carry_out(server, request):
+async def send_recorded_request(server, request):
     request = golden.fill(request, NAMESPACE, [])
     path = request["path"]
     match request["method"]:

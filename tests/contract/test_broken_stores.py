@@ -7,7 +7,7 @@ from mockube.etcd.embedded.store import MemoryStore
 from tests.support.stores.broken_stores import Broken, Restarts
 from tests.support.stores.broken_watches import BreaksWatches
 from tests.support.stores.checker import faults_of
-from tests.support.stores.workload import Workload, assert_busy, run, tally
+from tests.support.stores.workload import Workload, assert_busy, count_events, run
 from tests.support.stores.wrapped import LosesAnswers, Wrapped
 from tests.support.turns import turns
 
@@ -48,4 +48,4 @@ async def test_history_of_correct_store_has_no_faults(kind, seed):
 
 async def test_lost_answers_are_accounted_for():
     history = await history_of(LosesAnswers, seed=1)
-    assert tally(history)["outcome unknown"] > 10
+    assert count_events(history)["outcome unknown"] > 10

@@ -26,9 +26,9 @@ def project(tmp_path_factory):
 
 
 @pytest.fixture
-def asker(project):
-    with closing(RequestSender(project.kubeconfig, [URL])) as asker:
-        yield asker
+def request_sender(project):
+    with closing(RequestSender(project.kubeconfig, [URL])) as request_sender:
+        yield request_sender
 
 
 def ask_prometheus(path, **parameters):
@@ -58,8 +58,8 @@ def test_restarted_project_is_same_cluster(project):
     kubeconfig.write_bytes(project.kubeconfig.read_bytes())
     project("down", "--timeout=20")
     project.start()
-    with closing(RequestSender(kubeconfig, [URL])) as asker:
-        assert asker.get("/api/v1/namespaces/default/configmaps/old")["data"] == {"a": "b"}
+    with closing(RequestSender(kubeconfig, [URL])) as request_sender:
+        assert request_sender.get("/api/v1/namespaces/default/configmaps/old")["data"] == {"a": "b"}
     project.kubectl("delete", "configmap", "old")
 
 
@@ -69,26 +69,26 @@ def test_kubeconfig_file_is_private_to_owner(project):
 
 
 @pytest.mark.parametrize("service", ["etcd", "apiserver", "front", "prometheus"])
-def test_killed_container_loses_no_acknowledged_write(project, asker, service):
+def test_killed_container_loses_no_acknowledged_write(project, request_sender, service):
     with Load(project.kubeconfig, [URL], prefix=service) as load:
         for container in project.containers(service):
             load.wait_acknowledged()
             container.kill()
             load.wait_acknowledged()
             until(container.is_healthy, f"health of {container.name}")
-    assert load.check(asker) > 200
+    assert load.check(request_sender) > 200
 
 
-def test_standby_manager_leads_after_leader_dies(project, asker):
+def test_standby_manager_leads_after_leader_dies(project, request_sender):
     with Load(project.kubeconfig, [URL], prefix="leader") as load:
-        until(asker.leader, "a leader")
-        before = asker.leader()
+        until(request_sender.leader, "a leader")
+        before = request_sender.leader()
         leading = [one for one in project.containers("controller-manager") if one.hostname in before]
         assert len(leading) == 1, before
         leading[0].kill()
         load.wait_acknowledged()
-        until(lambda: asker.leader() not in (None, "", before), "another leader")
-    load.check(asker)
+        until(lambda: request_sender.leader() not in (None, "", before), "another leader")
+    load.check(request_sender)
     project.kubectl("create", "deployment", "after", "--image=nginx", "--replicas=3")
     project.kubectl("rollout", "status", "deployment/after", "--timeout=60s")
     project.kubectl("delete", "deployment", "after")

@@ -22,7 +22,7 @@ def read(url, **options):
         return list(text_string_to_metric_families(answer.read().decode()))
 
 
-def has(families, name):
+def has_family(families, name):
     return any(family.name == name for family in families)
 
 
@@ -35,8 +35,13 @@ def families(tmp_path_factory):
     ):
         url = re.search(r"Health and metrics: (http://\S+)", "".join(manager.log))[1]
         context = tls(server.kubeconfig)
-        until(lambda: has(read(server.url, context=context), "apiserver_longrunning_requests"), "a watch")
-        until(lambda: has(read(url), "controller_runtime_reconcile"), "a controller of OpenKruise's kinds")
+        until(
+            lambda: has_family(read(server.url, context=context), "apiserver_longrunning_requests"), "a watch"
+        )
+        until(
+            lambda: has_family(read(url), "controller_runtime_reconcile"),
+            "a controller of OpenKruise's kinds",
+        )
         return read(server.url, context=context) + read(url)
 
 

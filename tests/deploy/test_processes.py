@@ -24,7 +24,7 @@ def deployment(name, replicas):
 
 
 def ready_replicas(project, name):
-    return project.asker.get(f"{DEPLOYMENTS}/{name}")["status"].get("readyReplicas")
+    return project.request_sender.get(f"{DEPLOYMENTS}/{name}")["status"].get("readyReplicas")
 
 
 def test_killed_servers_and_etcd_lose_no_acknowledged_write(project):
@@ -33,19 +33,19 @@ def test_killed_servers_and_etcd_lose_no_acknowledged_write(project):
             load.wait_acknowledged()
             replica.kill()
             load.wait_acknowledged()
-    assert load.check(project.asker) >= 600
+    assert load.check(project.request_sender) >= 600
 
 
 def test_standby_manager_leads_after_leader_dies(project):
     managers = project.replicas["controller-manager"]
-    until(lambda: any(manager.leads for manager in managers), "a leader")
-    (leading,) = [manager for manager in managers if manager.leads]
-    before = project.asker.leader()
+    until(lambda: any(manager.is_leader for manager in managers), "a leader")
+    (leading,) = [manager for manager in managers if manager.is_leader]
+    before = project.request_sender.leader()
     with Load(project.kubeconfig, project.urls) as load:
         leading.kill()
         load.wait_acknowledged()
-        until(lambda: project.asker.leader() not in (None, "", before), "another leader")
-    load.check(project.asker)
-    made = project.asker.ask("POST", DEPLOYMENTS, deployment("after", 3))
+        until(lambda: project.request_sender.leader() not in (None, "", before), "another leader")
+    load.check(project.request_sender)
+    made = project.request_sender.send_request("POST", DEPLOYMENTS, deployment("after", 3))
     assert made.status == 201
     until(lambda: ready_replicas(project, "after") == 3, "three pods")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.documents.output_comparison import alike
+from tests.support.documents.output_comparison import is_same_output
 from tests.support.documents.pages import Command, File, Program, blocks, steps
 from tests.support.documents.terminal import NotAsShown, Terminal
 
@@ -85,7 +85,7 @@ def test_session_without_prompt_is_refused():
     ],
 )
 def test_varying_output_counts_as_alike(shown, printed):
-    assert alike(shown, printed)
+    assert is_same_output(shown, printed)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_varying_output_counts_as_alike(shown, printed):
     ],
 )
 def test_other_output_counts_as_different(shown, printed):
-    assert not alike(shown, printed)
+    assert not is_same_output(shown, printed)
 
 
 def test_commands_of_page_share_a_shell(terminal):

@@ -51,7 +51,7 @@ def test_page_shows_real_output(page, terminal, record_property, request):
         record_property("block not run", reason)
     for step in steps(text):
         if isinstance(step, Command):
-            _see_to_tools(step.text, terminal, request)
+            _require_tools(step.text, terminal, request)
         try:
             _take(step, terminal)
         except NotAsShown as error:
@@ -69,14 +69,14 @@ def lay_out(page, folder):
         shutil.copytree(ROOT / "deploy", folder / "deploy")
 
 
-def _see_to_tools(command, terminal, request):
+def _require_tools(command, terminal, request):
     if "kubectl" in command:
-        kubectl_binaries.present(shutil.which("kubectl"))
+        kubectl_binaries.require_kubectl(shutil.which("kubectl"))
     if "helm" in command.split():
-        terminal.have(request.getfixturevalue("helm"))
+        terminal.link_program(request.getfixturevalue("helm"))
     if command.startswith("etcd"):
         for name in ("etcd", "etcdctl"):
-            terminal.have(Path(etcd_binary()).with_name(name))
+            terminal.link_program(Path(etcd_binary()).with_name(name))
 
 
 def _take(step, terminal):

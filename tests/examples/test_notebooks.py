@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.support.documents.output_comparison import alike, difference
+from tests.support.documents.output_comparison import difference, is_same_output
 
 NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
 
@@ -26,4 +26,4 @@ def test_notebook_prints_shown_output(notebook):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, f"{notebook.name}[{number}]", "exec"), names)
-        assert alike(shown, printed.getvalue()), difference(shown, printed.getvalue())
+        assert is_same_output(shown, printed.getvalue()), difference(shown, printed.getvalue())

@@ -33,7 +33,7 @@ def main() -> int:
     ):
         running = [
             pool.submit(
-                Share(names[at :: options.jobs], options.seed, _made(Path(folder) / str(at))).run,
+                Share(names[at :: options.jobs], options.seed, _make_folder(Path(folder) / str(at))).run,
                 options.minutes * 60,
             )
             for at in range(min(options.jobs, len(names)))
@@ -46,7 +46,7 @@ def main() -> int:
     return 1 if findings or storm else 0
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 

@@ -125,7 +125,7 @@ class Runner:
             try:
                 self._loop.run(self._session.__aexit__(None, None, None))
             except Exception as error:  # noqa: BLE001 - as in _judge
-                finding = Finding(signature(error), None, described(error))
+                finding = Finding(signature(error), None, traceback_text(error))
                 self.figures.findings.setdefault(finding.signature, finding)
             self._loop.close()
 
@@ -135,19 +135,19 @@ class Runner:
         done = 0
         while done < examples or (end and time.monotonic() < end):
             done += 1
-            self._one(self._next(), shrink_seconds)
+            self._run_case(self._next_case(), shrink_seconds)
 
     def replay(self, case: Any) -> Finding | None:
         _, finding = self._judge(case)
         return finding
 
-    def _next(self) -> Any:
+    def _next_case(self) -> Any:
         random = self._random
         if self._pool and self.target.mutate and random.random() < 0.5:
             return self.target.mutate(random.choice(self._pool), random)
         return self.target.generate(random)
 
-    def _one(self, case: Any, shrink_seconds: float) -> None:
+    def _run_case(self, case: Any, shrink_seconds: float) -> None:
         figures = self.figures
         figures.examples += 1
         outcome, finding = self._judge(case)
@@ -184,7 +184,7 @@ class Runner:
             try:
                 outcome = self._check(case)
             except Exception as error:  # noqa: BLE001 - every exception is a finding
-                return "", Finding(signature(error), orjson.loads(text), described(error))
+                return "", Finding(signature(error), orjson.loads(text), traceback_text(error))
             spent = min(spent, time.thread_time() - begun)
             longest = min(longest, getattr(self._opened, "longest_callback", 0.0))
             if spent <= allowed and longest <= MAX_CALLBACK_SECONDS:
@@ -261,7 +261,7 @@ def signature(error: BaseException) -> str:
     return f"{type(error).__name__} {place} {normalised(first)}".strip()
 
 
-def described(error: BaseException) -> str:
+def traceback_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))[-6000:]
 
 
@@ -277,7 +277,7 @@ def keep(target: str, case: Any, *, note: str, folder: Path = CORPUS) -> Path:
     return path
 
 
-def kept(folder: Path = CORPUS) -> list[tuple[str, Path]]:
+def corpus_cases(folder: Path = CORPUS) -> list[tuple[str, Path]]:
     """Return every case of the corpus, by its target."""
     return [(path.parent.name, path) for path in sorted(folder.glob("*/*.json"))]
 
@@ -295,4 +295,4 @@ def mutated_tree(case: Any, random: Any) -> Any:
 
 def mutated_text(case: str, random: Any) -> str:
     """Return text in latin-1, with some bytes changed."""
-    return hostile_bodies.scrambled(case.encode("latin-1"), random).decode("latin-1")
+    return hostile_bodies.scramble(case.encode("latin-1"), random).decode("latin-1")

@@ -72,7 +72,7 @@ def schema(random, depth=0, *, top=False):
         ))  # fmt: skip
     else:
         _scalar(made, random)
-    return _also(made, random, depth)
+    return _add_common_keywords(made, random, depth)
 
 
 def _object(made, random, depth, *, top):
@@ -136,7 +136,7 @@ def _scalar(made, random):
             made[name] = random.choice(values)
 
 
-def _also(made, random, depth):
+def _add_common_keywords(made, random, depth):
     """Return the keywords that a schema of any type may have."""
     if random.random() < 0.1:
         made["nullable"] = True

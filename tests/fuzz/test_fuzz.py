@@ -12,7 +12,7 @@ from tests.support.hostile import hostile_bodies
 SEED = 1
 
 
-def _told(finding):
+def _finding_text(finding):
     return f"{finding.signature}\n{orjson.dumps(finding.case).decode()[:2000]}\n{finding.detail}"
 
 
@@ -21,16 +21,16 @@ def test_short_fuzzing_finds_nothing(name):
     with engine.Runner(TARGETS[name], SEED) as runner:
         runner.run(examples=TARGETS[name].examples)
     findings = runner.figures.findings.values()
-    assert not findings, "\n".join(map(_told, findings))
+    assert not findings, "\n".join(map(_finding_text, findings))
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in engine.kept()}))
+@pytest.mark.parametrize("name", sorted({name for name, _ in engine.corpus_cases()}))
 def test_corpus_finds_no_fault(name):
     with engine.Runner(TARGETS[name], SEED) as runner:
-        for target, path in engine.kept():
+        for target, path in engine.corpus_cases():
             if target == name:
                 finding = runner.replay(engine.load(path))
-                assert finding is None, f"{path.name}: {_told(finding)}"
+                assert finding is None, f"{path.name}: {_finding_text(finding)}"
 
 
 def test_fault_is_found_and_minimised():

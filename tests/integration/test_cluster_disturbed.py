@@ -54,13 +54,13 @@ async def run_scenario(scenario, disturbance_of):
     settings = KRUISE if scenario in KRUISE_SCENARIOS else None
     async with cluster_of(disturbance_of, settings=settings) as cluster:
         await scenario(cluster)
-        written = await cluster.rest()
+        written = await cluster.finish_and_wait()
         assert not written, "it does not rest"
         census = cluster.census
         return End(census.state(), dict(census.came), dict(census.went))
 
 
-async def undisturbed(scenario):
+async def undisturbed_result(scenario):
     if scenario not in _ends:
         _ends[scenario] = await run_scenario(scenario, lambda *_: Disturbance())
     return _ends[scenario]
@@ -76,7 +76,7 @@ def cases():
 
 @pytest.mark.parametrize(("scenario", "disturbance"), [*cases()])
 async def test_disturbed_cluster_reaches_same_state(scenario, disturbance):
-    expected = await undisturbed(scenario)
+    expected = await undisturbed_result(scenario)
     end = await run_scenario(scenario, DISTURBANCES[disturbance])
     assert end.came == expected.came
     assert end.went == expected.went

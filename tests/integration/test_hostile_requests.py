@@ -22,7 +22,7 @@ from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.http.settings import Settings
 from mockube.etcd.embedded.store import MemoryStore
-from tests.support.hostile.hostile_requests import CREDENTIALS, Hostile, Hostiles, framed
+from tests.support.hostile.hostile_requests import CREDENTIALS, Hostile, Hostiles, request_with_headers
 from tests.support.hostile.hostile_samples import NAMESPACE
 from tests.support.server import raw_http
 from tests.support.server.apiserver import ADMIN
@@ -48,12 +48,12 @@ class Attacked:
         async with asyncio.timeout(PATIENCE):
             return await raw_http.exchange(self.address, hostile.pieces, hangs_up=hostile.hangs_up)
 
-    async def ask(self, method, path, body=b"", *headers):
+    async def send_request(self, method, path, body=b"", *headers):
         return await self.send(
             Hostile((raw_http.request(method, path.encode(), [CREDENTIALS, *headers], body),))
         )
 
-    async def quiet(self):
+    async def wait_until_closed(self):
         """Wait until the server has closed all connections."""
         async with asyncio.timeout(PATIENCE):
             server = self.server
@@ -72,7 +72,7 @@ async def attacked(tmp_path):
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         made = Attacked(server, runner.addresses[0])
-        answer = await made.ask(
+        answer = await made.send_request(
             b"POST", "/api/v1/namespaces", b'{"metadata":{"name":"%s"}}' % NAMESPACE.encode()
         )
         assert answer.status == 201
@@ -104,7 +104,7 @@ def unexpected_errors():
         root.handlers = handlers
 
 
-def wrong(hostile, answer):
+def problem_of(hostile, answer):
     """Return the problem of a response, or "" if there is none."""
     if answer is None:
         return "no answer" if hostile.well_framed else ""
@@ -120,7 +120,7 @@ async def test_hostile_requests_leave_server_working(attacked):
         for number in left:
             hostile = hostiles.next()
             try:
-                problem = wrong(hostile, await attacked.send(hostile))
+                problem = problem_of(hostile, await attacked.send(hostile))
             except TimeoutError:
                 problem = f"no answer within {PATIENCE} s"
             if problem:
@@ -133,11 +133,11 @@ async def test_hostile_requests_leave_server_working(attacked):
                 group.create_task(send_some())
     problems = complaints + errors
     assert not problems, "\n".join(problems)
-    await attacked.quiet()
+    await attacked.wait_until_closed()
     gc.collect()
     assert len(asyncio.all_tasks()) <= tasks
     assert resident() - memory < GROWTH
-    assert (await attacked.ask(b"GET", MAPS)).status == 200
+    assert (await attacked.send_request(b"GET", MAPS)).status == 200
 
 
 def resident():
@@ -155,7 +155,7 @@ def resident():
 
 
 def _post(body, *headers):
-    return framed("POST", MAPS, body, *headers)
+    return request_with_headers("POST", MAPS, body, *headers)
 
 
 _TABLE = (b"Accept", b"application/json;as=Table;v=v1;g=meta.k8s.io")
@@ -171,19 +171,19 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
         pytest.param(_post(b"[" * 500_000), 400, id="json deeper than a stack"),
         pytest.param(_post(b'{"kind":{}}'), 400, id="a kind that is no text"),
         pytest.param(_post(b'{"apiVersion":[]}'), 400, id="a version that is no text"),
-        pytest.param(framed("DELETE", f"{MAPS}/none", b'{"metadata":"x"}'), 404, id="options with metadata"),
+        pytest.param(request_with_headers("DELETE", f"{MAPS}/none", b'{"metadata":"x"}'), 404, id="options with metadata"),
         pytest.param(_post(b'{"data":{"a":%s}}' % (b"9" * 5000)), 400, id="a number of thousands of digits"),
         pytest.param(_post(gzip.compress(b"{}"), (b"Content-Encoding", b"gzip")), 400, id="a compressed body"),
         pytest.param(_post(b"{}", (b"User-Agent", b"\xff")), 422, id="a user agent that is no utf-8"),
         pytest.param(_post(b"{}", (b"Content-Type", b"\xff")), 415, id="a content type that is no utf-8"),
-        pytest.param(framed("GET", MAPS, b"", (b"Authorization", b"Bearer \xff")), 401, id="a token that is no utf-8"),
+        pytest.param(request_with_headers("GET", MAPS, b"", (b"Authorization", b"Bearer \xff")), 401, id="a token that is no utf-8"),
         pytest.param(
-            framed("PATCH", f"{MAPS}/a?fieldManager=m", b'{"apiVersion":"v1","kind":"ConfigMap","metadata":[]}', _APPLY),
+            request_with_headers("PATCH", f"{MAPS}/a?fieldManager=m", b'{"apiVersion":"v1","kind":"ConfigMap","metadata":[]}', _APPLY),
             500,
             id="metadata that are a list",
         ),
         pytest.param(
-            framed("PATCH", "/api/v1/namespaces/default", rb'{"apiVersion":{},"\ud800":1}', _MERGE),
+            request_with_headers("PATCH", "/api/v1/namespaces/default", rb'{"apiVersion":{},"\ud800":1}', _MERGE),
             422,
             id="half a surrogate pair in the name of a field",
         ),
@@ -192,11 +192,11 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
             413,
             id="more than the store takes",
         ),
-        pytest.param(framed("POST", f"{MAPS}?dryRun=All", b'{"metadata":{"name":"a"}}', _TABLE), 201, id="a table of a try"),
-        pytest.param(framed("GET", f"{MAPS}?watch=1", b"", *_SOCKET), 400, id="a socket without a key"),
-        pytest.param(framed("GET", f"{MAPS}?watch=1", b"", _SOCKET[0]), 200, id="a socket in half"),
-        pytest.param(framed("GET", f"{MAPS}?limit={'9' * 5000}", b""), 400, id="a limit of thousands of digits"),
-        pytest.param(framed("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
+        pytest.param(request_with_headers("POST", f"{MAPS}?dryRun=All", b'{"metadata":{"name":"a"}}', _TABLE), 201, id="a table of a try"),
+        pytest.param(request_with_headers("GET", f"{MAPS}?watch=1", b"", *_SOCKET), 400, id="a socket without a key"),
+        pytest.param(request_with_headers("GET", f"{MAPS}?watch=1", b"", _SOCKET[0]), 200, id="a socket in half"),
+        pytest.param(request_with_headers("GET", f"{MAPS}?limit={'9' * 5000}", b""), 400, id="a limit of thousands of digits"),
+        pytest.param(request_with_headers("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
     ],
 )  # fmt: skip
 async def test_known_hostile_request_is_handled(attacked, hostile, status):
@@ -211,18 +211,18 @@ async def test_unfinished_headers_do_not_block_others(attacked):
     for _, writer in begun:
         writer.write(b"GET / HTTP/1.1\r\nHost:")
         await writer.drain()
-    assert (await attacked.ask(b"GET", MAPS)).status == 200
+    assert (await attacked.send_request(b"GET", MAPS)).status == 200
     for _, writer in begun:
         writer.transport.abort()
-    await attacked.quiet()
+    await attacked.wait_until_closed()
 
 
 async def test_object_with_unusual_texts_can_be_read(attacked):
-    assert (await attacked.ask(b"POST", MAPS, b'{"metadata":{"name":"odd"}}')).status == 201
+    assert (await attacked.send_request(b"POST", MAPS, b'{"metadata":{"name":"odd"}}')).status == 201
     patch = (
         rb'{"metadata":{"generateName":"\u0000\"\\","annotations":{"a":"\u0000"}},"data":{"a":"\u0000\"}"}}'
     )
     kind = (b"Content-Type", b"application/merge-patch+json")
-    await attacked.send(framed("PATCH", f"{MAPS}/odd", patch, kind))
-    assert (await attacked.ask(b"GET", f"{MAPS}/odd")).status == 200
-    assert (await attacked.ask(b"GET", MAPS)).status == 200
+    await attacked.send(request_with_headers("PATCH", f"{MAPS}/odd", patch, kind))
+    assert (await attacked.send_request(b"GET", f"{MAPS}/odd")).status == 200
+    assert (await attacked.send_request(b"GET", MAPS)).status == 200

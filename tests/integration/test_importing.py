@@ -30,7 +30,7 @@ class Cluster:
     async def names(self, path):
         return {item["metadata"]["name"] for item in (await self.get(path))["items"]}
 
-    async def dumped(self, *paths):
+    async def objects_at(self, *paths):
         """Return the objects as `kubectl get -o yaml` prints them."""
         trees = []
         for path in paths:
@@ -103,10 +103,10 @@ EVERYTHING = (
 
 @pytest.fixture(scope="module")
 def dump():
-    return asyncio.run(dumped())
+    return asyncio.run(source_objects())
 
 
-async def dumped():
+async def source_objects():
     """Objects of a cluster in which a Deployment has been rolled out twice."""
     async with cluster() as source:
         await source.server.post("/api/v1/namespaces", {"metadata": {"name": "shop"}})
@@ -119,7 +119,7 @@ async def dumped():
             "/apis/apps/v1/namespaces/shop/deployments/web", image, kind="strategic-merge-patch+json"
         )
         await source.manager.step(60)
-        return await source.dumped(*EVERYTHING)
+        return await source.objects_at(*EVERYTHING)
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ async def test_unexpected_error_of_one_object_ends_import(target):
         if request.method == "POST" and request.target.endswith("/configmaps"):
             raise RuntimeError("a fault in the program")
 
-    target.manager.transport.on_way_there = fail
+    target.manager.transport.before_request = fail
     names = ("a", "b", "c")
     trees = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names]
     with pytest.raises(RuntimeError, match="a fault in the program"):

@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.config.settings import Networks
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
-from tests.support.controllers.simulated import MERGE, simulating
+from tests.support.controllers.simulated import MERGE, simulated_cluster
 
 SERVICES = "/api/v1/namespaces/default/services"
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -14,7 +14,7 @@ RUNNABLES = (SIMULATED_NODES, SERVICE_LOAD_BALANCERS)
 
 @pytest.fixture
 async def cluster():
-    async with simulating(runnables=RUNNABLES, nodes=1) as cluster:
+    async with simulated_cluster(runnables=RUNNABLES, nodes=1) as cluster:
         yield cluster
 
 
@@ -26,7 +26,7 @@ async def service(cluster, name="web", **spec):
     return await cluster.get(f"{SERVICES}/{name}")
 
 
-async def told(cluster):
+async def service_events(cluster):
     events = (await cluster.get("/api/v1/namespaces/default/events"))["items"]
     of_services = [event for event in events if event["involvedObject"]["kind"] == "Service"]
     assert {event["source"]["component"] for event in of_services} == {"service-controller"}
@@ -41,7 +41,7 @@ async def test_service_has_load_balancer_address_until_deleted(cluster):
     await cluster.server.delete(f"{SERVICES}/web")
     await cluster.manager.settle()
     assert await cluster.get(f"{SERVICES}/web") is None
-    assert await told(cluster) == [
+    assert await service_events(cluster) == [
         ("EnsuringLoadBalancer", "Ensuring load balancer"),
         ("EnsuredLoadBalancer", "Ensured load balancer"),
         ("DeletingLoadBalancer", "Deleting load balancer"),
@@ -69,7 +69,9 @@ async def test_address_of_other_service_is_not_reused(cluster):
     second = await service(cluster, "other", loadBalancerIP="198.18.0.9")
     assert second["status"] == {"loadBalancer": {}}
     problem = "failed to ensure load balancer: 198.18.0.9 is the address of another service"
-    assert ("SyncLoadBalancerFailed", f"Error syncing load balancer: {problem}") in await told(cluster)
+    assert ("SyncLoadBalancerFailed", f"Error syncing load balancer: {problem}") in await service_events(
+        cluster
+    )
     await cluster.server.delete(f"{SERVICES}/web")
     await cluster.manager.step(10)
     again = await cluster.get(f"{SERVICES}/other")
@@ -78,5 +80,5 @@ async def test_address_of_other_service_is_not_reused(cluster):
 
 async def test_address_range_is_a_flag():
     networks = Networks(load_balancer_cidr="192.0.2.0/24")
-    async with simulating(runnables=RUNNABLES, nodes=1, networks=networks) as cluster:
+    async with simulated_cluster(runnables=RUNNABLES, nodes=1, networks=networks) as cluster:
         assert (await service(cluster))["status"]["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.1"

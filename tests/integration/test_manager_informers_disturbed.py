@@ -15,7 +15,7 @@ from mockube.etcd.kv import Put
 from tests.support.controllers.informers import RecordedChanges, informers_of
 from tests.support.controllers.manager_client import client_of
 from tests.support.instant_clock import InstantClock
-from tests.support.processes.relay import relayed
+from tests.support.processes.relay import running_relay
 from tests.support.server.apiserver import running
 from tests.support.turns import until
 
@@ -29,14 +29,14 @@ async def watched(server):
     """A direct client, the relay, and an informer behind it with short retry delays."""
     async with (
         client_of(server.url) as direct,
-        relayed(server.url) as relay,
+        running_relay(server.url) as relay,
         client_of(relay.url) as client,
         informers_of(client, CONFIG_MAPS, clock=InstantClock()) as informers,
     ):
         yield direct, relay, informers.of(CONFIG_MAPS)
 
 
-async def agree(informer, client):
+async def wait_until_synced(informer, client):
     """Wait until the cache holds what the server has."""
     listed = await client.list(CONFIG_MAPS)
     there = {meta.name(one): meta.resource_version(one) for one in listed.items}
@@ -57,7 +57,7 @@ async def test_informer_resumes_after_lost_connections(server):
         for name in "abcde":
             relay.cut()
             await direct.create(CONFIG_MAPS, config_map(name))
-            await agree(informer, direct)
+            await wait_until_synced(informer, direct)
     assert told.words == ["+a", "+b", "+c", "+d", "+e"]
 
 
@@ -68,7 +68,7 @@ async def test_informer_resumes_after_connection_lost_within_a_line(server, coun
         relay.cut_after(count)
         await direct.create(CONFIG_MAPS, config_map("large", text="x" * 9000))
         await direct.create(CONFIG_MAPS, config_map("small"))
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
     assert told.words == ["+large", "+small"]
 
 
@@ -76,7 +76,7 @@ async def test_informer_reads_line_of_megabytes(server):
     async with watched(server) as (direct, _, informer):
         text = "x" * 900_000
         await direct.create(CONFIG_MAPS, config_map("large", text=text))
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
         assert informer.lister.get("default", "large")["data"] == {"text": text}
 
 
@@ -84,14 +84,14 @@ async def test_informer_resumes_after_server_outage(server):
     async with watched(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await direct.create(CONFIG_MAPS, config_map("stays"))
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
         told = RecordedChanges(informer)
         told.words.clear()
         relay.refuse()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
         await direct.create(CONFIG_MAPS, config_map("comes"))
         await relay.listen()
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
     assert sorted(told.words) == ["+comes", "-goes"]
 
 
@@ -104,16 +104,16 @@ async def test_informer_relists_from_server_with_other_history(server):
     ):
         for name in ("only here", "there too"):
             made = await direct.create(CONFIG_MAPS, config_map(name.replace(" ", "-")))
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
         before = informer.revision
         waits = informer.when_reached(int(meta.resource_version(made)) + 1000)
         told = RecordedChanges(informer)
         told.words.clear()
         relay.refuse()
         await elsewhere.create(CONFIG_MAPS, config_map("there-too"))
-        relay.leads_to(other.url)
+        relay.set_target(other.url)
         await relay.listen()
-        await agree(informer, elsewhere)
+        await wait_until_synced(informer, elsewhere)
         await waits
         assert informer.revision < before
     assert sorted(told.words) == ["-only-here", "~there-too"]
@@ -124,17 +124,17 @@ async def test_informer_relists_after_expired_history():
     store = MemoryStore(clock=RealClock())
     async with running(kv=store) as server, watched(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
         told = RecordedChanges(informer)
         told.words.clear()
-        relay.hold()
+        relay.withhold_answers()
         await direct.delete(CONFIG_MAPS, Key("default", "goes"))
         made = await direct.create(CONFIG_MAPS, config_map("comes"))
         await store.compact(int(meta.resource_version(made)))
         async with running(kv=store) as successor:
-            relay.leads_to(successor.url)
+            relay.set_target(successor.url)
             relay.cut()
-            await agree(informer, direct)
+            await wait_until_synced(informer, direct)
             relay.refuse()  # the successor waits for its clients before it ends
     assert sorted(told.words) == ["+comes", "-goes"]
 
@@ -161,5 +161,5 @@ async def test_informer_follows_many_objects_and_changes():
                 *(direct.create(CONFIG_MAPS, config_map(f"after-{turn}-{n}")) for n in range(100))
             )
             relay.cut()
-        await agree(informer, direct)
+        await wait_until_synced(informer, direct)
     assert len(told.words) == len(set(told.words)) == 10_000

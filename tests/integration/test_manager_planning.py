@@ -75,7 +75,7 @@ class Held:
     def _keep(self, tell, *arguments):
         self._told.append(partial(tell, *arguments))
 
-    def let_go(self):
+    def release(self):
         for name in ("put", "remove", "reach"):
             delattr(self._informer, name)
         for tell in self._told:
@@ -147,7 +147,7 @@ async def test_unknown_outcomes_are_resolved_by_client_that_may_list(manager):
 
 @pytest.mark.parametrize("every", [2, 3, 7])
 async def test_lost_requests_are_retried(manager, every):
-    manager.transport.on_way_there = Lost(every)
+    manager.transport.before_request = Lost(every)
     await manager.client.create(CONFIG_MAPS, parent("a", 10))
     await manager.step(60)
     assert len(await names(manager, SECRETS)) == 10
@@ -164,7 +164,7 @@ async def test_no_plan_is_made_from_stale_cache(manager):
         await manager.client.patch(CONFIG_MAPS, Key("default", "a"), {"data": {"more": str(number)}})
     await turns(200)
     assert creations(manager) == 5
-    held.let_go()
+    held.release()
     await manager.settle()
     assert len(await names(manager, SECRETS)) == creations(manager) == 5
     found = await manager.client.get(CONFIG_MAPS, Key("default", "a"))
@@ -182,7 +182,7 @@ async def test_unobserved_write_is_awaited_five_minutes_at_most(manager, clock):
     assert creations(manager) == 1
     clock.advance(2)
     await until(lambda: creations(manager) == 2)
-    held.let_go()
+    held.release()
     await manager.settle()
     assert len(await names(manager, SECRETS)) == 1
 

@@ -29,7 +29,7 @@ class Evictions:
         self.failures = 0
         self.faults = 0
 
-    async def on_way_there(self, request):
+    async def before_request(self, request):
         if "/pods/victim-" not in request.target:
             return
         if self.failures and request.method == "DELETE":
@@ -72,7 +72,7 @@ async def cluster(evictions):
         await cluster.node("a", cpu="2")
         for number in range(VICTIMS):
             assert await cluster.pod(f"victim-{number}", cpu="100m") == "a"
-        manager.transport.on_way_there = evictions.on_way_there
+        manager.transport.before_request = evictions.before_request
         yield cluster
 
 

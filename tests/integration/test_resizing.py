@@ -6,13 +6,13 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.controller_manager.config.settings import Config, Simulation
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from tests.support.controllers.running_manager import running_manager
-from tests.support.controllers.simulated import NODES, Cluster, simulating
+from tests.support.controllers.simulated import NODES, Cluster, simulated_cluster
 from tests.support.server.apiserver import running
 
 
 @pytest.fixture
 async def cluster():
-    async with simulating() as cluster:
+    async with simulated_cluster() as cluster:
         yield cluster
 
 

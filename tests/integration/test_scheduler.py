@@ -196,7 +196,7 @@ async def test_host_ports_are_respected(cluster):
     assert await cluster.pod("other", port=81) == "a"
 
 
-def apart(key="kubernetes.io/hostname", kind="podAntiAffinity"):
+def affinity_of(key="kubernetes.io/hostname", kind="podAntiAffinity"):
     term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": key}
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
@@ -204,8 +204,8 @@ def apart(key="kubernetes.io/hostname", kind="podAntiAffinity"):
 async def test_pod_anti_affinity_is_respected(cluster):
     await cluster.node("a")
     await cluster.node("b")
-    assert sorted([await cluster.pod(f"web-{at}", affinity=apart()) for at in range(2)]) == ["a", "b"]
-    assert await cluster.pod("third", affinity=apart()) is None
+    assert sorted([await cluster.pod(f"web-{at}", affinity=affinity_of()) for at in range(2)]) == ["a", "b"]
+    assert await cluster.pod("third", affinity=affinity_of()) is None
     assert "2 node(s) didn't match pod anti-affinity rules." in await cluster.refusal("third")
     assert await cluster.pod("plain") is None
     assert "2 node(s) didn't satisfy existing pods anti-affinity rules." in await cluster.refusal("plain")
@@ -215,7 +215,7 @@ async def test_pod_anti_affinity_is_respected(cluster):
 async def test_pod_affinity_is_respected(cluster):
     for name, zone in (("a", "x"), ("b", "x"), ("c", "y")):
         await cluster.node(name, zone=zone)
-    with_others = apart("zone", "podAffinity")
+    with_others = affinity_of("zone", "podAffinity")
     await cluster.pod("lost", labels={"app": "other"}, affinity=with_others)
     assert "3 node(s) didn't match pod affinity rules." in await cluster.refusal("lost")
     first = await cluster.pod("first", affinity=with_others)
@@ -360,7 +360,7 @@ async def test_failed_binding_is_logged_and_retried(cluster, caplog):
         if request.target.endswith("/binding") and faults:
             raise RuntimeError(faults.pop())
 
-    cluster.manager.transport.on_way_there = fail
+    cluster.manager.transport.before_request = fail
     await cluster.node("a")
     await cluster.pod("web")
     await cluster.manager.step(20)

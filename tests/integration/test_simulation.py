@@ -10,7 +10,7 @@ from mockube.controller_manager.controllers.nodeipam.controller import NODE_IPAM
 from mockube.controller_manager.kubelet.nodes import SIMULATED_NODES
 from mockube.controller_manager.kubelet.pods import SIMULATED_PODS
 from tests.support.controllers.running_manager import running_manager
-from tests.support.controllers.simulated import MERGE, NODES, PODS, simulating
+from tests.support.controllers.simulated import MERGE, NODES, PODS, simulated_cluster
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
@@ -18,7 +18,7 @@ CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
 @pytest.fixture
 async def cluster():
-    async with simulating() as cluster:
+    async with simulated_cluster() as cluster:
         yield cluster
 
 
@@ -115,7 +115,7 @@ async def test_annotated_foreign_nodes_are_simulated(cluster):
 
 
 async def test_zones_and_capacity_are_set():
-    async with simulating(
+    async with simulated_cluster(
         simulate_node_zones=("a", "b"), simulate_node_capacity=(("pods", "7"),), nodes=3
     ) as cluster:
         nodes = (await cluster.get(NODES))["items"]
@@ -206,13 +206,15 @@ async def test_pod_name_can_be_reused(cluster):
 
 
 async def test_pod_is_resized(cluster):
-    def sized(cpu):
+    def containers_with_cpu(cpu):
         return [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}]
 
     beside = {"name": "a", "image": "nginx"}
-    await cluster.run(containers=[beside, *sized("1")])
+    await cluster.run(containers=[beside, *containers_with_cpu("1")])
     answer = await cluster.server.patch(
-        f"{PODS}/p/resize", {"spec": {"containers": sized("2")}}, kind="strategic-merge-patch+json"
+        f"{PODS}/p/resize",
+        {"spec": {"containers": containers_with_cpu("2")}},
+        kind="strategic-merge-patch+json",
     )
     assert answer.status == 200, answer.data
     await cluster.manager.settle()
@@ -250,7 +252,7 @@ async def test_restarted_manager_continues(cluster):
 
 
 async def test_pods_may_be_simulated_elsewhere():
-    async with simulating(runnables=[SIMULATED_NODES]) as cluster:
+    async with simulated_cluster(runnables=[SIMULATED_NODES]) as cluster:
         assert (await cluster.run())["status"]["phase"] == "Pending"
 
 
@@ -284,7 +286,7 @@ async def test_pod_events_are_recorded(cluster):
 
 
 async def test_kwok_stages_can_be_used():
-    async with simulating(simulate_kubelet_details=False) as cluster:
+    async with simulated_cluster(simulate_kubelet_details=False) as cluster:
         pod = await cluster.run()
         await cluster.manager.step(1)
         assert await reasons(cluster) == []
@@ -299,7 +301,7 @@ async def test_kwok_stages_can_be_used():
 
 
 async def test_pod_address_is_in_pod_cidr_of_node():
-    async with simulating(runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM)) as cluster:
+    async with simulated_cluster(runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM)) as cluster:
         spec = (await cluster.get(f"{NODES}/node-2"))["spec"]
         assert spec["podCIDRs"] == [spec["podCIDR"]]
         assert ip_network(spec["podCIDR"]).prefixlen == 21
@@ -311,7 +313,7 @@ async def test_pod_address_is_in_pod_cidr_of_node():
 
 async def test_dual_stack_pods_have_both_addresses():
     networks = Networks(cluster_cidr=("10.244.0.0/16", "fd00:10:244::/56"))
-    async with simulating(
+    async with simulated_cluster(
         runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM), nodes=1, networks=networks
     ) as cluster:
         spec = (await cluster.get(f"{NODES}/node-1"))["spec"]
@@ -321,7 +323,7 @@ async def test_dual_stack_pods_have_both_addresses():
 
 async def test_node_without_pod_cidr_is_not_ready():
     networks = Networks(cluster_cidr=("10.244.0.0/24",))
-    async with simulating(
+    async with simulated_cluster(
         runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM), networks=networks
     ) as cluster:
         nodes = (await cluster.get(NODES))["items"]

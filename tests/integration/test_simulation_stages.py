@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from mockube.apimachinery.timestamps import format_time
-from tests.support.controllers.simulated import MERGE, PODS, simulating
+from tests.support.controllers.simulated import MERGE, PODS, simulated_cluster
 
 EVENTS = "/api/v1/namespaces/default/events"
 
@@ -55,7 +55,7 @@ async def test_pods_follow_stages_of_user(tmp_path: Path):
     file = tmp_path / "stages.yaml"
     header = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage"}
     file.write_text(yaml.safe_dump_all([{**header, **stage} for stage in STAGES]))
-    async with simulating(stages=(file,)) as cluster:
+    async with simulated_cluster(stages=(file,)) as cluster:
         assert (await cluster.run())["status"]["phase"] == "Pending"
         await cluster.manager.step(2)
         pod = await cluster.pod()

@@ -8,7 +8,7 @@ from mockube.controller_manager.controllers.kruise.uniteddeployment.subset impor
     LABEL_SUBSET_NAME,
 )
 from mockube.etcd.kv import Put
-from tests.support.controllers.united_scenarios import UNITED, Scenario, united_story
+from tests.support.controllers.united_scenarios import UNITED, Scenario, united_scenario
 from tests.support.controllers.uniteddeployments import (
     KINDS,
     LABELS,
@@ -25,7 +25,7 @@ ZONES = ("x", "y", "z")
 
 @pytest.fixture
 async def scenario():
-    async with united_story(zones=ZONES) as scenario:
+    async with united_scenario(zones=ZONES) as scenario:
         yield scenario
 
 
@@ -99,16 +99,16 @@ async def test_rollout_by_partitions(scenario, kind):
     status = (await scenario.foo())["status"]
     assert status["currentRevision"] == status["updateStatus"]["updatedRevision"]
 
-    async def is_told():
+    async def has_updated_condition():
         told = (await scenario.conditions())["UnitedDeploymentUpdated"]
         return told == ("True", "UnitedDeploymentRevisionUpdated")
 
-    await scenario.until(is_told)
+    await scenario.until(has_updated_condition)
 
 
 @of_each_kind
 async def test_server_without_pack_webhooks_is_supported(kind):
-    async with united_story(settings=None) as scenario:
+    async with united_scenario(settings=None) as scenario:
         await scenario.define()
         given = united(kind, ["a", "b"], replicas=4)
         given["spec"] = {

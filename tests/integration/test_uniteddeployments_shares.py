@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.controllers.united_scenarios import UNITED, united_story
+from tests.support.controllers.united_scenarios import UNITED, united_scenario
 from tests.support.controllers.uniteddeployments import KINDS, pods_template, subset, template_of, united
 
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -10,7 +10,7 @@ of_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture
 async def scenario():
-    async with united_story() as scenario:
+    async with united_scenario() as scenario:
         yield scenario
 
 
@@ -94,19 +94,19 @@ async def test_subset_node_terms_are_required_besides_others(scenario, kind, aff
     assert workload["spec"]["template"]["spec"]["affinity"] == pod["spec"]["affinity"] == expected
 
 
-def tolerated(*keys):
+def tolerations_of(*keys):
     return [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in keys]
 
 
 @of_each_kind
 async def test_subset_tolerations_are_appended_once(scenario, kind):
-    template = template_of(kind, pods=pods_template(tolerations=tolerated("t0")))
-    subsets = [subset("a", tolerations=tolerated("t1", "t2")), subset("b")]
+    template = template_of(kind, pods=pods_template(tolerations=tolerations_of("t0")))
+    subsets = [subset("a", tolerations=tolerations_of("t1", "t2")), subset("b")]
     await scenario.deploy(united(kind, subsets, replicas=2, template=template))
     found = {scenario.subset_of(it): it["spec"]["template"]["spec"] for it in await scenario.workloads(kind)}
-    assert found["a"]["tolerations"] == tolerated("t0", "t1", "t2")
-    assert found["b"]["tolerations"] == tolerated("t0")
-    changed = {"subsets": [subset("a", tolerations=tolerated("t9", "t2")), subset("b")]}
+    assert found["a"]["tolerations"] == tolerations_of("t0", "t1", "t2")
+    assert found["b"]["tolerations"] == tolerations_of("t0")
+    changed = {"subsets": [subset("a", tolerations=tolerations_of("t9", "t2")), subset("b")]}
     answer = await scenario.server.patch(f"{UNITED}/foo", {"spec": {"topology": changed}})
     assert answer.status == 422
     assert answer.body["message"] == (

@@ -29,9 +29,9 @@ from tests.support.stores.handwritten_histories import (
     kinds_of,
     kv,
     put,
+    put_event,
     read,
     stream,
-    written,
 )
 from tests.support.stores.history import NEVER, Compact, History, Revoke
 
@@ -121,13 +121,13 @@ def test_checker_finds_faults_of_calls(happened, kinds):
             [
                 put(b"1", 1, 2),
                 put(b"2", 3, 4),
-                stream((5, 3, written(TWO)), request=WatchRequest(key=b"a", start_revision=3)),
+                stream((5, 3, put_event(TWO)), request=WatchRequest(key=b"a", start_revision=3)),
             ],
             {"undecided"},
             id="two writes, one not watched",
         ),
         pytest.param(
-            [put(b"1", 1, 2), put(b"2", 3, 4), stream((5, 3, written(ONE), written(TWO)))],
+            [put(b"1", 1, 2), put(b"2", 3, 4), stream((5, 3, put_event(ONE), put_event(TWO)))],
             set(),
             id="two writes, both watched",
         ),
@@ -135,13 +135,13 @@ def test_checker_finds_faults_of_calls(happened, kinds):
             [
                 put(b"1", 1, 2, 2, lease=5),
                 call(Revoke(lease=5), 3, 4),
-                stream((5, 3, written(kv(b"1", 2, lease=5)), deleted(3))),
+                stream((5, 3, put_event(kv(b"1", 2, lease=5)), deleted(3))),
             ],
             set(),
             id="lease revoked",
         ),
         pytest.param(
-            [put(b"1", 1, 2, 2), stream((5, 3, written(ONE), deleted(3)))],
+            [put(b"1", 1, 2, 2), stream((5, 3, put_event(ONE), deleted(3)))],
             {"revision from nowhere", "event from nowhere"},
             id="deletion without a write",
         ),
@@ -217,7 +217,7 @@ def test_checker_infers_result_of_write_without_response(happened, kinds):
         pytest.param(
             [
                 call(Compact(revision=3), 5, 6),
-                stream((4, 3, written(ONE), written(TWO)), error=Compacted(4, 3), ended=7),
+                stream((4, 3, put_event(ONE), put_event(TWO)), error=Compacted(4, 3), ended=7),
             ],
             {"unjustified cancellation"},
             id="watch cancelled after all events",

@@ -36,27 +36,27 @@ KINDS = [
 VERSIONS = ["v1", "batch/v1", "discovery.k8s.io/v1", "coordination.k8s.io/v1", "a/b/c"]
 
 
-def mostly(usual):
+def usual_or_any(usual):
     return usual | VALUES
 
 
 METADATA = st.fixed_dictionaries(
     {},
     optional={
-        "name": mostly(st.just("a")),
-        "uid": mostly(st.sampled_from("uv")),
+        "name": usual_or_any(st.just("a")),
+        "uid": usual_or_any(st.sampled_from("uv")),
         "labels": VALUES,
         "annotations": VALUES,
-        "ownerReferences": mostly(
+        "ownerReferences": usual_or_any(
             st.just([{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "v"}]),
         ),
         "deletionTimestamp": VALUES,
     },
 )
 OBJECTS = st.fixed_dictionaries(
-    {"apiVersion": mostly(st.sampled_from(VERSIONS)), "kind": mostly(st.sampled_from(KINDS))},
+    {"apiVersion": usual_or_any(st.sampled_from(VERSIONS)), "kind": usual_or_any(st.sampled_from(KINDS))},
     optional={
-        "metadata": mostly(METADATA),
+        "metadata": usual_or_any(METADATA),
         "spec": VALUES,
         "status": VALUES,
         "items": VALUES | st.lists(METADATA.map(lambda it: {"metadata": it}), max_size=2),

@@ -33,19 +33,19 @@ def copied(tree):
 _FIXED = ("apiVersion", "kind", "namespace", "uid", "resourceVersion")
 
 
-def altered(name, value):
+def updated_value(name, value):
     """Return what an update changes: each text and number with a digit, except identifiers of the object."""
     if isinstance(value, dict):
-        return {member: altered(member, item) for member, item in value.items()}
+        return {member: updated_value(member, item) for member, item in value.items()}
     if isinstance(value, list):
-        return [altered("", item) for item in value]
+        return [updated_value("", item) for item in value]
     if isinstance(value, str):
         is_fixed = name in _FIXED or value.endswith("Z")  # times stay as they are written
         return value if is_fixed or not any(map(str.isdigit, value)) else f"{value}1"
     return value + 1 if type(value) is int else value
 
 
-def answered(resource, found):
+def format_errors(resource, found):
     status.invalid(resource.group_kind, "x", [*found]).status()
 
 
@@ -55,25 +55,27 @@ class Case:
     def __init__(self, tree):
         self.tree, self.old, self.text = tree, copied(tree), orjson.dumps(tree)
         self.new = {**tree, "metadata": {**tree["metadata"], "labels": {"x": "y"}}}
-        self.altered = altered("", self.old) | {"metadata": self.new["metadata"]}
+        self.altered = updated_value("", self.old) | {"metadata": self.new["metadata"]}
 
 
-def ways(resource):
+def processing_functions(resource):
     """Yield all functions that process an object of a kind, by name."""
     kind = SCHEMAS.kind(resource.api_version, resource.kind)
     yield "decode", lambda case: Decoder().decode(kind, case.tree, text=case.text)
     yield "default", lambda case: DEFAULTS.default_object(resource.api_version, resource.kind, case.old)
-    yield "create", lambda case: answered(resource, check_create(resource, case.tree))
+    yield "create", lambda case: format_errors(resource, check_create(resource, case.tree))
     yield "warn", lambda case: [*warn_create(resource, case.tree)]
     rules = NEWEST.validations.get(resource.group_kind)
     for name in ("", *(rules.subresources if rules else ())):
         yield (
             f"update {name}",
-            lambda case, name=name: answered(resource, check_update(resource, name, case.new, case.old)),
+            lambda case, name=name: format_errors(resource, check_update(resource, name, case.new, case.old)),
         )
         yield (
             f"update of all members {name}",
-            lambda case, name=name: answered(resource, check_update(resource, name, case.altered, case.old)),
+            lambda case, name=name: format_errors(
+                resource, check_update(resource, name, case.altered, case.old)
+            ),
         )
         yield (
             f"warn of update {name}",
@@ -95,11 +97,11 @@ def cases():
 def test_validation_of_kinds_takes_linear_time(resource, fields):
     slow = {}
     for field in fields:
-        whole = Case(field.make(MEMBERS))
-        for name, way in ways(resource):
+        case = Case(field.make(MEMBERS))
+        for name, way in processing_functions(resource):
             try:
                 check_growth(
-                    whole,
+                    case,
                     lambda size, field=field: Case(field.make(size)),
                     way,
                     MEMBERS,

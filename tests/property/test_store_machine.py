@@ -42,7 +42,7 @@ from tests.support.stores.backends import Backend
 from tests.support.stores.calls import batches_so_far, events_of, head, read_all
 from tests.support.stores.formatting import words
 from tests.support.stores.model import Model
-from tests.support.stores.replay import same
+from tests.support.stores.replay import is_equal_result
 from tests.support.turns import PATIENCE, turn
 
 KEYS = (b"a", b"a/1", b"a/2", b"a0", b"\xff")
@@ -115,20 +115,22 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(compare=st.lists(compares, max_size=2), then=operations, otherwise=operations)
     def txn(self, compare, then, otherwise):
-        self.both("txn", Txn(compare=compare, then=then, otherwise=otherwise))
+        self.run_on_both("txn", Txn(compare=compare, then=then, otherwise=otherwise))
 
     @rule(operation=puts)
     def put(self, operation):
-        self.both("put", operation)
+        self.run_on_both("put", operation)
 
     @rule(operation=deletes, endless=st.booleans())
     def delete(self, operation, endless):
-        self.both("delete", Delete(key=operation.key, range_end=FROM_KEY if endless else operation.range_end))
+        self.run_on_both(
+            "delete", Delete(key=operation.key, range_end=FROM_KEY if endless else operation.range_end)
+        )
 
     @rule(offset=offsets, operation=ranges)
     def range(self, offset, operation):
         revision = max(self.backend.base, self.model.revision - offset)
-        self.both("range", replace(operation, revision=revision))
+        self.run_on_both("range", replace(operation, revision=revision))
 
     @rule(offset=offsets)
     def compact(self, offset):
@@ -152,7 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.granted)
     @rule(data=st.data(), key=keys)
     def put_with_lease(self, data, key):
-        self.both("put", Put(key=key, value=b"leased", lease=data.draw(st.sampled_from(self.granted))))
+        self.run_on_both("put", Put(key=key, value=b"leased", lease=data.draw(st.sampled_from(self.granted))))
 
     @precondition(lambda self: self.granted)
     @rule(data=st.data())
@@ -200,13 +202,13 @@ class StoreMachine(RuleBasedStateMachine):
 
     # --- comparing
 
-    def both(self, method: str, request: Any) -> None:
+    def run_on_both(self, method: str, request: Any) -> None:
         txn = request if isinstance(request, Txn) else Txn(then=[request])
         expected = outcome(lambda: self.model.txn(txn))
         if txn is not request and isinstance(expected, TxnResult):
             expected = expected.results[0]
         actual = self.outcome(getattr(self.store, method)(request))
-        assert same(actual, expected), f"{words(actual)} is not {words(expected)}"
+        assert is_equal_result(actual, expected), f"{words(actual)} is not {words(expected)}"
 
     def outcome(self, call: Any) -> Any:
         return outcome(lambda: self.runner.run(call))
@@ -271,7 +273,7 @@ def machine(opener: Callable[[], AbstractAsyncContextManager[Backend]]) -> type[
     return type("Machine", (StoreMachine,), {"opened": staticmethod(opener)})
 
 
-def fewer() -> settings:
+def fewer_examples() -> settings:
     """For stores that are slower than a store in memory."""
     return settings(max_examples=max(settings.default.max_examples // 4, 1))
 
@@ -282,10 +284,10 @@ def test_memory_is_as_the_model():
 
 def test_durable_is_as_the_model(tmp_path_factory):
     durable = machine(lambda: backends.durable(tmp_path_factory.mktemp("durable")))
-    run_state_machine_as_test(durable, settings=fewer())
+    run_state_machine_as_test(durable, settings=fewer_examples())
 
 
 @pytest.mark.etcd
 @pytest.mark.slow
 def test_etcd_is_as_the_model(shared_etcd_url):
-    run_state_machine_as_test(machine(lambda: backends.etcd(shared_etcd_url)), settings=fewer())
+    run_state_machine_as_test(machine(lambda: backends.etcd(shared_etcd_url)), settings=fewer_examples())

@@ -109,7 +109,7 @@ async def _check(server: Server, case):
     one = f"{DEFINITIONS}/{created.tree['metadata']['name']}"
     outcomes = []
     try:
-        conditions = await _judged(server, one)
+        conditions = await _final_conditions(server, one)
         if conditions.get("Established") == "True" and (await server.send("GET", PATH)).status == 200:
             outcomes = [
                 await _check_value(server, value) for value in case["values"] if isinstance(value, dict)
@@ -117,11 +117,11 @@ async def _check(server: Server, case):
         await server.send("GET", f"/openapi/v3/apis/{GROUP}/v1")
     finally:
         await clear(server, one, own_finalizers=["customresourcecleanup.apiextensions.k8s.io"])
-        await _gone(server, one)
+        await _wait_until_gone(server, one)
     return f"201 {conditions} {' '.join(outcomes)}"
 
 
-async def _judged(server, one):
+async def _final_conditions(server, one):
     """Return the conditions, once the names are accepted or not."""
     for _ in range(MAX_ATTEMPTS):
         answer = await server.send("GET", one)
@@ -137,7 +137,7 @@ async def _judged(server, one):
     raise Fault("it is never said whether a definition is established")
 
 
-async def _gone(server, one):
+async def _wait_until_gone(server, one):
     """Wait until the definition is gone, and its paths return 404."""
     for _ in range(MAX_ATTEMPTS):
         if {(await server.send("GET", path)).status for path in (one, PATH)} == {404}:

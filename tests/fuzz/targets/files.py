@@ -59,7 +59,7 @@ def file(name, data):
 def as_yaml(tree, random):
     """Return the text of a file: the tree as YAML, damaged or not."""
     data = yaml_codec.dump(tree) if random.random() < 0.5 else orjson.dumps(tree)
-    return (hostile_bodies.scrambled(data, random) if random.random() < 0.3 else data).decode("latin-1")
+    return (hostile_bodies.scramble(data, random) if random.random() < 0.3 else data).decode("latin-1")
 
 
 def mutated_file(text, random):
@@ -73,7 +73,7 @@ def _mutated(data, random):
         tree = yaml_decode.load(data).tree
         if random.random() < 0.7:
             return as_yaml(hostile_bodies.mutated(tree, random), random)
-    return hostile_bodies.scrambled(data, random).decode("latin-1")
+    return hostile_bodies.scramble(data, random).decode("latin-1")
 
 
 # --- kubeconfigs
@@ -227,20 +227,20 @@ def _make_snapshot(random):
     ]
     if random.random() < 0.4:
         at = random.randrange(len(entries))
-        entries[at] = hostile_bodies.scrambled(entries[at], random)
+        entries[at] = hostile_bodies.scramble(entries[at], random)
     if random.random() < 0.2:
         entries = random.choice((entries[::-1], entries * 2, [*entries, opening], []))
     if random.random() < 0.2:
-        opening = hostile_bodies.scrambled(opening, random)
+        opening = hostile_bodies.scramble(opening, random)
     digest = hashlib.sha256(opening + b"".join(entries)).hexdigest()
     closing = lines.closing_line(len(entries) + random.choice((0, 0, 0, 0, 1)), digest)
-    closing = hostile_bodies.scrambled(closing, random) if random.random() < 0.1 else closing
+    closing = hostile_bodies.scramble(closing, random) if random.random() < 0.1 else closing
     data = gzip.compress(opening + b"".join(entries) + closing, mtime=0)
-    return (hostile_bodies.scrambled(data, random) if random.random() < 0.2 else data).decode("latin-1")
+    return (hostile_bodies.scramble(data, random) if random.random() < 0.2 else data).decode("latin-1")
 
 
 def _mutated_snapshot(text, random):
-    return hostile_bodies.scrambled(text.encode("latin-1"), random).decode("latin-1")
+    return hostile_bodies.scramble(text.encode("latin-1"), random).decode("latin-1")
 
 
 def _snapshot(text):

@@ -108,7 +108,7 @@ def _make(random):
 
 def _mutate(case, random):
     field = random.choice(("body", "body", "body", "query", "path", "accept", "type"))
-    changed = hostile_bodies.scrambled(case[field].encode("latin-1", "replace"), random).decode("latin-1")
+    changed = hostile_bodies.scramble(case[field].encode("latin-1", "replace"), random).decode("latin-1")
     if field in ("query", "path"):
         changed = quote(changed, safe="/%=&?:+,")
         changed = changed if field == "query" or changed.startswith("/") else f"/{changed}"

@@ -53,11 +53,11 @@ def _one_of(*makers):
 
 
 def _json_text(random):
-    return hostile_bodies.scrambled(orjson.dumps(_any_tree(random)), random).decode("latin-1")
+    return hostile_bodies.scramble(orjson.dumps(_any_tree(random)), random).decode("latin-1")
 
 
 def _yaml_text(random):
-    return hostile_bodies.scrambled(yaml_codec.dump(_any_tree(random)), random).decode("latin-1")
+    return hostile_bodies.scramble(yaml_codec.dump(_any_tree(random)), random).decode("latin-1")
 
 
 def _protobuf_text(random):
@@ -66,7 +66,7 @@ def _protobuf_text(random):
         data = envelope.encode(object_of(random, version, kind, odd=0.0))
     except ProtobufError:
         data = b"k8s\x00\n\x0b\n\x02v1\x12\x05Event\x12\x00"
-    return hostile_bodies.scrambled(data, random).decode("latin-1")
+    return hostile_bodies.scramble(data, random).decode("latin-1")
 
 
 def _read(media_type):
@@ -88,20 +88,20 @@ def _check_is_json(tree):
         text = orjson.dumps(tree)
     except TypeError as error:
         raise Fault(f"a body becomes what JSON cannot say: {error}") from None
-    if not _same(orjson.loads(text), tree):
+    if not _is_equal(orjson.loads(text), tree):
         raise Fault("a body becomes something else when it is stored")
 
 
-def _same(one, other):
+def _is_equal(one, other):
     """Equal, and of the same classes."""
     if isinstance(one, dict):
         return (
             isinstance(other, dict)
             and one.keys() == other.keys()
-            and all(_same(one[key], other[key]) for key in one)
+            and all(_is_equal(one[key], other[key]) for key in one)
         )
     if isinstance(one, list):
-        return isinstance(other, list) and len(one) == len(other) and all(map(_same, one, other))
+        return isinstance(other, list) and len(one) == len(other) and all(map(_is_equal, one, other))
     if isinstance(one, float) and math.isnan(one):
         return isinstance(other, float)
     return isinstance(one, bool) is isinstance(other, bool) and one == other
@@ -118,7 +118,7 @@ def _without_null(tree):
 
 
 def _write_yaml(tree):
-    if not _same(yaml_decode.load(yaml_codec.dump(tree)).tree, tree):
+    if not _is_equal(yaml_decode.load(yaml_codec.dump(tree)).tree, tree):
         raise Fault("YAML that was written is read as something else")
     return "written"
 
@@ -134,7 +134,7 @@ def _protobuf(text):
         again = envelope.decode(envelope.encode(tree))
     except ProtobufError as error:
         return f"not written: {error}"
-    if not _same(_without_null(again), _without_null(tree)):
+    if not _is_equal(_without_null(again), _without_null(tree)):
         raise Fault("protobuf that was read is written as something else")
     return f"read: {tree['kind']}"
 

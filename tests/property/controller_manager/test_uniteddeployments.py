@@ -124,7 +124,7 @@ class Life(RuleBasedStateMachine):
     # --- the controller, and the workloads' controllers
 
     @rule()
-    def it_looks(self):
+    def reconcile_once(self):
         self.foo.turn()
         assert self.foo.error is None
 
@@ -191,9 +191,9 @@ class Life(RuleBasedStateMachine):
     def shares_add_up(self):
         if self.foo.status["observedGeneration"] == meta.generation(self.foo.foo):
             given = sum(self.foo.status["subsetReplicas"].values())
-            assert self.is_right(given, self.foo.foo["spec"]["replicas"])
+            assert self.is_allowed_total(given, self.foo.foo["spec"]["replicas"])
 
-    def is_right(self, given, wanted):
+    def is_allowed_total(self, given, wanted):
         return given == wanted
 
     def teardown(self):
@@ -229,7 +229,7 @@ class Adapting(Life):
     def nodes_are_missing(self, names):
         self.foo.full = names
 
-    def is_right(self, given, wanted):
+    def is_allowed_total(self, given, wanted):
         """Without any schedulable node, the total may be less than desired."""
         return given <= wanted
 
@@ -240,7 +240,7 @@ class Reserving(Adapting):
     strategy = adaptive(5, 10, reserves=True)
     kinds = ("Deployment", "CloneSet")
 
-    def is_right(self, given, wanted):
+    def is_allowed_total(self, given, wanted):
         """There may be more pods, and fewer where the only subset waits for nodes."""
         return given <= 2 * wanted * len(NAMES)
 

@@ -26,19 +26,19 @@ class Disturbance:
     way = None
     """The transport that applies the disturbance, once there is one."""
 
-    def read(self, request):
+    def before_read(self, request):
         """Return a response in place of a read, or None to pass the read on."""
 
-    async def there(self, request):
+    async def before_write(self, request):
         """Return a response in the server's place, or None to pass the write on."""
 
-    async def back(self, request):
+    async def after_write(self, request):
         """Called after the server has carried out the write."""
 
-    def begins(self, request):
+    def before_watch(self, request):
         """Return a response in place of a watch, or None to pass it on."""
 
-    async def piece(self, request):
+    async def before_chunk(self, request):
         """Called before a chunk of a watch is delivered."""
 
 
@@ -50,7 +50,7 @@ class Refused(Disturbance):
         self._answer = problem(status, reason, "for a change")._replace(retry_after=retry_after)
         self._count = count(1)
 
-    async def there(self, _):
+    async def before_write(self, _):
         return None if next(self._count) % self._every else self._answer
 
 
@@ -62,13 +62,13 @@ class Dumb(Disturbance):
         self._left = maximum
         self._count = count(1)
 
-    def read(self, _):
+    def before_read(self, _):
         if self._left == 0 or next(self._count) % self._every:
             return None
         self._left -= 1
         return BROKEN
 
-    begins = read
+    before_watch = before_read
 
 
 class Lost(Disturbance):
@@ -78,7 +78,7 @@ class Lost(Disturbance):
         self._every = every
         self._count = count(1)
 
-    async def back(self, request):
+    async def after_write(self, request):
         if next(self._count) % self._every == 0:
             raise OutcomeUnknown(f"{request.method} {request.target}: cut")
 
@@ -90,7 +90,7 @@ class Unsent(Disturbance):
         self._every = every
         self._count = count(1)
 
-    async def there(self, request):
+    async def before_write(self, request):
         if next(self._count) % self._every == 0:
             raise OutcomeUnknown(f"{request.method} {request.target}: cut")
 
@@ -104,7 +104,7 @@ class Overtaken(Disturbance):
         self._left = every * maximum
         self._count = count(1)
 
-    async def there(self, request):
+    async def before_write(self, request):
         if request.method == "PUT" and self._left:
             self._left -= 1
             number = next(self._count)
@@ -122,12 +122,12 @@ class Cut(Disturbance):
         self._forgets = forgets
         self._refused = 0
 
-    async def back(self, _):
+    async def after_write(self, _):
         if next(self._count) % self._every == 0:
             cut = self.way.cut()
             self._refused = cut if self._forgets else 0
 
-    def begins(self, request):
+    def before_watch(self, request):
         if self._refused and "resourceVersion=" in request.target:
             self._refused -= 1
             return FORGOTTEN
@@ -142,7 +142,7 @@ class Late(Disturbance):
         self._seconds = seconds
         self._clock = clock
 
-    async def piece(self, request):
+    async def before_chunk(self, request):
         if f"/{self._plural}?" in request.target:
             await self._clock.sleep(self._seconds)
 
@@ -154,15 +154,15 @@ class Killed(Disturbance):
         self._left = after
         self.is_dead = False
 
-    async def there(self, _):
+    async def before_write(self, _):
         if self.is_dead:
             await asyncio.get_running_loop().create_future()
 
-    async def back(self, request):
+    async def after_write(self, request):
         self._left -= 1
         if self._left == 0:
             self.is_dead = True
-        await self.there(request)
+        await self.before_write(request)
 
     def revive(self):
         """Continue as another process, which is not killed."""
@@ -181,7 +181,7 @@ class Robbed(Disturbance):
         self._left = maximum
         self._count = count(1)
 
-    async def back(self, _):
+    async def after_write(self, _):
         if self._left and next(self._count) % self._every == 0:
             self._left -= 1
             spec = {"holderIdentity": "a thief", "leaseDurationSeconds": 15}
@@ -203,22 +203,22 @@ class ReplacementMethod:
 
     async def send(self, request, headers):
         if request.is_read:
-            return self._disturbance.read(request) or await self._transport.send(request, headers)
-        refusal = await self._disturbance.there(request)
+            return self._disturbance.before_read(request) or await self._transport.send(request, headers)
+        refusal = await self._disturbance.before_write(request)
         if refusal is not None:
             return refusal
         answer = await self._transport.send(request, headers)
-        await self._disturbance.back(request)
+        await self._disturbance.after_write(request)
         return answer
 
     @contextlib.asynccontextmanager
     async def stream(self, request, headers):
-        refusal = self._disturbance.begins(request)
+        refusal = self._disturbance.before_watch(request)
         if refusal is not None:
             yield _Refusal(refusal)
             return
         async with self._transport.stream(request, headers) as stream:
-            followed = _Followed(stream, partial(self._piece, request))
+            followed = _Followed(stream, partial(self._before_chunk, request))
             self._streams.add(followed)
             try:
                 yield followed
@@ -226,15 +226,15 @@ class ReplacementMethod:
                 self._streams.discard(followed)
                 await followed.end()
 
-    async def _piece(self, request):
-        await self._disturbance.piece(request)
+    async def _before_chunk(self, request):
+        await self._disturbance.before_chunk(request)
 
     def disturb(self, disturbance):
         """Use this disturbance from now on."""
         self._disturbance = disturbance
         disturbance.way = self
 
-    def disturb_no_more(self):
+    def stop_disturbing(self):
         self.disturb(Disturbance())
 
     def cut(self):

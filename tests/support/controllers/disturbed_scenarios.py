@@ -99,7 +99,7 @@ class Scenario:
         if meta.is_deleting(pod):
             await self.server.delete(path, {"gracePeriodSeconds": 0})
             return True
-        status = _told_of(pod)
+        status = _next_kubelet_status(pod)
         if status is not None:
             body = {"status": status}
             answer = await self.server.patch(f"{path}/status", body, kind="strategic-merge-patch+json")
@@ -107,7 +107,7 @@ class Scenario:
         return status is not None
 
 
-def _told_of(pod):
+def _next_kubelet_status(pod):
     """Return the status that a kubelet would write, if it differs: containers running, readiness gates considered."""
     gates = pod["spec"].get("readinessGates", ())
     ready = all(conditions.is_true(pod, gate["conditionType"]) for gate in gates)

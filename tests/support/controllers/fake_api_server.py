@@ -192,7 +192,7 @@ class FakeApiServer:
             self.put(action.resource, meta.with_metadata(present, ownerReferences=refs))
             self.done.append(("release", action.resource, object_ref.key.name))
 
-    def _say(self, action):
+    def _record_action_event(self, action):
         self.events.append((action.type, action.reason, action.message))
 
     def _confirm(self, action):
@@ -244,14 +244,14 @@ class FakeApiServer:
         try:
             changed = effect(resource, body)
         except status.ApiError as problem:
-            self._tell("Warning", event and event.failed, name=name, error=problem)
+            self._record_write_event("Warning", event and event.failed, name=name, error=problem)
             raise
         name = meta.name(changed or body)
         self.done.append((verb, resource, name))
         self._writes.append(Write(action, Key.of(changed or body), changed))
-        self._tell("Normal", event and event.done, name=name)
+        self._record_write_event("Normal", event and event.done, name=name)
 
-    def _tell(self, kind, texts, **values):
+    def _record_write_event(self, kind, texts, **values):
         if texts and texts[0]:
             self.events.append((kind, texts[0], texts[1].format(**values)))
 
@@ -262,7 +262,7 @@ _EFFECTS = {
     Update: FakeApiServer._update,
     Adopt: FakeApiServer._adopt,
     Release: FakeApiServer._release,
-    RecordEvent: FakeApiServer._say,
+    RecordEvent: FakeApiServer._record_action_event,
     Confirm: FakeApiServer._confirm,
     Patch: FakeApiServer._patch,
     SlowStart: FakeApiServer._slow_start,

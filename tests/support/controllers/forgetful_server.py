@@ -40,22 +40,22 @@ class ForgetfulServer:
         self.revision += 1
         kind = "MODIFIED" if name in self.objects else "ADDED"
         self.objects[name] = self._tree(name)
-        self._tell(kind, self.objects[name])
+        self._append_event(kind, self.objects[name])
 
     def delete(self, name):
         if name in self.objects:
             self.revision += 1
             del self.objects[name]
-            self._tell("DELETED", self._tree(name))
+            self._append_event("DELETED", self._tree(name))
 
     def bookmark(self):
-        self._tell("BOOKMARK", {"metadata": {"resourceVersion": str(self.revision)}})
+        self._append_event("BOOKMARK", {"metadata": {"resourceVersion": str(self.revision)}})
 
     def forget(self):
         self._forgotten = self.revision
         self._snapshots.clear()
 
-    def surprise(self, name):
+    def delete_between_pages(self, name):
         self.surprises.append(name)
 
     def cut(self, after, name):
@@ -66,7 +66,7 @@ class ForgetfulServer:
         metadata = {"namespace": "default", "name": name, "resourceVersion": str(self.revision)}
         return {"metadata": {**metadata, "uid": name}}
 
-    def _tell(self, kind, tree):
+    def _append_event(self, kind, tree):
         self._events.append((self.revision, orjson.dumps({"type": kind, "object": tree}) + b"\n"))
         self._wake()
 

@@ -37,7 +37,7 @@ class Counting:
         self.in_flight = 0
         self.writes = []
         """Method and target of every write, in the order in which they were sent."""
-        self.on_way_there = pass_request
+        self.before_request = pass_request
         self.on_way_back = pass_request
         """Awaited with each write before it is sent and before its response returns; an error raised is its result."""
 
@@ -51,7 +51,7 @@ class Counting:
             if request.is_read:
                 return await self.transport.send(request, headers)
             self.writes.append((request.method, request.target))
-            await self.on_way_there(request)
+            await self.before_request(request)
             answer = await self.transport.send(request, headers)
             await self.on_way_back(request)
             return answer

@@ -50,7 +50,9 @@ class Cluster:
 
 
 @contextlib.asynccontextmanager
-async def simulating(*, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, networks=None, **options):
+async def simulated_cluster(
+    *, runnables=(SIMULATED_NODES, SIMULATED_PODS), nodes=2, networks=None, **options
+):
     clock = SteppedClock()
     simulation = Simulation(simulate_nodes=nodes, **options)
     config = Config(simulation=simulation, networks=networks or Networks())

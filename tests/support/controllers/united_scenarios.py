@@ -36,7 +36,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 @contextlib.asynccontextmanager
-async def united_story(*, zones=(), settings=KRUISE):
+async def united_scenario(*, zones=(), settings=KRUISE):
     config = Config(simulation=Simulation(simulate_nodes=max(len(zones), 1), simulate_node_zones=zones))
     manager = {"controllers": CONTROLLERS, "runnables": RUNNABLES, "config": config}
     async with running_cluster(settings=settings, **manager) as (server, manager):

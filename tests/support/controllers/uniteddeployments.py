@@ -264,13 +264,13 @@ class United(FakeApiServer):
             self.put(resource, {**workload, "status": status})
 
     def run(self, pod, *, ready=True):
-        self._say(pod, "Running", ("Ready", ready, "", self.clock.now()), node="node-1")
+        self._write_status(pod, "Running", ("Ready", ready, "", self.clock.now()), node="node-1")
 
     def refuse(self, pod):
         """Make the pod unschedulable."""
-        self._say(pod, "Pending", ("PodScheduled", False, "Unschedulable", self.clock.now()))
+        self._write_status(pod, "Pending", ("PodScheduled", False, "Unschedulable", self.clock.now()))
 
-    def _say(self, pod, phase, condition, **spec):
+    def _write_status(self, pod, phase, condition, **spec):
         kind, holds, reason, since = condition
         pod_condition = {
             "type": kind,

@@ -56,17 +56,17 @@ class Cluster:
             self._stride(STRIDE)
             await self._pause()
 
-    async def rest(self):
+    async def finish_and_wait(self):
         """Stop disturbing, finish all work, and then let much time pass; return the writes of that time."""
-        self._way.disturb_no_more()
-        await self.let_pass(SETTLING)
+        self._way.stop_disturbing()
+        await self.pass_time(SETTLING)
         while not self.work.events.is_idle:
-            await self.let_pass(SETTLING)
+            await self.pass_time(SETTLING)
         before = len(self.transport.writes)
-        await self.let_pass(REST)
+        await self.pass_time(REST)
         return [write for write in self.transport.writes[before:] if not write[1].startswith(BEATS)]
 
-    async def let_pass(self, seconds):
+    async def pass_time(self, seconds):
         until = self.clock.monotonic() + seconds
         await self._pause()
         while (left := until - self.clock.monotonic()) > 0:
@@ -105,9 +105,11 @@ class Cluster:
     async def _lead(self, elector):
         while True:
             with contextlib.suppress(LeaseLost):
-                await lead(elector, lambda: self._work(elector), clock=self.clock, shutdown_timeout=10.0)
+                await lead(
+                    elector, lambda: self._run_manager(elector), clock=self.clock, shutdown_timeout=10.0
+                )
 
-    async def _work(self, elector):
+    async def _run_manager(self, elector):
         transport = FencedTransport(self.transport, elector.may_write)
         used = dependencies_of(transport, self.clock, config=CONFIG, detector=self._detector)
         self.work = ManagerRun(used, controllers=catalog.CONTROLLERS, runnables=catalog.RUNNABLES)
@@ -129,7 +131,7 @@ async def cluster_of(disturbance_of, *, settings=None):
         await cluster.start()
         try:
             await cluster.until(is_up)
-            await cluster.let_pass(GREETING)
+            await cluster.pass_time(GREETING)
             yield cluster
         finally:
             await cluster.stop()

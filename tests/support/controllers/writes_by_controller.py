@@ -46,7 +46,7 @@ def _write(request, agent):
     )
 
 
-def tally(writes, namespace, called):
+def count_writes(writes, namespace, called):
     """Count the writes of each kind in a namespace, by the accounts' short names; events are not counted."""
     return Counter(
         f"{called[write.account]} {write.verb} {write.resource}"

@@ -29,7 +29,7 @@ ALLOWANCES: Final = (
 )
 
 
-def alike(expected, printed):
+def is_same_output(expected, printed):
     return re.fullmatch("".join(map(_pattern, _lines(expected))), "".join(_lines(printed))) is not None
 
 

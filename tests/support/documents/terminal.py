@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mockube.apimachinery.clock import RealClock
 from tests.architecture.source import ROOT
-from tests.support.documents.output_comparison import alike, difference
+from tests.support.documents.output_comparison import difference, is_same_output
 from tests.support.stores.etcd_server import die_with_parent
 
 CLOCK = RealClock()
@@ -65,9 +65,9 @@ class Answer:
     code: int
     printed: str
 
-    def is_as(self, output):
+    def matches_page(self, output):
         """A command may fail only if the page shows its output."""
-        return (output is None or alike(output, self.printed)) and (bool(output) or self.code == 0)
+        return (output is None or is_same_output(output, self.printed)) and (bool(output) or self.code == 0)
 
     def differs_from(self, output):
         return f"exit code {self.code}\n{difference(output or '', self.printed)}"
@@ -96,7 +96,7 @@ class Terminal:
             return
         began = CLOCK.monotonic()
         answer = self._run(command)
-        while not answer.is_as(output):
+        while not answer.matches_page(output):
             if not ONLY_LOOKS.match(command) or CLOCK.monotonic() - began > PATIENCE:
                 raise NotAsShown(f"$ {command}\n{answer.differs_from(output)}")
             answer = self._run(command)
@@ -107,7 +107,7 @@ class Terminal:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def have(self, program):
+    def link_program(self, program):
         """Make it a command on the PATH."""
         place = self._tools / program.name
         if not place.exists():
@@ -183,11 +183,13 @@ class Background:
     def wait_for(self, output, words):
         """Wait until it has printed the words, and compare its output with the page; its log is not compared."""
 
-        def is_so():
-            return words in "".join(self._printed.values()) and (not output or alike(output, self._result))
+        def is_printed():
+            return words in "".join(self._printed.values()) and (
+                not output or is_same_output(output, self._result)
+            )
 
         with self._more:
-            if not self._more.wait_for(is_so, PATIENCE):
+            if not self._more.wait_for(is_printed, PATIENCE):
                 differs = difference(output or "", self._result)
                 raise NotAsShown(f"$ {self._command}\n{differs}\n{self._printed['stderr']}")
 

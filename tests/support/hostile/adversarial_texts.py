@@ -30,7 +30,7 @@ class Pump(NamedTuple):
 def texts(pattern: re.Pattern[Any]) -> Iterator[Callable[[int], Any]]:
     """Functions that make growing texts, each about so many characters long."""
     tree = _parser.parse(pattern.pattern, pattern.flags)
-    alphabet = _alphabet(tree)
+    alphabet = _distinct_characters(tree)
     seen: set[tuple[str, str, str]] = set()
     for pump in [*_pumps(list(tree), alphabet), *_plain(alphabet)]:
         ends = dict.fromkeys((pump.after, *(pump.after + end for end in _ENDS), *_ENDS))
@@ -91,7 +91,7 @@ def _plain(alphabet: str) -> Iterator[Pump]:
 # --- characters
 
 
-def _alphabet(tree: Any) -> str:
+def _distinct_characters(tree: Any) -> str:
     """Return one character of each class that the expression distinguishes, its own first."""
     found: dict[str, None] = {}
     for items in _sets(list(tree)):

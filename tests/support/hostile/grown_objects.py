@@ -47,7 +47,7 @@ class Growing(NamedTuple):
     make: Callable[[int], dict[str, Any]]
 
 
-def whole(
+def full_example(
     of: Type, name: str = "", *, mark: str = "a", depth: int = _DEEPEST, over: tuple[str, ...] = ()
 ) -> Any:
     """Return a value with one of everything; a struct does not contain itself. `mark` is in each of its texts."""
@@ -56,15 +56,15 @@ def whole(
     if of.shape in _PLAIN:
         return _PLAIN[of.shape]
     if of.shape is Shape.LIST:
-        item = whole(of.items, name, mark=mark, depth=depth - 1, over=over) if depth else None
+        item = full_example(of.items, name, mark=mark, depth=depth - 1, over=over) if depth else None
         return [] if item is None else [item]
     if of.shape is Shape.MAP:
-        item = whole(of.items, name, mark=mark, depth=depth - 1, over=over) if depth else None
+        item = full_example(of.items, name, mark=mark, depth=depth - 1, over=over) if depth else None
         return {} if item is None else {mark: item}
     if not depth or of.name in over:
         return None
     inner = {
-        field: whole(kind.type, field, mark=mark, depth=depth - 1, over=(*over, of.name))
+        field: full_example(kind.type, field, mark=mark, depth=depth - 1, over=(*over, of.name))
         for field, kind in of.fields.items()
     }
     return {field: value for field, value in inner.items() if value is not None}
@@ -90,7 +90,7 @@ def _mark(number: int) -> str:
 
 def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[Growing]:
     """Yield an object for each list and map of an unseen type: with distinct members, and with equal ones."""
-    base = whole(of) if base is None else base
+    base = full_example(of) if base is None else base
     for path, field in _fields(of, (), ()):
         owner, name = path[-1]
         if (owner, name) in seen:
@@ -102,8 +102,8 @@ def growing(of: Type, seen: set[tuple[str, str]], base: Any = None) -> Iterator[
                 continue
             yield Growing(
                 f"{'.'.join(steps)} {way}",
-                lambda size, steps=steps, field=field, is_distinct=is_distinct: _grown(
-                    base, steps, _many(field, steps[-1], size, is_distinct=is_distinct)
+                lambda size, steps=steps, field=field, is_distinct=is_distinct: _with_value_at(
+                    base, steps, _many_items(field, steps[-1], size, is_distinct=is_distinct)
                 ),
             )
 
@@ -120,22 +120,22 @@ def _fields(of: Type, path: tuple[tuple[str, str], ...], over: tuple[str, ...]) 
         yield from _fields(field.type, here, (*over, of.name))
 
 
-def _many(of: Type, name: str, size: int, *, is_distinct: bool) -> Any:
+def _many_items(of: Type, name: str, size: int, *, is_distinct: bool) -> Any:
     if of.shape is Shape.MAP:
-        return {_mark(number): whole(of.items, name, depth=2) for number in range(size)}
+        return {_mark(number): full_example(of.items, name, depth=2) for number in range(size)}
     if not is_distinct:
-        return [whole(of.items, name, depth=2)] * size
-    return [whole(of.items, name, mark=_mark(number), depth=2) for number in range(size)]
+        return [full_example(of.items, name, depth=2)] * size
+    return [full_example(of.items, name, mark=_mark(number), depth=2) for number in range(size)]
 
 
-def _grown(tree: Any, steps: tuple[str, ...], value: Any) -> Any:
+def _with_value_at(tree: Any, steps: tuple[str, ...], value: Any) -> Any:
     """Return the tree with a value at a path, which leads through first elements; other parts are shared."""
     if not steps:
         return value
     if isinstance(tree, list):
-        return [_grown(tree[0] if tree else {}, steps, value)]
+        return [_with_value_at(tree[0] if tree else {}, steps, value)]
     first, *rest = steps
     if isinstance(tree, dict) and first not in tree and tree and all(len(key) == 1 for key in tree):
         key = next(iter(tree))
-        return {key: _grown(tree[key], steps, value)}
-    return {**(tree or {}), first: _grown((tree or {}).get(first) or {}, tuple(rest), value)}
+        return {key: _with_value_at(tree[key], steps, value)}
+    return {**(tree or {}), first: _with_value_at((tree or {}).get(first) or {}, tuple(rest), value)}

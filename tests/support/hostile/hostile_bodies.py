@@ -77,7 +77,7 @@ def _changed(tree, path, random):
     if rest:
         copy[step] = _changed(tree[step], rest, random)
         return copy
-    return random.choice((_replace, _replace, _drop, _twice, _move))(copy, step, random)
+    return random.choice((_replace, _replace, _drop, _duplicate, _move))(copy, step, random)
 
 
 def _replace(tree, step, random):
@@ -90,7 +90,7 @@ def _drop(tree, step, _random):
     return tree
 
 
-def _twice(tree, step, random):
+def _duplicate(tree, step, random):
     """Duplicate it: under another key, or as other items; a large one not again."""
     if isinstance(tree, dict):
         key = random.choice(_ODD_KEYS)
@@ -122,7 +122,7 @@ def _move(tree, step, _random):
 # --- bytes
 
 
-def scrambled(data, random):
+def scramble(data, random):
     """Return bytes with a few of them changed, removed or doubled."""
     scrambled_bytes = bytearray(data)
     for _ in range(random.choice((1, 1, 3, 20))):
@@ -217,7 +217,7 @@ def _large(random):
     return JSON, orjson.dumps(tree)
 
 
-def _many(random):
+def _many_entries(random):
     count = random.choice((1_000, 100_000))
     metadata = {"name": "many"} | random.choice((
         {"labels": {f"k{index}": "" for index in range(count)}},
@@ -256,7 +256,7 @@ _BOMBS = (
     _odd_json,
     _odd_json,
     _large,
-    _many,
+    _many_entries,
     _doubling_patch,
     _odd_protobuf,
     _odd_protobuf,
@@ -264,7 +264,7 @@ _BOMBS = (
 
 
 _BOMBS_OF = {
-    JSON: (_odd_json, _odd_json, _many, _large),
+    JSON: (_odd_json, _odd_json, _many_entries, _large),
     YAML: (_odd_yaml, _odd_yaml, _aliases),
     PROTOBUF: (_odd_protobuf,),
 }
@@ -284,4 +284,4 @@ def encoded(tree, random):
             data = envelope.encode(tree)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # kept as JSON
             format_ = JSON
-    return format_, scrambled(data, random) if random.random() < 0.4 else data
+    return format_, scramble(data, random) if random.random() < 0.4 else data

@@ -50,8 +50,8 @@ def _wrong_body(sample, random):
     if sample.method == "PATCH":
         patch = "json-patch+json" if isinstance(sample.body, list) else random.choice(_PATCHES)
         media_type = f"application/{patch}"
-        path = _with(path, "fieldManager=fuzz&force=true") if patch == "apply-patch+yaml" else path
-    return framed(sample.method, path, data, (b"Content-Type", media_type.encode()))
+        path = _with_query(path, "fieldManager=fuzz&force=true") if patch == "apply-patch+yaml" else path
+    return request_with_headers(sample.method, path, data, (b"Content-Type", media_type.encode()))
 
 
 def _bomb(sample, random):
@@ -64,7 +64,7 @@ def _bomb(sample, random):
     )
     if method in ("PATCH", "PUT") and path.endswith("/configmaps"):
         path += "/many?fieldManager=fuzz"
-    return framed(method, path, data, (b"Content-Type", media_type.encode()))
+    return request_with_headers(method, path, data, (b"Content-Type", media_type.encode()))
 
 
 _ODD_SEGMENTS = (
@@ -81,14 +81,14 @@ _ODD_TARGETS = (
 def _wrong_path(sample, random):
     path, _, query = sample.path.partition("?")
     if random.random() < 0.3:
-        return framed(sample.method, random.choice(_ODD_TARGETS), b"")
+        return request_with_headers(sample.method, random.choice(_ODD_TARGETS), b"")
     parts = path.split("/")
     position = random.randrange(1, len(parts) + 1)
     parts[position : position + random.choice((0, 1))] = [random.choice(_ODD_SEGMENTS)] * random.choice(
         (1, 1, 1, 2, 50)
     )
     body = orjson.dumps(sample.body) if sample.body is not None and random.random() < 0.5 else b""
-    return framed(sample.method, "/".join(parts) + (query and f"?{query}"), body)
+    return request_with_headers(sample.method, "/".join(parts) + (query and f"?{query}"), body)
 
 
 _PARAMETERS = (
@@ -117,7 +117,9 @@ def _wrong_query(sample, random):
         )
     body = orjson.dumps(sample.body) if sample.body is not None else b""
     media_type = "application/merge-patch+json" if sample.method == "PATCH" else bodies.JSON
-    return framed(sample.method, _with(sample.path, text), body, (b"Content-Type", media_type.encode()))
+    return request_with_headers(
+        sample.method, _with_query(sample.path, text), body, (b"Content-Type", media_type.encode())
+    )
 
 
 _ODD_HEADERS = (
@@ -156,7 +158,7 @@ def _wrong_headers(sample, random):
     headers = [random.choice(_ODD_HEADERS) for _ in range(random.choice((1, 1, 2, 5)))]
     if random.random() < 0.05:
         headers += [(b"X-Many-%d" % index, b"v") for index in range(2_000)]
-    return framed(method, sample.path, body, *headers)
+    return request_with_headers(method, sample.path, body, *headers)
 
 
 def _wrong_frame(sample, random):
@@ -168,7 +170,7 @@ def _wrong_frame(sample, random):
     return Hostile(random.choice(hostile_frames.broken(head, body)), well_framed=False)
 
 
-def framed(method, path, body, *headers):
+def request_with_headers(method, path, body, *headers):
     """Return a request whose headers replace the usual ones."""
     header_names = {name for name, _ in headers}
     usual = [(b"Content-Type", bodies.JSON.encode()), CREDENTIALS]
@@ -180,5 +182,5 @@ def _target(path):
     return path.encode("utf-8", "surrogatepass").replace(b" ", b"+")
 
 
-def _with(path, query):
+def _with_query(path, query):
     return f"{path}{'&' if '?' in path else '?'}{query}"

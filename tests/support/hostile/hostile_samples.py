@@ -31,7 +31,7 @@ def recorded():
     ]
 
 
-def _own(group_version, plural, kind, **content):
+def _object_samples(group_version, plural, kind, **content):
     prefix = "/api/" if "/" not in group_version else "/apis/"
     path = f"{prefix}{group_version}/namespaces/{NAMESPACE}/{plural}"
     metadata = {
@@ -88,16 +88,16 @@ _HPA = {
 }  # fmt: skip
 
 OWN = (
-    *_own("v1", "configmaps", "ConfigMap", data={"k": "v"}, binaryData={"b": "AAE="}),
-    *_own("v1", "secrets", "Secret", stringData={"k": "v"}, type="Opaque"),
-    *_own("v1", "pods", "Pod", spec=_POD, status={"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),
-    *_own("v1", "services", "Service", spec=_SERVICE),
-    *_own("v1", "events", "Event", involvedObject={"kind": "Pod", "name": "a"}, reason="R", count=1),
-    *_own("apps/v1", "deployments", "Deployment", spec=_TEMPLATE | {"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": "25%"}}}),
-    *_own("apps/v1", "statefulsets", "StatefulSet", spec=_TEMPLATE | {"serviceName": "s", "volumeClaimTemplates": []}),
-    *_own("batch/v1", "cronjobs", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": _POD | {"restartPolicy": "Never"}}}}}),
-    *_own("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", spec=_HPA),
-    *_own("coordination.k8s.io/v1", "leases", "Lease", spec={"renewTime": "2030-01-01T00:00:00.000001Z", "leaseDurationSeconds": 9}),
-    *_own("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", spec={"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}),
-    *_own("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", spec={"podSelector": {}, "ingress": [{"ports": [{"port": 1, "endPort": 2}]}]}),
+    *_object_samples("v1", "configmaps", "ConfigMap", data={"k": "v"}, binaryData={"b": "AAE="}),
+    *_object_samples("v1", "secrets", "Secret", stringData={"k": "v"}, type="Opaque"),
+    *_object_samples("v1", "pods", "Pod", spec=_POD, status={"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),
+    *_object_samples("v1", "services", "Service", spec=_SERVICE),
+    *_object_samples("v1", "events", "Event", involvedObject={"kind": "Pod", "name": "a"}, reason="R", count=1),
+    *_object_samples("apps/v1", "deployments", "Deployment", spec=_TEMPLATE | {"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": "25%"}}}),
+    *_object_samples("apps/v1", "statefulsets", "StatefulSet", spec=_TEMPLATE | {"serviceName": "s", "volumeClaimTemplates": []}),
+    *_object_samples("batch/v1", "cronjobs", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": _POD | {"restartPolicy": "Never"}}}}}),
+    *_object_samples("autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", spec=_HPA),
+    *_object_samples("coordination.k8s.io/v1", "leases", "Lease", spec={"renewTime": "2030-01-01T00:00:00.000001Z", "leaseDurationSeconds": 9}),
+    *_object_samples("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", spec={"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}),
+    *_object_samples("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy", spec={"podSelector": {}, "ingress": [{"ports": [{"port": 1, "endPort": 2}]}]}),
 )  # fmt: skip

@@ -74,7 +74,7 @@ def of_module(text: str, place: str, namespace: Any) -> Iterator[Pattern]:
     walk = _Module(module, place, namespace())
     for node in ast.walk(module):
         if _is_re(node):
-            yield from walk.found(node)
+            yield from walk._patterns_at(node)
 
 
 def _imports_re(module: ast.Module, place: str) -> bool:
@@ -116,12 +116,12 @@ class _Module:
         self._parents = {child: node for node in ast.walk(module) for child in ast.iter_child_nodes(node)}
         self._busy: set[tuple[ast.AST, str]] = set()
 
-    def found(self, node: ast.Attribute) -> Iterator[Pattern]:
+    def _patterns_at(self, node: ast.Attribute) -> Iterator[Pattern]:
         location = f"{self._place}:{node.lineno}"
         call = self._parents[node]
         if not (isinstance(call, ast.Call) and call.func is node and node.attr in _FUNCTIONS and call.args):
             raise Unknown(f"{location}: re.{node.attr} is not called")
-        ways = self._ways(call) if node.attr == "compile" else (_SAME_AS.get(node.attr, node.attr),)
+        ways = self._uses_of(call) if node.attr == "compile" else (_SAME_AS.get(node.attr, node.attr),)
         place_of_flags = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(node.attr, 2)
         flags = next((keyword.value for keyword in call.keywords if keyword.arg == "flags"), None)
         if flags is None and len(call.args) > place_of_flags:
@@ -133,10 +133,10 @@ class _Module:
 
     # --- how a compiled pattern is applied
 
-    def _ways(self, call: ast.Call) -> tuple[str, ...]:
+    def _uses_of(self, call: ast.Call) -> tuple[str, ...]:
         parent = self._parents[call]
         if isinstance(parent, ast.Attribute):
-            return self._way(parent.attr)
+            return self._uses_of_attribute(parent.attr)
         target = None
         if isinstance(parent, ast.AnnAssign):
             target = parent.target
@@ -148,7 +148,9 @@ class _Module:
         for node in ast.walk(self._module):
             if isinstance(node, ast.Name) and node.id == target.id and node is not target:
                 user = self._parents[node]
-                found.update(self._way(user.attr) if isinstance(user, ast.Attribute) else self._any_way())
+                found.update(
+                    self._uses_of_attribute(user.attr) if isinstance(user, ast.Attribute) else self._any_way()
+                )
         return tuple(way for way in WAYS if way in found)
 
     def _any_way(self) -> set[str]:
@@ -156,7 +158,7 @@ class _Module:
         attributes = {node.attr for node in ast.walk(self._module) if isinstance(node, ast.Attribute)}
         return {_SAME_AS.get(attribute, attribute) for attribute in attributes} & {*WAYS}
 
-    def _way(self, attribute: str) -> tuple[str, ...]:
+    def _uses_of_attribute(self, attribute: str) -> tuple[str, ...]:
         if attribute in _NO_USE:
             return ()
         way = _SAME_AS.get(attribute, attribute)
@@ -280,7 +282,11 @@ class _Module:
         raise Unknown(f"{location}: {name} is not given in line {call.lineno}")
 
     def _items(self, target: ast.expr, iterated: ast.expr, name: str, location: str) -> list[Any]:
-        return [_bound(target, name, item) for values in self._values(iterated, location) for item in values]
+        return [
+            _value_bound_to(target, name, item)
+            for values in self._values(iterated, location)
+            for item in values
+        ]
 
 
 def _binds(target: ast.expr, name: str) -> bool:
@@ -291,11 +297,11 @@ def _assigns(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
 
 
-def _bound(target: ast.expr, name: str, item: Any) -> Any:
+def _value_bound_to(target: ast.expr, name: str, item: Any) -> Any:
     if isinstance(target, ast.Name):
         return item
     assert isinstance(target, ast.Tuple | ast.List)
     for part, value in zip(target.elts, item, strict=True):
         if _binds(part, name):
-            return _bound(part, name, value)
+            return _value_bound_to(part, name, value)
     raise Unknown(name)

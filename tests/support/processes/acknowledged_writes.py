@@ -49,7 +49,7 @@ class RequestSender:
         self._hosts = [urlsplit(url).netloc for url in urls]
         self._connection = None
 
-    def ask(self, method, path, body=None) -> Answer | None:
+    def send_request(self, method, path, body=None) -> Answer | None:
         """Return the response; None if there is none, and then the next request goes to another server."""
         if self._connection is None:
             self._connection = http.client.HTTPSConnection(
@@ -70,7 +70,7 @@ class RequestSender:
         found = []
 
         def answered():
-            answer = self.ask("GET", path)
+            answer = self.send_request("GET", path)
             found.append(answer)
             return answer is not None and answer.status == 200
 
@@ -98,10 +98,10 @@ class Load:
         """The last acknowledged state of each object, by name."""
         self._count = 0
         self._refused: list[Answer] = []
-        self._askers = [RequestSender(kubeconfig, urls) for _ in range(WRITERS)]
+        self._request_senders = [RequestSender(kubeconfig, urls) for _ in range(WRITERS)]
         self._threads = [
-            threading.Thread(target=self._write, args=(number, asker), daemon=True)
-            for number, asker in enumerate(self._askers)
+            threading.Thread(target=self._write, args=(number, request_sender), daemon=True)
+            for number, request_sender in enumerate(self._request_senders)
         ]
 
     def __enter__(self):
@@ -113,8 +113,8 @@ class Load:
         self._stopping.set()
         for thread in self._threads:
             thread.join()
-        for asker in self._askers:
-            asker.close()
+        for request_sender in self._request_senders:
+            request_sender.close()
 
     def wait_acknowledged(self, more=100):
         """Wait for this many more acknowledged writes, counted from the call."""
@@ -125,9 +125,9 @@ class Load:
             )
         assert self._refused == []
 
-    def check(self, asker):
+    def check(self, request_sender):
         """Check that no acknowledged write is lost. Return their number."""
-        items = asker.get(MAPS)["items"]
+        items = request_sender.get(MAPS)["items"]
         there = {item["metadata"]["name"]: item.get("data", {}).get("state") for item in items}
         lost = {
             name: state
@@ -138,19 +138,19 @@ class Load:
         assert self._refused == []
         return self._count
 
-    def _write(self, number, asker):
+    def _write(self, number, request_sender):
         for n in range(MAX_WRITES):
             name = f"{self._prefix}-{number}-{n}"
             config_map = {"metadata": {"name": name}, "data": {"state": "made"}}
-            self._until_acknowledged(asker, "POST", MAPS, config_map)
+            self._until_acknowledged(request_sender, "POST", MAPS, config_map)
             done = {"metadata": {"name": name}, "data": {"state": "done"}}
-            self._until_acknowledged(asker, "PUT", f"{MAPS}/{name}", done)
+            self._until_acknowledged(request_sender, "PUT", f"{MAPS}/{name}", done)
             if self._stopping.is_set():
                 return
 
-    def _until_acknowledged(self, asker, method, path, body):
+    def _until_acknowledged(self, request_sender, method, path, body):
         while not self._stopping.is_set():
-            answer = asker.ask(method, path, body)
+            answer = request_sender.send_request(method, path, body)
             if answer is not None and self._settles(method, answer, body):
                 return
             self._stopping.wait(PAUSE)

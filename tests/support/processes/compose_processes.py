@@ -59,7 +59,7 @@ class Replica:
         return self._process.stop()
 
     @property
-    def leads(self):
+    def is_leader(self):
         return any(LEADS in line for line in self._process.log)
 
 
@@ -85,8 +85,8 @@ class Project:
                 for replica in replicas:
                     replica.start()
                     stack.callback(replica.stop)
-            self.asker = RequestSender(self.kubeconfig, self.urls)
-            stack.callback(self.asker.close)
+            self.request_sender = RequestSender(self.kubeconfig, self.urls)
+            stack.callback(self.request_sender.close)
             self._stack = stack.pop_all()
         return self
 

@@ -21,7 +21,7 @@ def binaries():
     ]
 
 
-def present(binary):
+def require_kubectl(binary):
     if binary is None:
         pytest.skip(NO_KUBECTL)
     return binary

@@ -9,7 +9,7 @@ class Relay:
     """Listens at one address, and forwards bytes to its current destination."""
 
     def __init__(self, url):
-        self.leads_to(url)
+        self.set_target(url)
         self._listening = None
         self._port = 0
         self._writers = set()
@@ -22,11 +22,11 @@ class Relay:
     def url(self):
         return f"http://127.0.0.1:{self._port}"
 
-    def leads_to(self, url):
+    def set_target(self, url):
         self._target = (urlsplit(url).hostname, urlsplit(url).port)
 
     async def listen(self):
-        self._listening = await asyncio.start_server(self._pass_on, "127.0.0.1", self._port)
+        self._listening = await asyncio.start_server(self._relay_connection, "127.0.0.1", self._port)
         self._port = self._listening.sockets[0].getsockname()[1]
 
     def refuse(self):
@@ -34,7 +34,7 @@ class Relay:
         self._listening.close()
         self.cut()
 
-    def hold(self):
+    def withhold_answers(self):
         """Withhold the server's bytes until all connections are cut."""
         self._passes.clear()
 
@@ -49,20 +49,20 @@ class Relay:
         """Forward this many more bytes from the server, and then cut all connections."""
         self._bytes_left = count
 
-    async def _pass_on(self, reader, writer):
+    async def _relay_connection(self, reader, writer):
         self._tasks.add(asyncio.current_task())
         there, back = await asyncio.open_connection(*self._target)
         self._writers |= {writer, back}
-        await asyncio.gather(self._say(reader, back), self._answer(there, writer))
+        await asyncio.gather(self._relay_to_server(reader, back), self._relay_to_client(there, writer))
 
-    async def _say(self, reader, writer):
+    async def _relay_to_server(self, reader, writer):
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(1 << 16):
                 writer.write(data)
                 await writer.drain()
         writer.close()
 
-    async def _answer(self, reader, writer):
+    async def _relay_to_client(self, reader, writer):
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(1 << 16):
                 await self._passes.wait()
@@ -81,7 +81,7 @@ class Relay:
 
 
 @contextlib.asynccontextmanager
-async def relayed(url):
+async def running_relay(url):
     relay = Relay(url)
     await relay.listen()
     try:

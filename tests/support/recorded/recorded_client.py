@@ -28,19 +28,19 @@ class RecordedClient:
     async def create(self, resource, body):
         name = meta.name(body) or f"{meta.generate_name(body)}{len(self.calls)}"
         self._note("create", resource, name, body)
-        return self._written(meta.with_metadata(body, name=name))
+        return self._with_new_version(meta.with_metadata(body, name=name))
 
     async def update(self, resource, body, *, subresource=""):
         self._note("update", resource, meta.name(body), subresource)
-        return self._written(body)
+        return self._with_new_version(body)
 
     async def patch(self, resource, key, body, *, kind="merge", subresource=""):
         self._note("patch", resource, key.name, (kind, subresource, body))
-        return self._written({"metadata": {"namespace": key.namespace, "name": key.name}})
+        return self._with_new_version({"metadata": {"namespace": key.namespace, "name": key.name}})
 
     async def delete(self, resource, key, *, uid="", propagation=""):
         self._note("delete", resource, key.name, (uid, propagation))
-        return self._written({"metadata": {"namespace": key.namespace, "name": key.name}})
+        return self._with_new_version({"metadata": {"namespace": key.namespace, "name": key.name}})
 
     def _note(self, verb, resource, name, sent):
         self.calls.append((verb, resource.plural, name, sent))
@@ -48,7 +48,7 @@ class RecordedClient:
         if refusal is not None:
             raise refusal
 
-    def _written(self, body):
+    def _with_new_version(self, body):
         self.revision += 1
         return meta.with_metadata(body, resourceVersion=str(self.revision))
 

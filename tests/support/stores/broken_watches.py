@@ -20,12 +20,12 @@ from tests.support.stores.wrapped import Altered
 
 
 class BreaksWatches(Broken):
-    """Every watch passes through `alter`."""
+    """Every watch passes through `change_batches`."""
 
     async def watch(self, request: WatchRequest) -> Altered:
-        return Altered(await self.store.watch(request), self.alter)
+        return Altered(await self.store.watch(request), self.change_batches)
 
-    def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         raise NotImplementedError
 
 
@@ -39,7 +39,7 @@ class DropsEventsAtCompaction(BreaksWatches):
         await self.store.compact(revision)
         self.compactions += 1
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         known = self.compactions
         async for batch in watch:
             lost = batch.events and known < self.compactions
@@ -52,7 +52,7 @@ class DropsTheFirst(BreaksWatches):
 
     fault = "missing event"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         first = await anext(watch)
         yield WatchBatch(revision=first.revision)
         async for batch in watch:
@@ -64,7 +64,7 @@ class SplitsRevisions(BreaksWatches):
 
     fault = "split revision"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             for event in batch.events:
                 yield WatchBatch(revision=event.kv.mod_revision, events=[event])
@@ -77,7 +77,7 @@ class PromisesAhead(BreaksWatches):
 
     fault = "progress ahead"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield WatchBatch(revision=batch.revision)
             yield batch
@@ -88,7 +88,7 @@ class PromisesTheFuture(BreaksWatches):
 
     fault = "progress ahead"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield replace(batch, revision=batch.revision + 1)
 
@@ -98,7 +98,7 @@ class TakesProgressBack(BreaksWatches):
 
     fault = "progress backwards"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield batch
             yield WatchBatch(revision=batch.revision - 1)
@@ -109,7 +109,7 @@ class RepeatsEvents(BreaksWatches):
 
     fault = "repeated event"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield batch
             if next(self.turn) % 10 == 0:
@@ -121,7 +121,7 @@ class TravelsBack(BreaksWatches):
 
     fault = "old event"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield replace(batch, events=batch.events[::-1])
 
@@ -131,7 +131,7 @@ class MistakesPrevious(BreaksWatches):
 
     fault = "wrong previous value"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield replace(
                 batch, events=[replace(each, previous=each.previous and each.kv) for each in batch.events]
@@ -143,7 +143,7 @@ class MistakesValues(BreaksWatches):
 
     fault = "wrong event"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             newest = {event.kv.key: event.kv for event in batch.events}
             yield replace(batch, events=[replace(each, kv=newest[each.kv.key]) for each in batch.events])
@@ -154,7 +154,7 @@ class CancelsForNothing(BreaksWatches):
 
     fault = "unjustified cancellation"
 
-    async def alter(self, watch: Watch) -> AsyncIterator[WatchBatch]:
+    async def change_batches(self, watch: Watch) -> AsyncIterator[WatchBatch]:
         async for batch in watch:
             yield batch
             if next(self.turn) % 20 == 0:
@@ -170,7 +170,7 @@ class HidesExpiry(Broken):
         def is_delivered(event: Event) -> bool:
             return event.kind is EventKind.PUT or not (event.previous and event.previous.lease)
 
-        async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
+        async def change_batches(watch: Watch) -> AsyncIterator[WatchBatch]:
             async for batch in watch:
                 events = [
                     replace(e, previous=e.previous if request.previous else None)
@@ -179,7 +179,7 @@ class HidesExpiry(Broken):
                 ]
                 yield replace(batch, events=events)
 
-        return Altered(await self.store.watch(replace(request, previous=True)), alter)
+        return Altered(await self.store.watch(replace(request, previous=True)), change_batches)
 
 
 class MissesDeletesAtCompaction(Broken):
@@ -193,11 +193,11 @@ class MissesDeletesAtCompaction(Broken):
         def is_delivered(event: Event) -> bool:
             return event.kind is EventKind.PUT or event.kv.mod_revision != forgotten
 
-        async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
+        async def change_batches(watch: Watch) -> AsyncIterator[WatchBatch]:
             async for batch in watch:
                 yield replace(batch, events=[event for event in batch.events if is_delivered(event)])
 
-        return Altered(await self.store.watch(request), alter)
+        return Altered(await self.store.watch(request), change_batches)
 
 
 class RepeatsOnResume(Broken):

@@ -11,7 +11,7 @@ from mockube.etcd.errors import Compacted, FutureRevision, KVError
 from mockube.etcd.kv import HEAD, Range, Revision, Txn
 from tests.support.stores.formatting import words
 from tests.support.stores.history import Call, Compact, History
-from tests.support.stores.replay import Replay, brief, judge, replay, same
+from tests.support.stores.replay import Replay, call_text, is_equal_result, judge, replay
 from tests.support.stores.streams import StreamCheck
 from tests.support.stores.timeline import Timeline
 
@@ -43,7 +43,7 @@ class CallCheck:
             yield from self._refused_as_future(call)
         elif call.answer is not None:
             yield from self._time(call)
-            yield from self._forgotten(call)
+            yield from self._compacted_reads(call)
             if not call.has_changed:
                 yield from self._content(call)
 
@@ -51,31 +51,31 @@ class CallCheck:
         """A response's revision is not older than what was known before the call, and not from after its return."""
         revision, known = call.answer.revision, self.timeline.known.before(call.called)
         if call.has_changed and revision <= known:
-            yield f"stale write: {brief(call)} made revision {revision}, and {known} was known before it was called"
+            yield f"stale write: {call_text(call)} made revision {revision}, and {known} was known before it was called"
         if not call.has_changed and revision < known:
-            yield f"stale read: {brief(call)} saw revision {revision}, and {known} was known before it was called"
+            yield f"stale read: {call_text(call)} saw revision {revision}, and {known} was known before it was called"
         if self.timeline.is_unwritten(revision, call.returned):
-            yield f"read from the future: {brief(call)} saw revision {revision}, written after it returned"
+            yield f"read from the future: {call_text(call)} saw revision {revision}, written after it returned"
 
     def _content(self, call: Call) -> Iterator[str]:
         """A call without changes is a read, and returns the state at its revision."""
         revision = call.answer.revision
         if revision not in self.model.states:
-            yield f"revision from nowhere: {brief(call)} saw {revision}"
+            yield f"revision from nowhere: {call_text(call)} saw {revision}"
             return
         expected, events = judge(self.model, call.request, revision)
         if isinstance(expected, KVError):
-            yield f"wrong answer: {brief(call)} succeeded, and should have failed: {expected}"
+            yield f"wrong answer: {call_text(call)} succeeded, and should have failed: {expected}"
         elif events:
-            yield f"wrong answer: {brief(call)} says that it changed nothing at {revision}; replayed it is {words(expected)}"
-        elif not same(call.answer, expected):
-            yield f"wrong answer: {brief(call)} answered {words(call.answer)}; replayed it is {words(expected)}"
+            yield f"wrong answer: {call_text(call)} says that it changed nothing at {revision}; replayed it is {words(expected)}"
+        elif not is_equal_result(call.answer, expected):
+            yield f"wrong answer: {call_text(call)} answered {words(call.answer)}; replayed it is {words(expected)}"
 
-    def _forgotten(self, call: Call) -> Iterator[str]:
+    def _compacted_reads(self, call: Call) -> Iterator[str]:
         compacted = self.timeline.compacted.before(call.called)
         for revision in revisions_read(call):
             if revision < compacted:
-                yield f"read of the forgotten: {brief(call)} read at {revision}, and compaction had passed {compacted}"
+                yield f"read of the forgotten: {call_text(call)} read at {revision}, and compaction had passed {compacted}"
 
     def _refused_as_compacted(self, call: Call) -> Iterator[str]:
         compacting = self.timeline.compacting.before(call.returned)
@@ -84,7 +84,7 @@ class CallCheck:
         else:
             justified = any(revision < compacting for revision in revisions_read(call))
         if not justified:
-            yield f"unjustified refusal: {brief(call)}: {call.error}; compaction had not gone that far"
+            yield f"unjustified refusal: {call_text(call)}: {call.error}; compaction had not gone that far"
 
     def _refused_as_future(self, call: Call) -> Iterator[str]:
         known = self.timeline.known.before(call.called)
@@ -92,7 +92,7 @@ class CallCheck:
             [call.request.revision] if isinstance(call.request, Compact) else revisions_read(call)
         )
         if not any(revision > known for revision in requested_revisions):
-            yield f"unjustified refusal: {brief(call)}: {call.error}; revision {known} was known before"
+            yield f"unjustified refusal: {call_text(call)}: {call.error}; revision {known} was known before"
 
 
 def revisions_read(call: Call) -> list[Revision]:

@@ -54,7 +54,7 @@ def stream(*batches, request=WATCH_ALL, error=None, ended=NEVER):
     )
 
 
-def written(each, previous=None):
+def put_event(each, previous=None):
     return Event(kind=EventKind.PUT, kv=each, previous=previous)
 
 

@@ -52,7 +52,7 @@ FIELDS = {
 }
 
 
-def within(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
+def is_in_range(key: bytes, range_end: bytes | None, candidate: bytes) -> bool:
     if range_end is None:
         return candidate == key
     return key <= candidate and (range_end == FROM_KEY or candidate < range_end)
@@ -114,7 +114,7 @@ class Model:
     ) -> Iterator[Event]:
         """Return the events of the interval in the revisions after `after` up to `last`, with previous values."""
         events = chain.from_iterable(self.events.get(revision, ()) for revision in range(after + 1, last + 1))
-        return (event for event in events if within(key, range_end, event.kv.key))
+        return (event for event in events if is_in_range(key, range_end, event.kv.key))
 
     def _operate(
         self, operation: Operation, head: Revision, keys: Keys, events: list[Event]
@@ -124,12 +124,14 @@ class Model:
                 return self._range(operation, head, keys, head + bool(events))
             case Put():
                 before = keys.get(operation.key)
-                keys[operation.key] = kv = written(operation, before, head + 1)
+                keys[operation.key] = kv = key_value_after_put(operation, before, head + 1)
                 events.append(Event(kind=EventKind.PUT, kv=kv, previous=before))
                 return PutResult(revision=head + 1, previous=before if operation.previous else None)
             case Delete():
                 previous = [
-                    kv for key, kv in sorted(keys.items()) if within(operation.key, operation.range_end, key)
+                    kv
+                    for key, kv in sorted(keys.items())
+                    if is_in_range(operation.key, operation.range_end, key)
                 ]
                 for kv in previous:
                     del keys[kv.key]
@@ -146,7 +148,7 @@ class Model:
         if request.revision != HEAD and request.revision < self.compacted:
             raise Compacted(request.revision, self.compacted)
         keys = keys if request.revision == HEAD else self.states[request.revision]
-        found = [kv for key, kv in sorted(keys.items()) if within(request.key, request.range_end, key)]
+        found = [kv for key, kv in sorted(keys.items()) if is_in_range(request.key, request.range_end, key)]
         if request.count_only:
             return RangeResult(revision=newest, kvs=(), count=len(found))
         page = found[: request.limit or None]
@@ -161,7 +163,7 @@ def holds(compare: Compare, kv: KeyValue | None) -> bool:
     return STANDS[compare.relation](have, compare.operand)
 
 
-def written(put: Put, before: KeyValue | None, revision: Revision) -> KeyValue:
+def key_value_after_put(put: Put, before: KeyValue | None, revision: Revision) -> KeyValue:
     return KeyValue(
         key=put.key,
         value=put.value,
@@ -181,5 +183,7 @@ def refuse_overlaps(operations: Sequence[Operation]) -> None:
     """Check that a key changes once in a revision: it is not put twice, nor both put and deleted."""
     puts = [operation.key for operation in operations if isinstance(operation, Put)]
     deletes = [operation for operation in operations if isinstance(operation, Delete)]
-    if len(set(puts)) < len(puts) or any(within(d.key, d.range_end, key) for d in deletes for key in puts):
+    if len(set(puts)) < len(puts) or any(
+        is_in_range(d.key, d.range_end, key) for d in deletes for key in puts
+    ):
         raise InvalidRequest("a key changes twice")

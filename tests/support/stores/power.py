@@ -38,15 +38,15 @@ class LossyDisk(Disk):
     def sync(self, fd):
         with self._lock:
             inode, content = os.fstat(fd).st_ino, Path(f"/dev/fd/{fd}").read_bytes()
-            self._imagine({inode: _mix(self._random, self._synced.get(inode, b""), content)})
+            self._record_loss({inode: _mix(self._random, self._synced.get(inode, b""), content)})
             self._synced[inode] = content
 
     def sync_directory(self, directory):
         with self._lock:
-            self._imagine({})
+            self._record_loss({})
             self._names = {path.name for path in directory.iterdir()}
 
-    def _imagine(self, mixed):
+    def _record_loss(self, mixed):
         before, files = dict(self._acknowledged), {}
         for path in self._directory.iterdir():
             if path.name in self._names or self._random.random() < 0.5:

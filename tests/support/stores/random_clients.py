@@ -72,27 +72,31 @@ class RandomClient:
                 await action(self)
 
     async def create(self) -> None:
-        await self._swap(self._key(), 0, lambda key: Put(key=key, value=self._value()))
+        await self._write_if_unchanged(self._key(), 0, lambda key: Put(key=key, value=self._value()))
 
     async def update(self) -> None:
         kv = await self._read(self._key())
         if kv is not None:
-            await self._swap(
+            await self._write_if_unchanged(
                 kv.key, kv.mod_revision, lambda key: Put(key=key, value=self._value(), previous=True)
             )
 
     async def remove(self) -> None:
         kv = await self._read(self._key())
         if kv is not None:
-            await self._swap(kv.key, kv.mod_revision, lambda key: Delete(key=key, previous=True))
+            await self._write_if_unchanged(
+                kv.key, kv.mod_revision, lambda key: Delete(key=key, previous=True)
+            )
 
     async def put(self) -> None:
-        result = await self.client.put(Put(key=self._key(), value=self._value(), previous=self._maybe()))
+        result = await self.client.put(
+            Put(key=self._key(), value=self._value(), previous=self._random_bool())
+        )
         self.puts.append(result.revision)
 
     async def clear(self) -> None:
         key, range_end = self._interval()
-        await self.client.delete(Delete(key=key, range_end=range_end, previous=self._maybe()))
+        await self.client.delete(Delete(key=key, range_end=range_end, previous=self._random_bool()))
 
     async def change_many(self) -> None:
         """Several changes in one revision, with reads between that see half of them."""
@@ -163,14 +167,16 @@ class RandomClient:
         first, second = self.random.sample(KEYS, 2)
         puts = [Put(key=key, value=self._value(), lease=lease.id) for key in (first, second)]
         await self.client.txn(Txn(then=puts))
-        if self.pass_time is None or self._maybe():
+        if self.pass_time is None or self._random_bool():
             await self.client.revoke(lease.id)
 
     async def wait(self) -> None:
         if self.pass_time is not None:
             await self.pass_time(1.0)
 
-    async def _swap(self, key: bytes, revision: Revision, change: Callable[[bytes], Put | Delete]) -> None:
+    async def _write_if_unchanged(
+        self, key: bytes, revision: Revision, change: Callable[[bytes], Put | Delete]
+    ) -> None:
         unchanged = Compare(key=key, target=Target.MOD, operand=revision)
         result = await self.client.txn(
             Txn(compare=[unchanged], then=[change(key)], otherwise=[Range(key=key)])
@@ -192,7 +198,7 @@ class RandomClient:
     def _interval(self) -> tuple[bytes, bytes | None]:
         return self.random.choice((*INTERVALS, ALL_KEYS))
 
-    def _maybe(self) -> bool:
+    def _random_bool(self) -> bool:
         return self.random.random() < 0.5
 
     def _value(self) -> bytes:

@@ -36,7 +36,7 @@ class Replay:
 def replay(history: History) -> Replay:
     done = Replay(model=Model(history.base))
     writers = named_writers(history, done.faults)
-    sights = sights_of(history)
+    sights = observed_changes(history)
     lost = [call for call in history.calls if call.is_unknown and not isinstance(call.request, Compact)]
     for revision in range(history.base + 1, max([history.base, *writers, *sights]) + 1):
         if revision in writers:
@@ -55,12 +55,12 @@ def named_writers(history: History, faults: list[str]) -> dict[Revision, Call]:
         first = writers.setdefault(call.answer.revision, call)
         if first is not call:
             faults.append(
-                f"revision reused: {call.answer.revision} was given to {brief(first)} and {brief(call)}"
+                f"revision reused: {call.answer.revision} was given to {call_text(first)} and {call_text(call)}"
             )
     return writers
 
 
-def sights_of(history: History) -> dict[Revision, Sight]:
+def observed_changes(history: History) -> dict[Revision, Sight]:
     """Collect the observed changes of each revision, from the first observation of each."""
     sights: dict[Revision, Sight] = {}
     for call in history.calls:
@@ -85,20 +85,20 @@ def repeat(done: Replay, call: Call, revision: Revision) -> list[Event]:
     done.called[revision] = call.called
     expected, events = judge(done.model, call.request, revision - 1)
     if isinstance(expected, KVError):
-        done.faults.append(f"wrong answer: {brief(call)} succeeded, and should have failed: {expected}")
-    elif not same(call.answer, expected):
+        done.faults.append(f"wrong answer: {call_text(call)} succeeded, and should have failed: {expected}")
+    elif not is_equal_result(call.answer, expected):
         kind = "wrong answer"
         if isinstance(call.request, Txn) and call.answer.succeeded != expected.succeeded:
             kind = "lost update: the comparison is not true just before"
         done.faults.append(
-            f"{kind}: {brief(call)} answered {words(call.answer)}; replayed it is {words(expected)}"
+            f"{kind}: {call_text(call)} answered {words(call.answer)}; replayed it is {words(expected)}"
         )
     return events
 
 
 def explain(done: Replay, revision: Revision, sight: Sight, lost: list[Call]) -> list[Event]:
     """Find the writer of a revision that no response names: the candidate with the fewest unseen changes."""
-    makers = [maker for maker in possible_makers(done.model, lost) if maker.fits(sight)]
+    makers = [maker for maker in possible_makers(done.model, lost) if maker.explains(sight)]
     if not makers:
         done.faults.append(f"revision from nowhere: no call can have made {revision}, seen as {sight}")
         return []
@@ -124,7 +124,7 @@ class Maker:
     def called(self) -> float:
         return BY_ITSELF if self.call is None else self.call.called
 
-    def fits(self, sight: Sight) -> bool:
+    def explains(self, sight: Sight) -> bool:
         values = {event.kv.key: value_of(event) for event in self.events}
         return bool(values) and sight.items() <= values.items()
 
@@ -149,10 +149,10 @@ def judge(model: Model, request: Any, revision: Revision) -> tuple[Any, list[Eve
     return result.results[0], events
 
 
-def same(answer: object, expected: object) -> bool:
+def is_equal_result(answer: object, expected: object) -> bool:
     """Whether two responses are equal, be their sequences tuples or lists."""
     return msgspec.msgpack.encode(answer) == msgspec.msgpack.encode(expected)
 
 
-def brief(call: Call) -> str:
+def call_text(call: Call) -> str:
     return f"{call.client}'s {words(call.request)} (ticks {call.called} to {call.returned})"

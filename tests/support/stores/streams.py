@@ -10,8 +10,8 @@ from mockube.etcd.errors import Compacted
 from mockube.etcd.kv import HEAD, Event, Revision, WatchBatch
 from tests.support.stores.formatting import words
 from tests.support.stores.history import Stream
-from tests.support.stores.model import within
-from tests.support.stores.replay import Replay, same
+from tests.support.stores.model import is_in_range
+from tests.support.stores.replay import Replay, is_equal_result
 from tests.support.stores.timeline import Timeline
 
 Place = tuple[Revision, bytes]
@@ -35,7 +35,7 @@ class StreamCheck:
     def faults(self) -> Iterator[str]:
         for tick, batch in self.stream.batches:
             yield from self._batch(tick, batch)
-        yield from self._whole()
+        yield from self._missing_events()
         yield from self._end()
 
     def _batch(self, tick: float, batch: WatchBatch) -> Iterator[str]:
@@ -57,7 +57,7 @@ class StreamCheck:
         """Return the fault of an event's position in its stream, if any."""
         revision = event.kv.mod_revision
         checks = (
-            ("foreign event", not within(self.request.key, self.request.range_end, event.kv.key)),
+            ("foreign event", not is_in_range(self.request.key, self.request.range_end, event.kv.key)),
             ("event before the start", revision < self.request.start_revision),
             ("repeated event", cluster_folder(event) in self.delivered),
             ("old event", revision < self.newest),
@@ -78,10 +78,10 @@ class StreamCheck:
             yield f"wrong event: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
         previous = truth.previous if self.request.previous else None
         forgotten = event.previous is None and revision <= self.timeline.compacting.before(tick)
-        if not forgotten and not same(event.previous, previous):
+        if not forgotten and not is_equal_result(event.previous, previous):
             yield f"wrong previous value: {self._name()} delivered {words(event)}; replayed it is {words(truth)}"
 
-    def _whole(self) -> Iterator[str]:
+    def _missing_events(self) -> Iterator[str]:
         """Everything from the start to the last progress was delivered, in the replay's order."""
         if not self.stream.batches:
             return

@@ -111,7 +111,7 @@ MINIMUM = {
 }
 
 
-def tally(history: History) -> Counter[str]:
+def count_events(history: History) -> Counter[str]:
     """Count the events of each sort that the checker checks."""
     counts: Counter[str] = Counter()
     for call in history.calls:
@@ -127,7 +127,7 @@ def tally(history: History) -> Counter[str]:
 
 
 def assert_busy(history: History) -> None:
-    counts = tally(history)
+    counts = count_events(history)
     missing = {kind: counts[kind] for kind, minimum in MINIMUM.items() if counts[kind] < minimum}
     assert not missing, f"too little happened to prove anything: {missing}"
 

@@ -25,9 +25,9 @@ class Wrapped:
 class Altered:
     """A watch that wraps another, except for the batches that it delivers."""
 
-    def __init__(self, watch: Watch, alter: Callable[[Watch], AsyncIterator[WatchBatch]]) -> None:
+    def __init__(self, watch: Watch, change_batches: Callable[[Watch], AsyncIterator[WatchBatch]]) -> None:
         self.watch = watch
-        self.batches = alter(watch)
+        self.batches = change_batches(watch)
 
     def __aiter__(self) -> Self:
         return self
@@ -70,9 +70,9 @@ class Deaf(Wrapped):
     lost: Collection[bytes] = ()
 
     async def watch(self, request: WatchRequest) -> Altered:
-        async def alter(watch: Watch) -> AsyncIterator[WatchBatch]:
+        async def change_batches(watch: Watch) -> AsyncIterator[WatchBatch]:
             async for batch in watch:
                 delivered_events = [event for event in batch.events if event.kv.key not in self.lost]
                 yield replace(batch, events=delivered_events)
 
-        return Altered(await self.store.watch(request), alter)
+        return Altered(await self.store.watch(request), change_batches)
