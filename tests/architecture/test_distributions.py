@@ -20,7 +20,7 @@ def normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def pinned(lock: str) -> dict[str, bool]:
+def pinned_distributions(lock: str) -> dict[str, bool]:
     """Return the distributions that a lock pins by sha256, and whether each is for every platform."""
     return {
         normalised(match["name"]): match["marker"] is None
@@ -29,7 +29,7 @@ def pinned(lock: str) -> dict[str, bool]:
     }
 
 
-def wanted() -> Iterator[str]:
+def dependency_names() -> Iterator[str]:
     """Yield the names of the dependencies in pyproject.toml, of every group."""
     groups = settings()["dependency-groups"].values()
     lines = [*settings()["project"]["dependencies"], *(line for group in groups for line in group)]
@@ -49,7 +49,7 @@ def providers(package: str, installed: Iterable[Distribution]) -> set[str]:
 
 
 def test_every_dependency_is_in_the_lock_with_hashes():
-    assert set(wanted()) - pinned(LOCK).keys() == set()
+    assert set(dependency_names()) - pinned_distributions(LOCK).keys() == set()
 
 
 def test_lock_file_contains_only_pins_and_hashes():
@@ -67,13 +67,13 @@ def test_lock_file_contains_only_pins_and_hashes():
     ],
 )
 def test_unlocked_dependency_is_detected(line):
-    assert pinned(line) == {}
+    assert pinned_distributions(line) == {}
 
 
 def test_every_locked_package_is_installed():
     """The next test reads the installed packages, so they must be those of the lock."""
     here = {normalised(distribution.name) for distribution in distributions()}
-    assert {name for name, everywhere in pinned(LOCK).items() if everywhere} - here == set()
+    assert {name for name, everywhere in pinned_distributions(LOCK).items() if everywhere} - here == set()
 
 
 def test_no_distribution_installs_a_package_of_our_name():

@@ -56,7 +56,7 @@ RULES = (
 
 
 @pytest.fixture(scope="module")
-def broken():
+def violations():
     """Map each rule's name to its violations. Each file is parsed once, for all rules."""
     found = defaultdict(list)
     for folder in (*PACKAGES, *TESTS, *TOOLS):
@@ -69,8 +69,8 @@ def broken():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_tree_keeps_rule(rule, broken):
-    assert not broken[rule.name], "\n".join(["", *broken[rule.name]])
+def test_tree_keeps_rule(rule, violations):
+    assert not violations[rule.name], "\n".join(["", *violations[rule.name]])
 
 
 def test_every_module_of_tree_is_checked():

@@ -28,7 +28,7 @@ def snapshot(capsys):
     return run
 
 
-async def sent(server, method, path, body=None):
+async def send_request(server, method, path, body=None):
     async with client(server) as admin:
         return (await admin.send(method, path, body)).body
 
@@ -45,7 +45,7 @@ def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path,
     first, second, third = (tmp_path / f"{name}.gz" for name in "abc")
     etcd, folder = ("--etcd-servers", etcd_url), ("--data-dir", tmp_path / "data")
     with ApiServerProcess(tmp_path) as server:
-        asyncio.run(sent(server, "POST", MAPS, {"metadata": {"name": "kept"}, "data": {"k": "v"}}))
+        asyncio.run(send_request(server, "POST", MAPS, {"metadata": {"name": "kept"}, "data": {"k": "v"}}))
         code, out, _ = snapshot("save", first, "--kubeconfig", server.kubeconfig)
         assert (code, bool(re.fullmatch(rf"{first}: \d+ objects at revision \d+\n", out))) == (0, True)
         refused = snapshot("restore", first, "--kubeconfig", server.kubeconfig)
@@ -58,7 +58,7 @@ def test_snapshot_is_saved_and_restored_to_file_folder_etcd_and_server(tmp_path,
     assert snapshot("save", third, *etcd)[0] == 0
     assert entries(first) == entries(second) == entries(third)
     with ApiServerProcess(tmp_path, "--snapshot", third) as server:
-        found = asyncio.run(sent(server, "GET", f"{MAPS}/kept"))
+        found = asyncio.run(send_request(server, "GET", f"{MAPS}/kept"))
     assert found["data"] == {"k": "v"}
     assert int(found["metadata"]["resourceVersion"]) > 1_000_000_000
 

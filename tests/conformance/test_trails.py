@@ -53,7 +53,7 @@ async def test_controllers_write_no_more_than_recorded(scenario, cluster):
         await send_recorded_request(server, step["request"])
         await manager.step(QUIET)
         found = count_writes(manager.transport.done, NAMESPACE, CALLED)
-        assert not [*broken(step["budget"], found)], f"step {number}"
+        assert not [*budget_violations(step["budget"], found)], f"step {number}"
 
 
 async def send_recorded_request(server, request):
@@ -70,7 +70,7 @@ async def send_recorded_request(server, request):
     assert answer.status < 300, answer.body
 
 
-def broken(budget, found):
+def budget_violations(budget, found):
     """Return the counts outside the budget."""
     for kind in sorted({*budget, *found}):
         minimum, maximum = budget.get(kind, (0, 0))

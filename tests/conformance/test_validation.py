@@ -74,11 +74,11 @@ def resource_of(request):
     return resource if has_rules and request["method"] == "POST" else None
 
 
-def checked(resource, request):
+def validation_result(resource, request):
     """Return the validation errors of a body, after the steps that precede validation."""
     body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
     sent = {"apiVersion": resource.api_version, "kind": resource.kind} | in_namespace(body)
-    row, tree = stored(resource, decoded(sent))
+    row, tree = as_storage_version(resource, decoded(sent))
     begin(row, tree)
     found = RULES.check_create(resource, tree)
     return status.invalid(row.group_kind, tree["metadata"].get("name", ""), found) if found else None
@@ -91,7 +91,7 @@ def decoded(sent):
     return tree
 
 
-def stored(resource, tree):
+def as_storage_version(resource, tree):
     """Convert to the version in which objects are stored."""
     conversion = NEWEST.conversions.get((resource.group_version, resource.name))
     if conversion is None:
@@ -156,7 +156,7 @@ def causes_of(answer):
 def test_validation_errors_match_recording(resource, given):
     counts, apart = Counter(), []
     for name, request, response in given:
-        refusal, answer = checked(resource, request), in_namespace(response["body"])
+        refusal, answer = validation_result(resource, request), in_namespace(response["body"])
         verdict = judge(refusal, answer)
         counts[verdict] += 1
         if verdict is not Verdict.SAME:

@@ -27,7 +27,7 @@ def final_stage():
     return everything[last:]
 
 
-def copied():
+def copy_sources():
     """Return the COPY sources from the checkout."""
     return [source for words in arguments("COPY") if "--from" not in words for source in words.split()[:-1]]
 
@@ -40,7 +40,7 @@ def test_base_image_is_slim_build_argument():
     assert (image, "slim" in tag, "latest" in tag) == ("python", True, False)
 
 
-@pytest.mark.parametrize("source", copied())
+@pytest.mark.parametrize("source", copy_sources())
 def test_copied_sources_exist_and_are_not_ignored(source):
     assert (ROOT / source).exists()
     ignored = False

@@ -25,26 +25,26 @@ def folder(variant):
 
 
 @pytest.fixture(params=VARIANTS)
-def rendered(request, binary, tmp_path):
+def manifests(request, binary, tmp_path):
     kubectl = Kubectl(binary, tmp_path / "none", tmp_path)
     return list(yaml.safe_load_all(kubectl("kustomize", folder(request.param))))
 
 
-def workloads(rendered):
-    return [one for one in rendered if one["kind"] in ("Deployment", "StatefulSet")]
+def workloads(manifests):
+    return [one for one in manifests if one["kind"] in ("Deployment", "StatefulSet")]
 
 
-def containers(rendered):
-    specs = [one["spec"]["template"]["spec"] for one in workloads(rendered)]
+def containers(manifests):
+    specs = [one["spec"]["template"]["spec"] for one in workloads(manifests)]
     return [one for spec in specs for one in (*spec.get("initContainers", ()), *spec["containers"])]
 
 
-def test_pods_follow_restricted_standard_with_read_only_files(rendered):
-    for one in workloads(rendered):
+def test_pods_follow_restricted_standard_with_read_only_files(manifests):
+    for one in workloads(manifests):
         context = one["spec"]["template"]["spec"]["securityContext"]
         assert context["runAsNonRoot"] is True
         assert context["seccompProfile"] == {"type": "RuntimeDefault"}
-    for container in containers(rendered):
+    for container in containers(manifests):
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -52,29 +52,30 @@ def test_pods_follow_restricted_standard_with_read_only_files(rendered):
         }
 
 
-def test_containers_have_resource_limits_and_image_versions(rendered):
-    for container in containers(rendered):
+def test_containers_have_resource_limits_and_image_versions(manifests):
+    for container in containers(manifests):
         assert container["resources"].keys() == {"requests", "limits"}
         assert container["image"].partition(":")[2] not in ("", "latest")
 
 
-def test_kustomized_programs_accept_their_flags(rendered):
+def test_kustomized_programs_accept_their_flags(manifests):
     flags = {
         container["args"][0]: container["args"][1:]
-        for container in containers(rendered)
+        for container in containers(manifests)
         if "args" in container
     }
     assert command_line.parse(flags["apiserver"], {}).ignored == ()
     assert manager.parse(flags["controller-manager"], {}, catalog.NAMES).ignored == ()
 
 
-def test_selectors_match_labels_of_workloads(rendered):
+def test_selectors_match_labels_of_workloads(manifests):
     there = {
-        one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] for one in workloads(rendered)
+        one["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"]
+        for one in workloads(manifests)
     }
-    services = [one["spec"]["selector"] for one in rendered if one["kind"] == "Service"]
+    services = [one["spec"]["selector"] for one in manifests if one["kind"] == "Service"]
     budgets = [
-        one["spec"]["selector"]["matchLabels"] for one in rendered if one["kind"] == "PodDisruptionBudget"
+        one["spec"]["selector"]["matchLabels"] for one in manifests if one["kind"] == "PodDisruptionBudget"
     ]
     assert {one["app.kubernetes.io/name"] for one in (*services, *budgets)} == there
 

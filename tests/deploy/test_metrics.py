@@ -62,7 +62,7 @@ def label_names(families):
 
 @pytest.mark.parametrize("expression", promql.expressions())
 def test_every_metric_in_expressions_exists(names, expression):
-    used = promql.metrics(expression) - promql.PROMETHEUS_OWN - promql.recorded()
+    used = promql.metrics(expression) - promql.PROMETHEUS_OWN - promql.recorded_metrics()
     assert used <= names | COUNTED_LATER
 
 

@@ -186,8 +186,11 @@ def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goe
 def _begin(servers, namespace):
     for server in servers:
         for path, body in (
-            ("/api/v1/namespaces", _named("Namespace", namespace)),
-            (f"/api/v1/namespaces/{namespace}/serviceaccounts", _named("ServiceAccount", "default")),
+            ("/api/v1/namespaces", _object_with_name("Namespace", namespace)),
+            (
+                f"/api/v1/namespaces/{namespace}/serviceaccounts",
+                _object_with_name("ServiceAccount", "default"),
+            ),
         ):
             server.send({"method": "POST", "path": path, "body": body})
 
@@ -203,7 +206,7 @@ def _answer(server, request):
         return {"status": 0, "type": "", "body": f"no answer: {error!r}"}
 
 
-def _named(kind, name):
+def _object_with_name(kind, name):
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
 
 

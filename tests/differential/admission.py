@@ -67,7 +67,7 @@ class _Case:
             name = f"x{number}"
             made = yield self._create(name)
             if made["status"] == 201 and random.random() < 0.3:
-                yield from self._changed(name, made["body"])
+                yield from self._update_request(name, made["body"])
         yield request("GET", f"/api/v1{HERE}/resourcequotas")
         if random.random() < 0.5:
             labels = self._levels()
@@ -209,7 +209,7 @@ class _Case:
         self.path = f"/{root}{HERE}/{plural}"
         return request("POST", self.path, options, kinds[path])
 
-    def _changed(self, name, made):
+    def _update_request(self, name, made):
         random = self.random
         if made.get("kind") == "Pod":
             resources = {"requests": self._amounts(RESOURCES[:2]), "limits": self._amounts(RESOURCES[:2])}

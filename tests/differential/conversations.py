@@ -169,7 +169,9 @@ class Conversations:
             case "apply":
                 options = ["fieldManager=applier"] * (random.random() < 0.9)
                 options += ["force=true"] * (random.random() < 0.5)
-                return request("PATCH", path, "&".join(options), change.applied(current), content=APPLY)
+                return request(
+                    "PATCH", path, "&".join(options), change.apply_configuration(current), content=APPLY
+                )
             case "put":
                 return request("PUT", path, random.choice(WRITE_OPTIONS), change.replacement(current))
             case "json":
@@ -213,7 +215,7 @@ class Change:
             metadata |= copy.deepcopy(self.random.choice(METADATA))
         return self.mutated(body, (0, 1, 1, 2))
 
-    def applied(self, current):
+    def apply_configuration(self, current):
         body = copy.deepcopy(current)
         for key in ("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"):
             body.get("metadata", {}).pop(key, None)

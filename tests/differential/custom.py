@@ -130,7 +130,7 @@ def _object(random, changes, name, subresources):
         current = current | {"apiVersion": _version(path)}
         one = f"{path}/{name}" + ("/status" if "status" in subresources and random.random() < 0.2 else "")
         if "scale" in subresources and random.random() < 0.2:
-            yield _scaled(random, f"{path}/{name}/scale")
+            yield _scale_request(random, f"{path}/{name}/scale")
         match random.choice(("get", "list", "put", "merge", "json", "apply", "delete")):
             case "get":
                 yield request("GET", one)
@@ -147,13 +147,13 @@ def _object(random, changes, name, subresources):
                 operations = [change.operation(current)]
                 yield request("PATCH", one, random.choice(options), operations, content=JSON_PATCH)
             case "apply":
-                applied = change.applied(current)
+                applied = change.apply_configuration(current)
                 yield request("PATCH", one, "fieldManager=applier&force=true", applied, content=APPLY)
             case _:
                 yield request("DELETE", one)
 
 
-def _scaled(random, path):
+def _scale_request(random, path):
     body = copy.deepcopy(random.choice(BODIES["scale"]))
     method, content = random.choice((("GET", ""), ("PUT", ""), ("PATCH", MERGE), ("PATCH", APPLY)))
     options = "fieldManager=applier&force=true" if content == APPLY else ""

@@ -73,7 +73,7 @@ class _Case:
         if random.random() < 0.5:
             first = request("POST", self.path, "fieldManager=zero", self.whole)
         else:
-            first = self._applied("", self.whole)
+            first = self._apply_request("", self.whole)
         answer = yield first
         for _ in range(STEPS):
             found = answer["body"]
@@ -95,7 +95,7 @@ class _Case:
             part = self._part(
                 self.whole if random.random() < 0.7 or not self.current else self._client_fields()
             )
-            return self._applied(
+            return self._apply_request(
                 inner,
                 mutated(random, part, self.change.schemas, self.change.schema, random.choice((0, 0, 0, 1))),
             )
@@ -123,7 +123,7 @@ class _Case:
     def _object_path(self, inner=""):
         return f"{self.path}/{self.whole['metadata']['name']}{inner}"
 
-    def _applied(self, inner, body):
+    def _apply_request(self, inner, body):
         random = self.random
         options = [f"fieldManager={random.choice(MANAGERS)}"]
         options += random.choice(

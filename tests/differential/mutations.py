@@ -40,10 +40,10 @@ def _change(random, body, place, schemas, schema):
     if random.random() < 0.15:
         del parent[key]
     else:
-        parent[key] = _changed(random, parent[key], schemas, schema)
+        parent[key] = _other_value(random, parent[key], schemas, schema)
 
 
-def _changed(random, old, schemas, schema):
+def _other_value(random, old, schemas, schema):
     draw = random.random()
     if draw < 0.2:
         return copy.deepcopy(random.choice(OTHER_TYPES))

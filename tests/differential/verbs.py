@@ -71,13 +71,13 @@ class _Case:
         if not self.name:
             return
         for _ in range(STEPS):
-            choices = (self._inner,) * 4 + (self._collection, self._listed, self._page)
+            choices = (self._inner,) * 4 + (self._collection, self._list_request, self._page)
             choices += (
                 self._directive,
                 self._directive,
-                self._applied,
+                self._apply_request,
                 self._pointers,
-                self._owned,
+                self._owners_request,
                 self._bodies,
             )
             # A watch takes a second.
@@ -146,7 +146,7 @@ class _Case:
             body["metadata"].pop("resourceVersion", None)
         return self.change.mutated(body, (0, 0, 1, 2))
 
-    def _selected(self):
+    def _selector_option(self):
         random = self.random
         if random.random() < 0.5:
             return f"labelSelector={quote(random.choice(SELECTORS))}"
@@ -158,7 +158,7 @@ class _Case:
 
     def _collection(self):
         random = self.random
-        options = random.choice((self._selected(), self._options(), random.choice(LISTED)))
+        options = random.choice((self._selector_option(), self._options(), random.choice(LISTED)))
         if random.random() < 0.7:  # so that some remain
             options = "&".join(filter(None, (options, "dryRun=All")))
         return request("DELETE", self._collection_path, options, copy.deepcopy(random.choice(DELETED)))
@@ -174,9 +174,9 @@ class _Case:
             else f"{self.path.split('/${ns}')[0]}/{'${ns}'}/nope"
         )
 
-    def _listed(self):
+    def _list_request(self):
         random = self.random
-        options = random.choice((self._selected(), random.choice(LISTED)))
+        options = random.choice((self._selector_option(), random.choice(LISTED)))
         path = self.path if random.random() < 0.85 else self.path.replace("/namespaces/${ns}", "")
         return request("GET", path, options)
 
@@ -254,9 +254,9 @@ class _Case:
             )
         )
 
-    def _applied(self):
+    def _apply_request(self):
         random = self.random
-        body = self.change.applied(self.current)
+        body = self.change.apply_configuration(self.current)
         if random.random() < 0.2:
             body["metadata"] = body.get("metadata") or {}
             body["metadata"]["managedFields"] = random.choice(([], [{}], None))
@@ -309,7 +309,7 @@ class _Case:
             operations.append(one)
         return request("PATCH", self._object_path, self._options(), operations, content=JSON_PATCH)
 
-    def _owned(self):
+    def _owners_request(self):
         random = self.random
         owners = copy.deepcopy(random.sample(OWNERS, random.choice((1, 2, 2, 3))))
         metadata = {"ownerReferences": owners}

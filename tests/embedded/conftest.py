@@ -27,12 +27,12 @@ def clients():
 
 
 @pytest.fixture(scope="module")
-def shared():
+def module_cluster():
     with Cluster(nodes=2) as started:
         yield started
 
 
 @pytest.fixture
-def cluster(shared):
-    shared.clear_calls()
-    return shared
+def cluster(module_cluster):
+    module_cluster.clear_calls()
+    return module_cluster

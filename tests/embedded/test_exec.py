@@ -17,15 +17,15 @@ POD = "/api/v1/namespaces/default/pods/shell"
 
 
 @pytest.fixture(scope="module")
-def pods(shared):
-    api = official.CoreV1Api(shared.kubernetes())
+def pods(module_cluster):
+    api = official.CoreV1Api(module_cluster.kubernetes())
     container = {
         "name": "c",
         "image": "busybox",
         "command": ["sh", "-c", "echo begun; while sleep 5; do echo on; done"],
     }
     api.create_namespaced_pod("default", {"metadata": {"name": "shell"}, "spec": {"containers": [container]}})
-    shared.wait("Pod", "shell", "Ready")
+    module_cluster.wait("Pod", "shell", "Ready")
     return api
 
 
@@ -80,26 +80,26 @@ def test_exec_tty_echoes_edits_and_prompts(pods):
     assert session.returncode == 5
 
 
-def test_attach_streams_only_new_output(shared, pods):
+def test_attach_streams_only_new_output(module_cluster, pods):
     session = stream(
         pods.connect_get_namespaced_pod_attach, "shell", "default", stdout=True, _preload_content=False
     )
-    shared.advance(6)
+    module_cluster.advance(6)
     assert session.readline_stdout(timeout=10) == "on"
     session.close()
 
 
-def test_exec_in_terminated_container_is_refused(shared, pods):
+def test_exec_in_terminated_container_is_refused(module_cluster, pods):
     spec = {"containers": [{"name": "c", "image": "x", "command": ["true"]}], "restartPolicy": "Never"}
     pods.create_namespaced_pod("default", {"metadata": {"name": "done"}, "spec": spec})
-    shared.advance(1)
+    module_cluster.advance(1)
     with pytest.raises(official.ApiException, match="500 Internal Server Error"):
         stream(pods.connect_get_namespaced_pod_exec, "done", "default", command=["ls"], stdout=True)
 
 
-async def test_exec_works_over_spdy(shared, pods):
+async def test_exec_works_over_spdy(module_cluster, pods):
     query = [("command", "cat"), ("stdin", "true"), ("stdout", "true"), ("container", "c")]
-    async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, head):
+    async with SpdyClient.upgrade(module_cluster, f"{POD}/exec", query) as (client, head):
         assert b"X-Stream-Protocol-Version: v4.channel.k8s.io" in head
         open_streams(client)
         sent = b"x" * 300_000
@@ -110,18 +110,18 @@ async def test_exec_works_over_spdy(shared, pods):
         assert orjson.loads(client.received[1]) == {"metadata": {}, "status": "Success"}
 
 
-async def test_invalid_spdy_frames_end_exec_session(shared, pods):
+async def test_invalid_spdy_frames_end_exec_session(module_cluster, pods):
     query = [("command", "cat"), ("stdout", "true")]
-    async with SpdyClient.upgrade(shared, f"{POD}/exec", query) as (client, _):
+    async with SpdyClient.upgrade(module_cluster, f"{POD}/exec", query) as (client, _):
         client.writer.write(b"GET / HTTP/1.1\r\n\r\n" * 10)
         while await asyncio.wait_for(client.reader.read(65536), 10):
             pass
 
 
-async def test_exec_with_unknown_subprotocol_is_refused(shared, pods):
+async def test_exec_with_unknown_subprotocol_is_refused(module_cluster, pods):
     query = [("command", "ls"), ("stdout", "true")]
     with pytest.raises(AssertionError, match="403"):
-        async with SpdyClient.upgrade(shared, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
+        async with SpdyClient.upgrade(module_cluster, f"{POD}/exec", query, protocol="v9.channel.k8s.io"):
             pass
 
 
@@ -134,9 +134,9 @@ def container(name, script, place, **mount):
 
 
 @pytest.fixture(scope="module")
-def sharing(shared):
+def sharing(module_cluster):
     """Create a pod whose containers mount one volume at different paths; return the client."""
-    api = official.CoreV1Api(shared.kubernetes())
+    api = official.CoreV1Api(module_cluster.kubernetes())
     writer = "cat /s/early; echo main > /s/main; sleep inf"
     spec = {
         **SHARED,
@@ -149,7 +149,7 @@ def sharing(shared):
         ],
     }
     api.create_namespaced_pod("default", {"metadata": {"name": "sharing"}, "spec": spec})
-    shared.wait("Pod", "sharing", "Ready")
+    module_cluster.wait("Pod", "sharing", "Ready")
     return api
 
 
@@ -210,9 +210,9 @@ def exit_code(cluster, name):
     return found["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"]
 
 
-def test_attach_sends_input_and_container_exits_with_its_code(shared):
+def test_attach_sends_input_and_container_exits_with_its_code(module_cluster):
     api = interactive(
-        shared,
+        module_cluster,
         "reads",
         "sh",
         "-c",
@@ -225,18 +225,18 @@ def test_attach_sends_input_and_container_exits_with_its_code(shared):
     assert stream(api.connect_get_namespaced_pod_exec, "reads", "default", **command) == "got one\n"
     assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
     session.write_stdin("7\n")
-    assert exit_code(shared, "reads") == 7
+    assert exit_code(module_cluster, "reads") == 7
     assert api.read_namespaced_pod_log("reads", "default") == "got one\n"
 
 
-async def test_attach_shows_what_is_written_before_its_streams_are_open(shared):
+async def test_attach_shows_what_is_written_before_its_streams_are_open(module_cluster):
     """`kubectl run -i` attaches like this to a container that ends at once."""
     path = "/api/v1/namespaces/default/pods/early/attach"
     query = [("stdin", "true"), ("stdout", "true"), ("container", "c")]
-    interactive(shared, "early", "sh", "-c", "read a; echo got $a; exit 3")
+    interactive(module_cluster, "early", "sh", "-c", "read a; echo got $a; exit 3")
     async with (
-        SpdyClient.upgrade(shared, path, query) as (late, _),
-        SpdyClient.upgrade(shared, path, query) as (client, _),
+        SpdyClient.upgrade(module_cluster, path, query) as (late, _),
+        SpdyClient.upgrade(module_cluster, path, query) as (client, _),
     ):
         open_streams(client)
         client.send(3, b"one\n")
@@ -244,7 +244,7 @@ async def test_attach_shows_what_is_written_before_its_streams_are_open(shared):
         open_streams(late)
         await late.until_ended(1, 5)
         assert late.received[5] == client.received[5] == b"got one\n"
-    assert exit_code(shared, "early") == 3
+    assert exit_code(module_cluster, "early") == 3
 
 
 def open_streams(client):
@@ -252,8 +252,8 @@ def open_streams(client):
         client.open(number, stream_Type=name)
 
 
-def test_interactive_shell_ends_with_its_client(shared):
-    api = interactive(shared, "terminal", tty=True, stdinOnce=True)
+def test_interactive_shell_ends_with_its_client(module_cluster):
+    api = interactive(module_cluster, "terminal", tty=True, stdinOnce=True)
     session = attach(api, "terminal", tty=True)
     session.write_stdin("echo $((6*7))\r")
     text = ""
@@ -263,16 +263,16 @@ def test_interactive_shell_ends_with_its_client(shared):
             timeout=0
         )  # received output only: without a timeout the call waits for more
     session.close()
-    assert exit_code(shared, "terminal") == 0
+    assert exit_code(module_cluster, "terminal") == 0
 
 
-def test_interactive_container_is_killed_with_its_pod(shared):
-    api = interactive(shared, "killed", "cat")
+def test_interactive_container_is_killed_with_its_pod(module_cluster):
+    api = interactive(module_cluster, "killed", "cat")
     session = attach(api, "killed")
     session.write_stdin("x\n")
     assert session.readline_stdout(timeout=10) == "x"
     api.delete_namespaced_pod("killed", "default")
-    shared.wait_gone("Pod", "killed")
+    module_cluster.wait_gone("Pod", "killed")
 
 
 def test_empty_line_and_end_of_input_keep_exit_status(pods):

@@ -43,14 +43,14 @@ def pods(cluster):
     """Create a pod of each kind once, when a test first names it."""
     api, names = official.CoreV1Api(cluster.kubernetes()), {}
 
-    def named(container):
+    def name_of_pod(container):
         key = orjson.dumps(container)
         if key not in names:
             names[key] = create(api, container)
             cluster.wait("Pod", names[key], "Ready")
         return names[key]
 
-    return named
+    return name_of_pod
 
 
 def tasks(cluster, name):

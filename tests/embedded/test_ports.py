@@ -21,14 +21,14 @@ SERVICE = {
 
 
 @pytest.fixture(scope="module")
-def api(shared):
-    api = official.CoreV1Api(shared.kubernetes())
+def api(module_cluster):
+    api = official.CoreV1Api(module_cluster.kubernetes())
     api.create_namespaced_service("default", SERVICE)
     metadata = {"name": "web", "labels": {"app": "web"}, "annotations": {"mockube.dev/answer.90": "ninety"}}
     container = {"name": "c", "image": "nginx", "ports": [{"containerPort": 80}]}
     api.create_namespaced_pod("default", {"metadata": metadata, "spec": {"containers": [container]}})
-    shared.wait("Pod", "web", "Ready")
-    shared.wait("Endpoints", "web", lambda endpoints: endpoints.get("subsets"))
+    module_cluster.wait("Pod", "web", "Ready")
+    module_cluster.wait("Endpoints", "web", lambda endpoints: endpoints.get("subsets"))
     return api
 
 
@@ -53,9 +53,9 @@ def test_port_forward_works_over_websocket(api):
     socket.close()
 
 
-async def test_port_forward_works_over_spdy(shared, api):
+async def test_port_forward_works_over_spdy(module_cluster, api):
     path = "/api/v1/namespaces/default/pods/web/portforward"
-    async with SpdyClient.upgrade(shared, path, [], protocol="portforward.k8s.io") as (client, _):
+    async with SpdyClient.upgrade(module_cluster, path, [], protocol="portforward.k8s.io") as (client, _):
         for number, port in ((1, "80"), (5, "81")):
             client.open(number, stream_Type="error", port=port, request_ID=port)
             client.open(number + 2, stream_Type="data", port=port, request_ID=port)
@@ -103,7 +103,7 @@ def test_node_counts_health_checks(api):
     assert "\nprocess_start_time_seconds " in page
 
 
-def test_kubelets_refuse_unauthenticated_clients(shared, api):
+def test_kubelets_refuse_unauthenticated_clients(module_cluster, api):
     data = api.read_namespaced_config_map("mockube-kubelets", "kube-system").data
     context = ssl.create_default_context(cadata=data["certificate"])
     with pytest.raises(urllib.error.HTTPError) as refused:

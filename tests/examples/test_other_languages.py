@@ -14,7 +14,7 @@ RUN_SECONDS = 240
 pytestmark = pytest.mark.timeout(FETCH_SECONDS + RUN_SECONDS + 30)
 
 
-def copied(name, tmp_path):
+def copy_example(name, tmp_path):
     """Copy an example, because its dependencies are installed in its folder."""
     return shutil.copytree(ROOT / "examples" / name, tmp_path / name)
 
@@ -47,7 +47,7 @@ def run_with_cluster(folder, *command):
 
 
 def test_javascript_example_passes(tmp_path):
-    folder = copied("javascript", tmp_path)
+    folder = copy_example("javascript", tmp_path)
     fetch(folder, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
     output = run_with_cluster(folder, "npm", "test")
     assert "# pass 3" in output
@@ -55,7 +55,7 @@ def test_javascript_example_passes(tmp_path):
 
 
 def test_java_example_passes(tmp_path):
-    folder = copied("java", tmp_path)
+    folder = copy_example("java", tmp_path)
     fetch(folder, "mvn", "-q", "-B", "-ntp", "test-compile")
     output = run_with_cluster(folder, "mvn", "-B", "-ntp", "surefire:test")
     assert "Tests run: 3, Failures: 0, Errors: 0, Skipped: 0" in output

@@ -63,5 +63,5 @@ def test_repeated_duplication_of_a_part_is_limited():
     largest = SimpleNamespace(choice=max)
     tree = [["a" * 100]]
     for _ in range(6):
-        tree = [hostile_bodies._twice(tree, 0, largest)]
+        tree = [hostile_bodies._duplicate(tree, 0, largest)]
     assert len(orjson.dumps(tree)) < 4 * hostile_bodies.MEGA

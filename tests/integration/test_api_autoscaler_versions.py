@@ -19,7 +19,7 @@ async def client():
         yield client
 
 
-def applied(version, **spec):
+def autoscaler_body(version, **spec):
     return {
         "apiVersion": f"autoscaling/{version}",
         "kind": "HorizontalPodAutoscaler",
@@ -37,8 +37,8 @@ def managers(answer):
 
 
 async def test_each_version_has_its_managed_fields(client):
-    old = applied("v1", maxReplicas=3, targetCPUUtilizationPercentage=50)
-    new = applied("v2", maxReplicas=4, metrics=[MEMORY])
+    old = autoscaler_body("v1", maxReplicas=3, targetCPUUtilizationPercentage=50)
+    new = autoscaler_body("v2", maxReplicas=4, metrics=[MEMORY])
     assert (await apply(client, V1, "one", old)).status == 201
     refused = await apply(client, V2, "two", new)
     assert (refused.status, refused.body["message"]) == (
@@ -53,7 +53,7 @@ async def test_each_version_has_its_managed_fields(client):
 
 
 async def test_unreadable_v1_annotation_is_ignored(client):
-    body = applied("v1", maxReplicas=3) | {
+    body = autoscaler_body("v1", maxReplicas=3) | {
         "metadata": {"name": "b", "annotations": {"autoscaling.alpha.kubernetes.io/conditions": "[1]"}}
     }
     made = await client.post(V1, body)

@@ -30,7 +30,7 @@ def line(key, value, ttl=0):
     return entry_line(kv, ttl)
 
 
-def packed(*entries, prefix=b"/registry/", revision=7, count=None, digest=None):
+def archive_of(*entries, prefix=b"/registry/", revision=7, count=None, digest=None):
     opening = opening_line(prefix, revision, "2030-01-01T00:00:00Z")
     found = hashlib.sha256(b"".join([opening, *entries])).hexdigest()
     closing = closing_line(len(entries) if count is None else count, digest or found)
@@ -52,7 +52,7 @@ GOOD = line(b"/registry/configmaps/default/a", text({"name": "a"}))
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 async def test_unreadable_value_refuses_whole_snapshot(client, value):
-    message = await refusal(client, packed(GOOD, line(BAD, value)))
+    message = await refusal(client, archive_of(GOOD, line(BAD, value)))
     assert message.startswith("x.gz is refused: /registry/configmaps/default/bad cannot be read: ")
     assert len(message) < 600
 
@@ -60,23 +60,29 @@ async def test_unreadable_value_refuses_whole_snapshot(client, value):
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        pytest.param(packed(GOOD, digest="0" * 64), "is damaged", id="another checksum"),
-        pytest.param(packed(GOOD, count=2), "is damaged", id="another count"),
-        pytest.param(packed(GOOD, GOOD), "its keys are out of order", id="duplicate key"),
+        pytest.param(archive_of(GOOD, digest="0" * 64), "is damaged", id="another checksum"),
+        pytest.param(archive_of(GOOD, count=2), "is damaged", id="another count"),
+        pytest.param(archive_of(GOOD, GOOD), "its keys are out of order", id="duplicate key"),
         pytest.param(
-            packed(line(b"/other/a", text())), "out of order or outside its prefix", id="another prefix"
+            archive_of(line(b"/other/a", text())), "out of order or outside its prefix", id="another prefix"
         ),
-        pytest.param(packed(GOOD, prefix=b""), "it has no key prefix", id="no prefix"),
-        pytest.param(packed(GOOD, revision=-1), "revision -1 is invalid", id="a revision below 0"),
-        pytest.param(packed(GOOD, revision=1 << 63), "is damaged: revision", id="a revision beyond 63 bits"),
+        pytest.param(archive_of(GOOD, prefix=b""), "it has no key prefix", id="no prefix"),
+        pytest.param(archive_of(GOOD, revision=-1), "revision -1 is invalid", id="a revision below 0"),
         pytest.param(
-            packed(line(BAD, text(data={"a": "x" * Limits().request_bytes}))), "bytes", id="a value too large"
+            archive_of(GOOD, revision=1 << 63), "is damaged: revision", id="a revision beyond 63 bits"
         ),
-        pytest.param(packed(line(BAD, text(), ttl=-5)), "has a TTL of -5 seconds", id="a time below 0"),
-        pytest.param(packed(line(BAD, text(), ttl=1 << 40)), "has a TTL of", id="a time beyond all leases"),
-        pytest.param(packed(GOOD)[:-20], "is truncated", id="cut off"),
         pytest.param(
-            packed(line(b"/registry/example.com/widgets/default/a", b"[1]")),
+            archive_of(line(BAD, text(data={"a": "x" * Limits().request_bytes}))),
+            "bytes",
+            id="a value too large",
+        ),
+        pytest.param(archive_of(line(BAD, text(), ttl=-5)), "has a TTL of -5 seconds", id="a time below 0"),
+        pytest.param(
+            archive_of(line(BAD, text(), ttl=1 << 40)), "has a TTL of", id="a time beyond all leases"
+        ),
+        pytest.param(archive_of(GOOD)[:-20], "is truncated", id="cut off"),
+        pytest.param(
+            archive_of(line(b"/registry/example.com/widgets/default/a", b"[1]")),
             "it is not an object",
             id="a custom list",
         ),
@@ -88,5 +94,5 @@ async def test_invalid_snapshot_is_refused_with_reason(client, data, reason):
 
 async def test_internal_allocation_objects_need_no_uid(client):
     kept = line(b"/registry/ranges/serviceips", orjson.dumps({"kind": "RangeAllocation", "apiVersion": "v1"}))
-    assert (await client.put(f"{PATH}?replace=true", packed(GOOD, kept))).status == 200
+    assert (await client.put(f"{PATH}?replace=true", archive_of(GOOD, kept))).status == 200
     assert (await client.get(f"{MAPS}/a")).status == 200

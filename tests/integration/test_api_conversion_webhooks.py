@@ -32,10 +32,10 @@ async def client(hooks):
 async def define(client, definition):
     answer = await client.post(DEFINITIONS, definition)
     assert answer.status == 201, answer.body
-    await settled(client)
+    await wait_until_settled(client)
 
 
-async def settled(client):
+async def wait_until_settled(client):
     """Wait until the definitions satisfy a condition."""
     await client.server.registry.watch_cache.fresh()
     for settle in client.server.on_restored:
@@ -52,7 +52,7 @@ async def change(client, **spec):
     before = (await client.get(path)).body
     after = (await client.put(path, before | {"spec": before["spec"] | spec})).body
     assert after.get("code") is None, after
-    await settled(client)
+    await wait_until_settled(client)
     return after
 
 

@@ -35,7 +35,7 @@ async def client():
         yield client
 
 
-def named(plural, kind, group=GROUP, **names):
+def definition_with_names(plural, kind, group=GROUP, **names):
     tree = definition(plural=plural, kind=kind)
     tree["spec"]["names"] = {"plural": plural, "kind": kind} | names
     tree["spec"]["group"] = group
@@ -76,21 +76,23 @@ async def names(client, name):
 
 
 async def test_names_are_accepted_before_definition_is_established(client):
-    found = await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    found = await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     assert found == [[ACCEPTED, INSTALLING], [ACCEPTED, ESTABLISHED]]
 
 
 async def test_last_conflicting_name_is_reported_and_no_short_name_accepted(client):
-    taken = named("widgets", "Widget", shortNames=["wi", "wj"])
+    taken = definition_with_names("widgets", "Widget", shortNames=["wi", "wj"])
     await create(client, taken, [ACCEPTED, ESTABLISHED])
-    asked = named("gadgets", "Widget", shortNames=["wi", "wj", "widgets"])
+    asked = definition_with_names("gadgets", "Widget", shortNames=["wi", "wj", "widgets"])
     assert await create(client, asked, [LIST_CONFLICT, NOT_ACCEPTED])
     assert await names(client, GADGETS_NAME) == {"plural": "gadgets", "kind": ""}
 
 
 async def test_released_names_are_accepted_for_waiting_definition(client):
-    await create(client, named("widgets", "Widget", shortNames=["wi", "wj"]), [ACCEPTED, ESTABLISHED])
-    await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
+    await create(
+        client, definition_with_names("widgets", "Widget", shortNames=["wi", "wj"]), [ACCEPTED, ESTABLISHED]
+    )
+    await create(client, definition_with_names("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
     present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
     present["spec"]["names"] |= {"singular": "wk2", "shortNames": ["widgets", "wk"]}
     answer = await client.put(f"{DEFINITIONS}/{WIDGETS_NAME}", present)
@@ -110,52 +112,56 @@ async def test_released_names_are_accepted_for_waiting_definition(client):
     assert [(one["singularName"], one["shortNames"]) for one in served] == [("wk2", ["wi", "wj"])]
 
 
-def approved(status, reason, message):
+def approval_condition(status, reason, message):
     return ("KubernetesAPIApprovalPolicyConformant", status, reason, message)
 
 
 async def test_api_approval_condition_of_kubernetes_groups(client):
-    tree = named("things", "Thing", "test.k8s.io")
+    tree = definition_with_names("things", "Thing", "test.k8s.io")
     tree["metadata"]["annotations"] = {"api-approved.kubernetes.io": "https://github.com/x/y/pull/1"}
-    in_order = approved("True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1")
+    in_order = approval_condition("True", "ApprovedAnnotation", "approved in https://github.com/x/y/pull/1")
     found = await create(client, tree, [ACCEPTED, ESTABLISHED, in_order])
     assert found[-2:] == [[ACCEPTED, INSTALLING, in_order], [ACCEPTED, ESTABLISHED, in_order]]
     changed = {"metadata": {"annotations": {"api-approved.kubernetes.io": "unapproved now"}}}
     answer = await client.patch(f"{DEFINITIONS}/things.test.k8s.io", changed)
-    no_longer = approved("False", "UnapprovedAnnotation", 'not approved: "unapproved now"')
+    no_longer = approval_condition("False", "UnapprovedAnnotation", 'not approved: "unapproved now"')
     version = answer.body["metadata"]["resourceVersion"]
     assert await conditions_until(client, "things.test.k8s.io", version, [ACCEPTED, ESTABLISHED, no_longer])
 
 
-async def deleted(client, name, *, last=None):
+async def conditions_after_delete(client, name, *, last=None):
     since = (await client.get(f"{DEFINITIONS}/{name}")).body["metadata"]["resourceVersion"]
     assert (await client.delete(f"{DEFINITIONS}/{name}")).status == 200
     return await conditions_until(client, name, since, last)
 
 
 async def test_terminating_definition_reports_progress(client):
-    await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     assert (await client.post(WIDGETS, WIDGET)).status == 201
     before = [ACCEPTED, ESTABLISHED]
-    assert await deleted(client, WIDGETS_NAME) == [[*before, PENDING], [*before, IN_PROGRESS], None]
+    assert await conditions_after_delete(client, WIDGETS_NAME) == [
+        [*before, PENDING],
+        [*before, IN_PROGRESS],
+        None,
+    ]
 
 
 async def test_definition_with_unaccepted_names_is_deleted_at_once(client):
-    await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
-    await create(client, named("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
+    await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    await create(client, definition_with_names("gadgets", "Widget"), [LIST_CONFLICT, NOT_ACCEPTED])
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
     await client.patch(f"{DEFINITIONS}/{GADGETS_NAME}", held)
     last = [LIST_CONFLICT, NOT_ACCEPTED, NEVER]
-    assert (await deleted(client, GADGETS_NAME, last=last))[-1] == last
+    assert (await conditions_after_delete(client, GADGETS_NAME, last=last))[-1] == last
 
 
 async def test_definition_with_other_finalizer_is_served_until_removed(client):
-    await create(client, named("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
+    await create(client, definition_with_names("widgets", "Widget"), [ACCEPTED, ESTABLISHED])
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
     await client.patch(f"{DEFINITIONS}/{WIDGETS_NAME}", held)
     await client.post(WIDGETS, WIDGET)
     before = [ACCEPTED, ESTABLISHED]
-    found = await deleted(client, WIDGETS_NAME, last=[*before, COMPLETED])
+    found = await conditions_after_delete(client, WIDGETS_NAME, last=[*before, COMPLETED])
     assert found == [[*before, PENDING], [*before, IN_PROGRESS], [*before, COMPLETED]]
     present = (await client.get(f"{DEFINITIONS}/{WIDGETS_NAME}")).body
     assert present["metadata"]["finalizers"] == ["example.com/hold"]
@@ -188,7 +194,7 @@ BUNDLES = {
 }
 
 
-def converted(bundle, plural="widgets", kind="Widget"):
+def definition_with_webhook(bundle, plural="widgets", kind="Widget"):
     config = {"url": "https://a.b/c", "caBundle": base64.b64encode(bundle).decode()}
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
     return definition(plural=plural, kind=kind, conversion={"strategy": "Webhook", "webhook": webhook})
@@ -197,27 +203,27 @@ def converted(bundle, plural="widgets", kind="Widget"):
 @pytest.mark.parametrize("bundle", BUNDLES)
 async def test_definition_with_invalid_ca_bundle_is_not_established(client, bundle):
     last = [ACCEPTED, INVALID if BUNDLES[bundle] else ESTABLISHED]
-    assert (await create(client, converted(bundle), last))[-1] == last
+    assert (await create(client, definition_with_webhook(bundle), last))[-1] == last
     answer = await client.get(f"/apis/{GROUP}/v1")
     assert answer.status == (404 if BUNDLES[bundle] else 200)
 
 
 async def test_definition_is_established_after_ca_bundle_is_repaired(client):
-    await create(client, converted(b"bad"), [ACCEPTED, INVALID])
+    await create(client, definition_with_webhook(b"bad"), [ACCEPTED, INVALID])
     path = f"{DEFINITIONS}/{WIDGETS_NAME}"
     tree = (await client.patch(path, {"metadata": {"labels": {"a": "b"}}})).body
     assert conditions_of(tree)[-1] == INVALID
-    tree["spec"]["conversion"] = converted(CERTIFICATE)["spec"]["conversion"]
+    tree["spec"]["conversion"] = definition_with_webhook(CERTIFICATE)["spec"]["conversion"]
     version = tree["metadata"]["resourceVersion"]
     assert (await client.put(path, tree)).status == 200
     await conditions_until(client, WIDGETS_NAME, version, [ACCEPTED, ESTABLISHED])
 
 
 async def test_established_definition_refuses_invalid_ca_bundle(client):
-    await create(client, converted(CERTIFICATE), [ACCEPTED, ESTABLISHED])
+    await create(client, definition_with_webhook(CERTIFICATE), [ACCEPTED, ESTABLISHED])
     path = f"{DEFINITIONS}/{WIDGETS_NAME}"
     for bundle, problem in BUNDLES.items():
-        change = {"spec": {"conversion": converted(bundle)["spec"]["conversion"]}}
+        change = {"spec": {"conversion": definition_with_webhook(bundle)["spec"]["conversion"]}}
         answer = await client.patch(f"{path}?dryRun=All", change)
         assert answer.status == (422 if problem else 200)
         if problem:

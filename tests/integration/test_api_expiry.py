@@ -29,7 +29,7 @@ async def client(clock):
         yield client
 
 
-async def deleted(client, clock, path, seconds):
+async def event_after(client, clock, path, seconds):
     """Advance the clock, and return the next event of a watch."""
     async with client.watch(f"{path}?watch=1&resourceVersion=0") as events:
         assert (await anext(events))["type"] == "ADDED"
@@ -42,7 +42,7 @@ async def test_event_expires_at_its_ttl(client, clock):
     assert (await client.post(CORE, EVENT)).status == 201
     clock.advance(TTL - 1)
     assert (await client.get(f"{CORE}/e")).status == 200
-    assert await deleted(client, clock, CORE, SHARED_SECONDS + 1) == "DELETED"
+    assert await event_after(client, clock, CORE, SHARED_SECONDS + 1) == "DELETED"
     assert (await client.get(f"{GROUP}/e")).status == 404
     assert (await client.get(f"{MAPS}/m")).status == 200
 

@@ -118,14 +118,14 @@ async def test_image_policy_failure_allows_with_default_allow(hook):
 
 
 async def test_image_policy_decisions_expire(hook):
-    async def sent(request):
+    async def respond_allowed(request):
         hook.reviews.append(request)
         return SimpleNamespace(code=200, body=b'{"status":{"allowed":true}}')
 
     pod = {"metadata": {}, "spec": {"containers": [{"image": "ok"}]}}
     attributes = SimpleNamespace(object=pod, namespace="a", target=("", "pods", ""))
     clock = SteppedClock()
-    plugin = ImagePolicyWebhook(settings(hook), Outbound(sent, clock))
+    plugin = ImagePolicyWebhook(settings(hook), Outbound(respond_allowed, clock))
     for seconds in (0, 49, 2):
         clock.advance(seconds)
         await plugin.validate(None, attributes)

@@ -39,7 +39,7 @@ async def write(client, folder, name, tree, namespace=""):
     await backend.watch_cache.wait_reached(result.revision)
 
 
-def malformed(row):
+def malformed_object(row):
     """Return an object with one field of a wrong type, or None for a kind that has no such field."""
     schema = SCHEMAS.kind(row.api_version, row.kind)
     fields = {} if schema is None else schema.fields
@@ -52,7 +52,7 @@ def malformed(row):
     return {"kind": row.kind, "apiVersion": row.api_version} | first if first else None
 
 
-CASES = [row for row in STORED.values() if malformed(row) is not None]
+CASES = [row for row in STORED.values() if malformed_object(row) is not None]
 
 
 def path_of(row):
@@ -62,7 +62,7 @@ def path_of(row):
 
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row.kind)
 async def test_every_verb_on_corrupt_object_is_an_error(client, caplog, row):
-    await write(client, row.folder, "bad", malformed(row), "default" if row.namespaced else "")
+    await write(client, row.folder, "bad", malformed_object(row), "default" if row.namespaced else "")
     path = f"{path_of(row)}/bad"
     answers = [
         await client.get(path),

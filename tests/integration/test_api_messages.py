@@ -26,7 +26,7 @@ def pods(labels=None, **spec):
     }
 
 
-def named(spec):
+def object_x(spec):
     return {"metadata": {"name": "x"}, "spec": spec}
 
 
@@ -106,14 +106,14 @@ def named(spec):
 )
 async def test_invalid_new_object_is_refused(client, path, spec, message):
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
-    refused = await client.post(path, named(spec))
+    refused = await client.post(path, object_x(spec))
     assert (refused.status, refused.body["message"]) == (422, message)
 
 
 async def test_definition_without_versions_keeps_absent_or_empty_list(client):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     for given, shown in (({}, "null"), ({"versions": []}, "[]")):
-        refused = await client.post(path, named({"group": "example.com", **given}))
+        refused = await client.post(path, object_x({"group": "example.com", **given}))
         expected = (
             f"spec.versions: Invalid value: {shown}: must have exactly one version marked as storage version"
         )
@@ -122,7 +122,7 @@ async def test_definition_without_versions_keeps_absent_or_empty_list(client):
 
 async def test_empty_list_left_by_patch_is_shown(client):
     resources = {"requests": {"storage": "1Gi"}}
-    await client.post(CLAIMS, named({"accessModes": ["ReadWriteOnce"], "resources": resources}))
+    await client.post(CLAIMS, object_x({"accessModes": ["ReadWriteOnce"], "resources": resources}))
     refused = await client.send("PATCH", f"{CLAIMS}/x", {"spec": {"accessModes": []}}, Content_Type=STRATEGIC)
     assert refused.status == 422
     assert '\n+ "AccessModes": [],\n' in refused.body["message"]
@@ -149,7 +149,7 @@ async def test_empty_list_left_by_patch_is_shown(client):
     ],
 )
 async def test_refused_patch_shows_object_as_written(client, patch, shown, problem):
-    await client.post(SERVICES, named({"ports": [{"port": 80}]}))
+    await client.post(SERVICES, object_x({"ports": [{"port": 80}]}))
     refused = await client.send("PATCH", f"{SERVICES}/x", patch, Content_Type=MERGE)
     message = refused.body["details"]["causes"][0]["message"]
     assert orjson.dumps(shown)[1:-1].decode() in message
@@ -175,9 +175,9 @@ async def test_refused_patch_shows_object_as_written(client, patch, shown, probl
     ],
 )
 async def test_always_present_list_is_null_when_empty(client, path, spec, place):
-    made = await client.post(path, named(spec))
+    made = await client.post(path, object_x(spec))
     again = await client.put(f"{path}/x", made.body | {"spec": made.body["spec"]})
-    dry = await client.post(f"{path}?dryRun=All", named(spec) | {"metadata": {"name": "y"}})
+    dry = await client.post(f"{path}?dryRun=All", object_x(spec) | {"metadata": {"name": "y"}})
     for answer in (made, again, dry):
         value = answer.body["spec"]
         for step in place:
@@ -223,7 +223,9 @@ async def test_namespace_precondition_errors_have_own_messages(client):
 async def test_expired_pod_accepts_other_deletion_policy(client):
     await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
     path = "/api/v1/namespaces/default/pods"
-    made = await client.post(path, named(pods()["spec"]) | {"metadata": {"name": "x", "finalizers": ["a/b"]}})
+    made = await client.post(
+        path, object_x(pods()["spec"]) | {"metadata": {"name": "x", "finalizers": ["a/b"]}}
+    )
     assert made.status == 201
     await client.send("DELETE", f"{path}/x")
     answer = await client.send("DELETE", f"{path}/x", {"propagationPolicy": "Foreground"})
@@ -233,7 +235,7 @@ async def test_expired_pod_accepts_other_deletion_policy(client):
 async def test_scale_is_validated_whole_and_patch_shows_managers(client):
     path = f"{APPS}/deployments"
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pods()}
-    await client.post(path, named(spec))
+    await client.post(path, object_x(spec))
     wrong = {"metadata": {"generation": -1}, "spec": {"replicas": -1}}
     refused = await client.send("PATCH", f"{path}/x/scale", wrong, Content_Type=MERGE)
     assert [cause["field"] for cause in refused.body["details"]["causes"]] == [
@@ -246,7 +248,7 @@ async def test_scale_is_validated_whole_and_patch_shows_managers(client):
 
 async def test_claim_template_cannot_set_deletion_grace_period(client):
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
-    refused = await client.post(path, named({"metadata": {"deletionGracePeriodSeconds": 0}}))
+    refused = await client.post(path, object_x({"metadata": {"deletionGracePeriodSeconds": 0}}))
     assert refused.body["details"]["causes"][0]["field"] == "spec.metadata.deletionGracePeriodSeconds"
 
 

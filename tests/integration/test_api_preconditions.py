@@ -28,7 +28,7 @@ def status_and_message(answer):
     return answer.status, answer.body.get("message", "") if answer.body["kind"] == "Status" else ""
 
 
-def named(name, **fields):
+def object_with_name(name, **fields):
     return {"metadata": {"name": name, **fields}}
 
 
@@ -51,7 +51,7 @@ async def test_new_object_has_no_resource_version(client, query, metadata, expec
 
 
 async def test_invalid_new_object_is_reported_before_resource_version(client):
-    refused = await client.post(MAPS, named("-bad", resourceVersion="77"))
+    refused = await client.post(MAPS, object_with_name("-bad", resourceVersion="77"))
     assert (refused.status, refused.body["reason"]) == (422, "Invalid")
 
 
@@ -81,7 +81,7 @@ async def test_update_body_must_match_path(client, metadata, expected):
 
 
 async def test_update_with_other_uid_conflicts(client):
-    refused = await client.put(f"{MAPS}/x", named("x", uid="abc"))
+    refused = await client.put(f"{MAPS}/x", object_with_name("x", uid="abc"))
     assert refused.status == 409
     assert "Precondition failed: UID in precondition: abc, UID in object meta: " in refused.body["message"]
 
@@ -176,7 +176,7 @@ async def test_apply_with_uid_of_missing_object_conflicts(client, metadata, expe
 
 
 async def test_update_with_uid_of_missing_object_conflicts(client):
-    refused = await client.put(f"{LEASES}/l", named("l", uid="u"))
+    refused = await client.put(f"{LEASES}/l", object_with_name("l", uid="u"))
     assert (refused.status, refused.body["message"]) == (
         409,
         (
@@ -185,10 +185,12 @@ async def test_update_with_uid_of_missing_object_conflicts(client):
             "precondition: u, UID in object meta: "
         ),
     )
-    refused = await client.put(f"{LEASES}/l", named("l", resourceVersion="y"))
+    refused = await client.put(f"{LEASES}/l", object_with_name("l", resourceVersion="y"))
     assert status_and_message(refused) == (500, NO_VERSION.format("y"))
-    assert (await client.put(f"{LEASES}/l?dryRun=All", named("l", resourceVersion="5"))).status == 201
-    assert (await client.put(f"{LEASES}/l", named("l", resourceVersion="5"))).status == 201
+    assert (
+        await client.put(f"{LEASES}/l?dryRun=All", object_with_name("l", resourceVersion="5"))
+    ).status == 201
+    assert (await client.put(f"{LEASES}/l", object_with_name("l", resourceVersion="5"))).status == 201
 
 
 # --- deletions
@@ -250,7 +252,7 @@ async def test_delete_options_may_be_of_any_group(client, body):
     ],
 )
 async def test_pending_deletion_is_accepted_with_orphan_dependents(client, query, code):
-    await client.post(MAPS, named("kept", finalizers=["a.b/c"]))
+    await client.post(MAPS, object_with_name("kept", finalizers=["a.b/c"]))
     first, again = [await client.delete(f"{MAPS}/kept{query}") for _ in range(2)]
     assert (first.status, again.status) == (code, code)
     assert (await client.delete(f"{MAPS}/x?dryRun=All&orphanDependents=false")).status == 200
@@ -258,13 +260,13 @@ async def test_pending_deletion_is_accepted_with_orphan_dependents(client, query
 
 @pytest.mark.parametrize("policy", ["Foreground", "Background", "Orphan"])
 async def test_events_have_no_dependents(client, policy):
-    await client.post(EVENTS, named("e") | {"involvedObject": {"namespace": "default"}})
+    await client.post(EVENTS, object_with_name("e") | {"involvedObject": {"namespace": "default"}})
     assert (await client.delete(f"{EVENTS}/e?propagationPolicy={policy}")).body["kind"] == "Status"
     assert (await client.get(f"{EVENTS}/e")).status == 404
 
 
 async def test_namespace_is_deleted_with_foreground_policy(client):
-    await client.post("/api/v1/namespaces", named("n"))
+    await client.post("/api/v1/namespaces", object_with_name("n"))
     deleted = await client.delete("/api/v1/namespaces/n?orphanDependents=false")
     assert (deleted.status, deleted.body["metadata"]["finalizers"]) == (202, ["foregroundDeletion"])
 

@@ -191,7 +191,7 @@ def claim(name, **spec):
 
 
 @pytest.fixture
-async def limited():
+async def client_with_limits():
     switches = PluginSelection(configurations=Configurations(limited_resources=LIMITED))
     async with apiserver.running(settings=Settings(plugins=switches)) as client:
         await client.post(f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "default"}})
@@ -209,37 +209,43 @@ async def status_and_message(answer):
     return answer.status, answer.body.get("message", "")
 
 
-async def test_limited_resource_needs_quota(limited):
+async def test_limited_resource_needs_quota(client_with_limits):
     """As kube-apiserver 1.36.3 answered with this configuration."""
     consume = "is forbidden: insufficient quota to consume:"
-    assert await status_and_message(limited.post(f"{NAMESPACE}/pods", high("a"))) == (
+    assert await status_and_message(client_with_limits.post(f"{NAMESPACE}/pods", high("a"))) == (
         500,
         "insufficient quota to match these scopes: [{PriorityClass In [high]}]",
     )
     assert await status_and_message(
-        limited.post(f"{NAMESPACE}/persistentvolumeclaims", claim("c", storageClassName="gold"))
+        client_with_limits.post(f"{NAMESPACE}/persistentvolumeclaims", claim("c", storageClassName="gold"))
     ) == (
         403,
         f'persistentvolumeclaims "c" {consume} {GOLD}',
     )
-    assert await status_and_message(limited.post(f"{NAMESPACE}/services", service("l", "LoadBalancer"))) == (
+    assert await status_and_message(
+        client_with_limits.post(f"{NAMESPACE}/services", service("l", "LoadBalancer"))
+    ) == (
         403,
         f'services "l" {consume} services.loadbalancers',
     )
-    assert (await limited.post(f"{NAMESPACE}/persistentvolumeclaims", claim("other"))).status == 201
-    assert (await limited.post(f"{NAMESPACE}/services", service("s", "ClusterIP"))).status == 201
+    assert (
+        await client_with_limits.post(f"{NAMESPACE}/persistentvolumeclaims", claim("other"))
+    ).status == 201
+    assert (await client_with_limits.post(f"{NAMESPACE}/services", service("s", "ClusterIP"))).status == 201
     assert await status_and_message(
-        limited.patch(f"{NAMESPACE}/services/s", {"spec": {"type": "LoadBalancer"}}, kind="merge-patch+json")
+        client_with_limits.patch(
+            f"{NAMESPACE}/services/s", {"spec": {"type": "LoadBalancer"}}, kind="merge-patch+json"
+        )
     ) == (
         403,
         f'services "s" {consume} services.loadbalancers',
     )
 
 
-async def test_covering_quota_allows_limited_resource(limited):
-    await limit(limited, "high", hard={"pods": "5"}, scopeSelector={"matchExpressions": [HIGH]})
-    await limit(limited, "gold", hard={GOLD: "5Gi"})
-    assert (await limited.post(f"{NAMESPACE}/pods", high("a"))).status == 201
+async def test_covering_quota_allows_limited_resource(client_with_limits):
+    await limit(client_with_limits, "high", hard={"pods": "5"}, scopeSelector={"matchExpressions": [HIGH]})
+    await limit(client_with_limits, "gold", hard={GOLD: "5Gi"})
+    assert (await client_with_limits.post(f"{NAMESPACE}/pods", high("a"))).status == 201
     gold = claim("c", storageClassName="gold")
-    assert (await limited.post(f"{NAMESPACE}/persistentvolumeclaims", gold)).status == 201
-    assert await quota_usage(limited, "gold") == {GOLD: "1Gi"}
+    assert (await client_with_limits.post(f"{NAMESPACE}/persistentvolumeclaims", gold)).status == 201
+    assert await quota_usage(client_with_limits, "gold") == {GOLD: "1Gi"}

@@ -22,13 +22,13 @@ async def client():
         yield client
 
 
-def named(**more):
+def object_x(**more):
     return {"metadata": {"name": "x"}, **more}
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 async def test_message_is_that_of_real_server(client, case):
-    made = await client.post(case["path"], named(**case["object"]))
+    made = await client.post(case["path"], object_x(**case["object"]))
     assert made.status == 201, made.body
     answer = await client.patch(f"{case['path']}/x{case['subresource']}", case["patch"])
     assert answer.body.get("message", "accepted") == case["message"]
@@ -36,7 +36,7 @@ async def test_message_is_that_of_real_server(client, case):
 
 async def test_field_that_is_not_stored_increments_generation_of_endpoint_slice(client):
     endpoint = {"addresses": ["192.0.2.1"]}
-    made = await client.post(SLICES, named(addressType="IPv4", endpoints=[endpoint]))
+    made = await client.post(SLICES, object_x(addressType="IPv4", endpoints=[endpoint]))
     assert made.status == 201, made.body
     changed = await client.patch(
         f"{SLICES}/x", {"endpoints": [endpoint | {"deprecatedTopology": {"a": "b"}}]}
@@ -53,7 +53,7 @@ async def test_empty_bytes_increment_generation_of_webhook_configuration(client)
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     }
-    made = await client.post(WEBHOOKS, named(webhooks=[webhook]))
+    made = await client.post(WEBHOOKS, object_x(webhooks=[webhook]))
     assert made.body["metadata"]["generation"] == 1, made.body
     webhook["clientConfig"]["caBundle"] = ""
     changed = await client.patch(f"{WEBHOOKS}/x", {"webhooks": [webhook]})
@@ -73,6 +73,6 @@ async def test_owner_references_of_review_are_returned_once(client):
 async def test_labels_of_generated_selector_are_in_alphabetical_order(client):
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    refused = await client.post(JOBS, named(spec=spec))
+    refused = await client.post(JOBS, object_x(spec=spec))
     value = 'spec.selector: Invalid value: {"matchLabels":{"a":"b","batch.kubernetes.io/controller-uid":'
     assert value in refused.body["message"]

@@ -20,7 +20,7 @@ async def client():
         yield client
 
 
-def named(**more):
+def object_x(**more):
     return {"metadata": {"name": "x"}, **more}
 
 
@@ -29,13 +29,13 @@ async def test_endpoints_subsets_are_kept(client):
         "addresses": [{"ip": "192.0.2.2"}, {"ip": "192.0.2.1"}],
         "ports": [{"port": 80, "protocol": "TCP"}],
     }
-    made = await client.post(f"{NS}/endpoints", named(subsets=[subset, subset]))
+    made = await client.post(f"{NS}/endpoints", object_x(subsets=[subset, subset]))
     assert made.body["subsets"] == [subset, subset]
 
 
 async def test_immediately_deleted_object_is_returned_unchanged(client):
     path = "/apis/storage.k8s.io/v1/storageclasses"
-    await client.post(path, named(provisioner="p"))
+    await client.post(path, object_x(provisioner="p"))
     await client.delete(f"{path}/x?propagationPolicy=Orphan")
     gone = await client.delete(f"{path}/x?propagationPolicy=Background")
     assert gone.body["metadata"]["finalizers"] == ["orphan"]
@@ -52,7 +52,7 @@ async def test_recreated_controller_revision_keeps_its_bytes(client):
 
 @pytest.mark.parametrize("seconds", [0, 3])
 async def test_deletion_grace_period_cannot_be_set(client, seconds):
-    await client.post(f"{NS}/configmaps", named())
+    await client.post(f"{NS}/configmaps", object_x())
     changed = {"metadata": {"name": "x", "deletionGracePeriodSeconds": seconds}}
     refused = await client.put(f"{NS}/configmaps/x", changed)
     path = "metadata.deletionGracePeriodSeconds"
@@ -78,7 +78,7 @@ async def test_terminating_object_may_be_created_by_update_or_apply(client, way)
 
 
 async def test_service_may_be_created_by_status_apply(client):
-    service = {"apiVersion": "v1", "kind": "Service", **named(spec={"ports": [{"port": 80}]})}
+    service = {"apiVersion": "v1", "kind": "Service", **object_x(spec={"ports": [{"port": 80}]})}
     made = await client.patch(f"{NS}/services/x/status?fieldManager=f", service, kind="apply-patch+yaml")
     assert (made.status, made.body["metadata"].get("managedFields")) == (201, None)
 
@@ -107,7 +107,7 @@ async def test_service_address_needs_service_name(client, name, message):
 
 
 async def test_dry_run_checks_address_range_only(client):
-    service = named(spec={"ports": [{"port": 80}], "clusterIP": "172.16.0.9"})
+    service = object_x(spec={"ports": [{"port": 80}], "clusterIP": "172.16.0.9"})
     refused = await client.post(f"{NS}/services?dryRun=All", service)
     problem = "the provided IP (172.16.0.9) is not in the valid range. The range of valid IPs is 10.0.0.0/16"
     assert refused.body["message"].endswith(f"failed to allocate IP 172.16.0.9: {problem}")
@@ -119,7 +119,7 @@ async def test_dry_run_checks_address_range_only(client):
 
 
 async def test_empty_lists_count_as_changes_for_some_kinds(client):
-    policy = named(spec={"podSelector": {}, "policyTypes": ["Ingress"]})
+    policy = object_x(spec={"podSelector": {}, "policyTypes": ["Ingress"]})
     await client.post(NET, policy)
     generations = []
     for more in ({}, {"ingress": []}, {"ingress": []}, {"podSelector": {"matchLabels": {}}}):
@@ -128,7 +128,7 @@ async def test_empty_lists_count_as_changes_for_some_kinds(client):
     assert generations == [1, 2, 3, 4]
     hook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
     hook["clientConfig"] = {"url": "https://x/"}
-    made = (await client.post(HOOKS, named(webhooks=[hook]))).body
+    made = (await client.post(HOOKS, object_x(webhooks=[hook]))).body
     again = (await client.put(f"{HOOKS}/x", made | {"webhooks": [hook]})).body
     assert again["metadata"]["generation"] == 1
     changed = await client.put(f"{HOOKS}/x", again | {"webhooks": [hook | {"rules": []}]})
@@ -136,7 +136,7 @@ async def test_empty_lists_count_as_changes_for_some_kinds(client):
 
 
 async def test_empty_lists_do_not_change_resource_claims(client):
-    await client.post(CLAIMS, named())
+    await client.post(CLAIMS, object_x())
     patched = await client.patch(f"{CLAIMS}/x", {"spec": {"devices": {"requests": [], "config": []}}})
     assert patched.status == 200, patched.body
 
@@ -159,14 +159,14 @@ DAEMONS = {"selector": {"matchLabels": {"a": "b"}}} | {
     ],
 )
 async def test_strategic_patch_is_converted_as_in_go(client, patch, problem):
-    await client.post(f"{APPS}/daemonsets", named(spec=DAEMONS))
+    await client.post(f"{APPS}/daemonsets", object_x(spec=DAEMONS))
     answer = await client.patch(f"{APPS}/daemonsets/x", patch, kind="strategic-merge-patch+json")
     assert answer.status == (422 if problem else 200)
     assert not problem or answer.body["message"].endswith(problem)
 
 
 async def test_data_source_of_any_kind_is_kept_with_data_source_ref(client):
-    claim = named(
+    claim = object_x(
         spec={
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}},
@@ -181,7 +181,7 @@ async def test_data_source_of_any_kind_is_kept_with_data_source_ref(client):
 async def test_webhook_path_ignores_first_byte(client):
     hook = {"name": "a.b.c", "admissionReviewVersions": ["v1"], "sideEffects": "None"}
     hook["clientConfig"] = {"service": {"name": "n", "namespace": "n", "path": "ä"}}
-    refused = await client.post(HOOKS, named(webhooks=[hook]))
+    refused = await client.post(HOOKS, object_x(webhooks=[hook]))
     assert 'Invalid value: "ä": segment[0]: a lowercase RFC 1123 subdomain' in refused.body["message"]
 
 
@@ -212,22 +212,22 @@ async def test_custom_object_status_is_dropped(client):
 
 async def test_apply_to_object_without_managers(client):
     path = f"{NS}/serviceaccounts"
-    await client.post(path, named(secrets=[{}]))
-    applied = {"apiVersion": "v1", "kind": "ServiceAccount", **named(automountServiceAccountToken=1)}
+    await client.post(path, object_x(secrets=[{}]))
+    applied = {"apiVersion": "v1", "kind": "ServiceAccount", **object_x(automountServiceAccountToken=1)}
     refused = await client.patch(f"{path}/x?fieldManager=f", applied, kind="apply-patch+yaml")
     problem = "failed to create manager for existing fields: failed to convert new object (default/x; /v1, Kind=Service"
     assert refused.body["message"].startswith(problem)
 
 
 async def test_body_of_other_kind_is_decoded_as_its_kind(client):
-    await client.post(f"{APPS}/deployments", named(spec=DAEMONS))
-    other = {"apiVersion": "v1", "kind": "Pod", **named(spec={"containers": 1})}
+    await client.post(f"{APPS}/deployments", object_x(spec=DAEMONS))
+    other = {"apiVersion": "v1", "kind": "Pod", **object_x(spec={"containers": 1})}
     for path in ("scale", "status"):
         refused = (await client.put(f"{APPS}/deployments/x/{path}", other)).body["message"]
         assert refused.endswith(
             "cannot unmarshal number into Go struct field PodSpec.spec.containers of type []v1.Container"
         )
-    scale = {"apiVersion": "extensions/v1beta1", "kind": "Scale", **named(spec={"replicas": 1})}
+    scale = {"apiVersion": "extensions/v1beta1", "kind": "Scale", **object_x(spec={"replicas": 1})}
     refused = await client.put(f"{APPS}/deployments/x/scale", scale)
     assert refused.body["message"] == (
         "the API version in the data (extensions/v1beta1) does not match the expected API version (autoscaling/v1)"
@@ -236,15 +236,15 @@ async def test_body_of_other_kind_is_decoded_as_its_kind(client):
 
 async def test_v1beta1_evictions_are_accepted(client):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
-    await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
-    eviction = {"apiVersion": "policy/v1beta1", "kind": "Eviction", **named()}
+    await client.post(f"{NS}/pods", object_x(spec={"containers": [{"name": "c", "image": "i"}]}))
+    eviction = {"apiVersion": "policy/v1beta1", "kind": "Eviction", **object_x()}
     assert (await client.post(f"{NS}/pods/x/eviction", eviction)).status == 201
 
 
 @pytest.mark.parametrize("subresource", ["resize", "ephemeralcontainers"])
 async def test_changed_then_reset_field_is_owned(client, subresource):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
-    await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
+    await client.post(f"{NS}/pods", object_x(spec={"containers": [{"name": "c", "image": "i"}]}))
     patched = await client.patch(f"{NS}/pods/x/{subresource}", {"spec": {"nodeSelector": {"a": "b"}}})
     owned = patched.body["metadata"]["managedFields"][-1]
     assert (owned["fieldsV1"], owned["subresource"]) == ({"f:spec": {"f:nodeSelector": {}}}, subresource)
@@ -257,7 +257,7 @@ RULE = {"operations": ["CREATE"], "apiGroups": ["a.b"], "apiVersions": ["v1"], "
 async def test_status_update_keeps_metadata(client):
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}]}
-    await client.post(path, named(spec=spec))
+    await client.post(path, object_x(spec=spec))
     sent = {"labels": {"a": "b"}, "ownerReferences": [], "deletionTimestamp": ENDING["deletionTimestamp"]}
     patched = await client.patch(f"{path}/x/status", {"metadata": sent, "status": {"observedGeneration": 1}})
     assert (patched.status, patched.body["status"]) == (200, {"observedGeneration": 1})
@@ -266,14 +266,14 @@ async def test_status_update_keeps_metadata(client):
 
 async def test_template_with_null_fields_is_refused(client):
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
-    refused = await client.post(path, named(spec={"metadata": {"uid": "u", "finalizers": []}, "spec": {}}))
+    refused = await client.post(path, object_x(spec={"metadata": {"uid": "u", "finalizers": []}, "spec": {}}))
     causes = [cause["field"] for cause in refused.body["details"]["causes"]]
     assert causes == ["spec.metadata.uID", "spec.metadata.finalizers"]
 
 
 async def test_update_reports_object_errors_before_change_errors(client):
     path = "/apis/storage.k8s.io/v1/storageclasses"
-    await client.post(path, named(provisioner="p"))
+    await client.post(path, object_x(provisioner="p"))
     changed = {
         "metadata": {"creationTimestamp": None, "deletionGracePeriodSeconds": 3},
         "reclaimPolicy": "A_b",
@@ -287,41 +287,41 @@ async def test_update_reports_object_errors_before_change_errors(client):
 async def test_slice_ports_are_validated_before_endpoints(client):
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     slice_ = {"addressType": "IPv4", "endpoints": [{"addresses": ["-"]}], "ports": [{"protocol": "x"}]}
-    refused = await client.post(path, named(**slice_))
+    refused = await client.post(path, object_x(**slice_))
     causes = [cause["field"] for cause in refused.body["details"]["causes"]]
     assert causes == ["ports[0].protocol", "endpoints[0].addresses[0]"]
 
 
 async def test_device_class_accepts_any_generate_name(client):
     path = "/apis/resource.k8s.io/v1/deviceclasses"
-    await client.post(path, named(spec={}))
+    await client.post(path, object_x(spec={}))
     assert (await client.patch(f"{path}/x", {"metadata": {"generateName": "ä"}})).status == 200
 
 
 async def test_flex_volume_is_allowed_with_other_source(client):
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/x"}}
     both = spec | {"flexVolume": {"driver": "a/b"}}
-    made = await client.post("/api/v1/persistentvolumes", named(spec=both))
+    made = await client.post("/api/v1/persistentvolumes", object_x(spec=both))
     assert (made.status, {"hostPath", "flexVolume"} <= made.body["spec"].keys()) == (201, True)
 
 
 async def test_addresses_of_wrong_family_are_reported_together(client):
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
     slice_ = {"addressType": "IPv4", "endpoints": [{"addresses": ["2001:db8::1"]}]}
-    refused = await client.post(path, named(**slice_))
+    refused = await client.post(path, object_x(**slice_))
     assert [cause["field"] for cause in refused.body["details"]["causes"]] == ["endpoints[0].addresses"]
 
 
 async def test_pod_status_ignores_deletion_timestamp(client):
     await client.post(f"{NS}/serviceaccounts", {"metadata": {"name": "default"}})
-    await client.post(f"{NS}/pods", named(spec={"containers": [{"name": "c", "image": "i"}]}))
+    await client.post(f"{NS}/pods", object_x(spec={"containers": [{"name": "c", "image": "i"}]}))
     ending = {"metadata": {"deletionTimestamp": ENDING["deletionTimestamp"]}}
     patched = await client.patch(f"{NS}/pods/x/status", ending)
     assert (patched.status, "deletionTimestamp" in patched.body["metadata"]) == (200, False)
 
 
 async def test_status_update_does_not_own_metadata(client):
-    await client.post(CLAIMS, named())
+    await client.post(CLAIMS, object_x())
     patched = await client.patch(
         f"{CLAIMS}/x/status", {"metadata": {"generateName": "y-", "labels": {"a": "b"}}}
     )
@@ -339,7 +339,7 @@ async def test_empty_managed_fields_do_not_reset_custom_objects(client):
 async def test_refused_local_volume_needs_no_affinity(client):
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "local": {"path": "/x"}}
     for more, field in (({}, "spec.nodeAffinity"), ({"nfs": {"server": "s", "path": "/"}}, "spec.local")):
-        refused = await client.post("/api/v1/persistentvolumes", named(spec=spec | more))
+        refused = await client.post("/api/v1/persistentvolumes", object_x(spec=spec | more))
         assert [cause["field"] for cause in refused.body["details"]["causes"]] == [field]
 
 

@@ -264,7 +264,7 @@ async def test_invalid_timeout_parameter_is_refused(client):
 # --- what a real kube-apiserver 1.36 answered
 
 
-def managed(answer):
+def manager_and_fields(answer):
     (entry,) = answer.body["metadata"]["managedFields"]
     return entry["manager"], entry["fieldsV1"]
 
@@ -272,7 +272,7 @@ def managed(answer):
 async def test_reviews_have_managed_fields(client):
     asked = {"metadata": {"name": "x", "uid": "u", "deletionGracePeriodSeconds": 3}, "spec": {"token": "x"}}
     answer = await client.post(f"{AUTHENTICATION}/tokenreviews?fieldManager=me", asked)
-    assert managed(answer) == ("me", {"f:spec": {"f:token": {}}})
+    assert manager_and_fields(answer) == ("me", {"f:spec": {"f:token": {}}})
     assert answer.body["metadata"].keys() == {"name", "managedFields"}
 
 
@@ -280,7 +280,7 @@ async def test_access_review_refuses_metadata_and_has_managed_fields(client):
     asked = {"spec": {"nonResourceAttributes": {"path": "/x"}}}
     path = f"{AUTHORIZATION}/selfsubjectaccessreviews?fieldManager=me"
     fields = {"f:spec": {"f:nonResourceAttributes": {".": {}, "f:path": {}}}}
-    assert managed(await client.post(path, asked)) == ("me", fields)
+    assert manager_and_fields(await client.post(path, asked)) == ("me", fields)
     refused = await client.post(path, asked | {"metadata": {"name": "x", "uid": "u"}})
     (cause,) = refused.body["details"]["causes"]
     assert cause["message"].startswith('Invalid value: {"name":"x","managedFields":[{"manager":"me",')

@@ -15,7 +15,7 @@ async def client():
         yield client
 
 
-async def defined(client, *, group, plural, kind):
+async def create_definition(client, *, group, plural, kind):
     """Create a definition and wait until it is established; return its path."""
     tree = definition(plural=plural, kind=kind, group=group, scope="Cluster")
     tree["metadata"] = {"name": f"{plural}.{group}", "annotations": APPROVED}
@@ -23,13 +23,13 @@ async def defined(client, *, group, plural, kind):
     return f"{DEFINITIONS}/{tree['metadata']['name']}"
 
 
-async def deleted(client, path):
+async def delete_definition(client, path):
     await client.delete(path)
     await until(client, path.rpartition("/")[2], lambda seen: seen is None)
 
 
 async def test_definition_in_built_in_group_is_not_served(client):
-    path = await defined(client, group="networking.k8s.io", plural="foos", kind="Foo")
+    path = await create_definition(client, group="networking.k8s.io", plural="foos", kind="Foo")
     listed = (await client.get("/apis/networking.k8s.io/v1")).body["resources"]
     assert {"ingresses", "networkpolicies"} <= {row["name"] for row in listed}
     assert "foos" not in {row["name"] for row in listed}
@@ -39,7 +39,7 @@ async def test_definition_in_built_in_group_is_not_served(client):
     ):
         assert (found.status, found.body["message"]) == (404, NOT_FOUND)
     assert b"foos" not in (await client.get("/openapi/v3/apis/networking.k8s.io/v1")).data
-    await deleted(client, path)
+    await delete_definition(client, path)
     assert (await client.get(path)).status == 404
 
 
@@ -53,9 +53,9 @@ async def test_definition_in_built_in_group_is_not_served(client):
 async def test_built_in_resource_is_unaffected_by_definition_of_its_name(client, group, plural, kind, item):
     collection = f"/apis/{group}/v1/{plural}"
     await client.post(collection, {"metadata": {"name": "before"}} | item)
-    path = await defined(client, group=group, plural=plural, kind=kind)
+    path = await create_definition(client, group=group, plural=plural, kind=kind)
     assert (await client.post(collection, {"metadata": {"name": "during"}} | item)).status == 201
-    await deleted(client, path)
+    await delete_definition(client, path)
     assert (await client.post(collection, {"metadata": {"name": "after"}} | item)).status == 201
     names = {one["metadata"]["name"] for one in (await client.get(collection)).body["items"]}
     assert {"before", "during", "after"} <= names
@@ -63,11 +63,11 @@ async def test_built_in_resource_is_unaffected_by_definition_of_its_name(client,
 
 async def test_definition_named_like_definitions_changes_nothing(client):
     group = "apiextensions.k8s.io"
-    path = await defined(
+    path = await create_definition(
         client, group=group, plural="customresourcedefinitions", kind="CustomResourceDefinition"
     )
     assert (await client.get(path)).body["spec"]["group"] == group
-    await defined(client, group="example.com", plural="foos", kind="Foo")
+    await create_definition(client, group="example.com", plural="foos", kind="Foo")
     assert (await client.get("/apis/example.com/v1/foos")).status == 200
 
 
@@ -76,9 +76,11 @@ async def test_built_in_openapi_is_not_replaced(client):
     group = "apiextensions.apis.pkg.apiextensions-apiserver.k8s.io"
     name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
     before = (await client.get("/openapi/v2")).body["definitions"][name]
-    await defined(client, group=group, plural="customresourcedefinitions", kind="CustomResourceDefinition")
+    await create_definition(
+        client, group=group, plural="customresourcedefinitions", kind="CustomResourceDefinition"
+    )
     definitions = (await client.get("/openapi/v2")).body["definitions"]
     assert definitions[name] == before
     assert definitions[f"{name}_v2"]["x-kubernetes-group-version-kind"][0]["group"] == group
-    path = await defined(client, group="example.com", plural="foos", kind="Foo")
+    path = await create_definition(client, group="example.com", plural="foos", kind="Foo")
     assert (await client.get(path)).body["spec"]["versions"][0]["schema"]

@@ -249,7 +249,7 @@ async def test_eviction_uses_allowed_disruption(client):
     assert [(one["reason"], one["status"]) for one in status["conditions"]] == [("InsufficientPods", "False")]
 
 
-def denied(reason, message):
+def denied_condition(reason, message):
     """The condition of a budget that allows no disruption."""
     since = "2030-01-01T00:00:00Z"
     condition = {"type": "DisruptionAllowed", "status": "False", "lastTransitionTime": since}
@@ -259,10 +259,10 @@ def denied(reason, message):
 @pytest.mark.parametrize(
     ("healthy", "conditions", "reason"),
     [
-        (1, denied("InsufficientPods", ""), "needs 1 healthy pods and has 1 currently"),
-        (1, denied("SyncFailed", "why"), f"{DENIED} because it failed sync: why"),
+        (1, denied_condition("InsufficientPods", ""), "needs 1 healthy pods and has 1 currently"),
+        (1, denied_condition("SyncFailed", "why"), f"{DENIED} because it failed sync: why"),
         (2, [], DENIED),
-        (2, denied("InsufficientPods", "why"), f"{DENIED} (InsufficientPods): why"),
+        (2, denied_condition("InsufficientPods", "why"), f"{DENIED} (InsufficientPods): why"),
     ],
 )
 async def test_eviction_beyond_budget_is_refused(client, healthy, conditions, reason):

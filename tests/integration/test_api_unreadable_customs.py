@@ -69,7 +69,7 @@ async def define(client, *versions, path=WIDGETS, **fields):
         pass
 
 
-async def listed(client, path=WIDGETS):
+async def listed_versions(client, path=WIDGETS):
     answer = await client.get(path)
     assert answer.status == 200, answer.body
     return {item["metadata"]["name"]: item["apiVersion"] for item in answer.body["items"]}
@@ -86,7 +86,7 @@ async def test_object_of_wrong_kind_affects_itself_only(client, wrong, is_before
         await write(client, "bad", **wrong)
         await write(client, "good")
     for query in ("", "?labelSelector=a%3Db", "?limit=1", "?resourceVersion=0"):
-        assert await listed(client, WIDGETS + query) == {"good": "e.com/v1"}
+        assert await listed_versions(client, WIDGETS + query) == {"good": "e.com/v1"}
     for answer in (await client.get(f"{WIDGETS}/bad"), await client.patch(f"{WIDGETS}/bad", {"spec": {}})):
         assert answer.status == 500
         assert "corrupt object" in answer.body["message"]
@@ -119,17 +119,17 @@ async def test_object_of_removed_version_is_not_listed(client):
     async with client.watch(f"{WIDGETS}?watch=1&resourceVersion={version}") as events:
         await client.patch(f"{DEFINITIONS}/widgets.e.com", {"spec": definition("v1")["spec"]})
         assert [event async for event in events] == []
-    assert await listed(client) == {}
+    assert await listed_versions(client) == {}
     assert (await client.get(f"{WIDGETS}/one")).status == 500
 
 
 async def test_added_version_makes_objects_readable(client):
     await write(client, "one", apiVersion="e.com/v9")
     await define(client, "v1")
-    assert await listed(client) == {}
+    assert await listed_versions(client) == {}
     answer = await client.patch(f"{DEFINITIONS}/widgets.e.com", {"spec": definition("v1", "v9")["spec"]})
     assert answer.status == 200
-    while await listed(client) != {"one": "e.com/v1"}:
+    while await listed_versions(client) != {"one": "e.com/v1"}:
         pass
     assert (await client.get(f"{WIDGETS}/one")).body["apiVersion"] == "e.com/v1"
 
@@ -148,7 +148,7 @@ async def test_objects_of_all_versions_are_served_in_requested_one(client, is_be
         changed = definition("v1", "v2", storage=storage)["spec"]
         assert (await client.patch(f"{DEFINITIONS}/widgets.e.com", {"spec": changed})).status == 200
         for path, version in ((WIDGETS, "e.com/v1"), (other, "e.com/v2")):
-            while set((await listed(client, path)).values()) != {version}:
+            while set((await listed_versions(client, path)).values()) != {version}:
                 pass
             for name in ("one", "two"):
                 assert (await client.get(f"{path}/{name}")).body["apiVersion"] == version

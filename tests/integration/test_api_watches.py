@@ -60,13 +60,13 @@ async def test_body_of_watch_ends_as_http_version_allows(client, version, is_chu
     body = await reader.read()
     writer.close()
     assert ("transfer-encoding: chunked" in lines) is is_chunked
-    assert types_and_names(map(orjson.loads, (dechunked(body) if is_chunked else body).splitlines())) == [
+    assert types_and_names(map(orjson.loads, (decode_chunks(body) if is_chunked else body).splitlines())) == [
         ("ADDED", "a"),
         ("ADDED", "b"),
     ]
 
 
-def dechunked(body):
+def decode_chunks(body):
     data = b""
     while body:
         size, _, rest = body.partition(b"\r\n")

@@ -28,11 +28,11 @@ async def client():
 
 
 @pytest.fixture
-async def opened(client):
+async def open_watch(client):
     """Open a watch and return the head of the response with the connection."""
     writers = []
 
-    async def opened(*headers, authorization=("Authorization: Bearer admin",)):
+    async def open_watch(*headers, authorization=("Authorization: Bearer admin",)):
         host, port = client.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writers.append(writer)
@@ -41,7 +41,7 @@ async def opened(client):
         lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[:-2]
         return lines[0], dict(line.lower().split(": ", 1) for line in lines[1:]), reader, writer
 
-    yield opened
+    yield open_watch
     for writer in writers:
         writer.transport.abort()
 
@@ -96,8 +96,8 @@ async def wait_until_removed(client):
         pytest.param(frame(CLOSE, struct.pack("!H", 1000)) * 1000, 1000, id="a thousand of them"),
     ],
 )  # fmt: skip
-async def test_invalid_websocket_frame_closes_watch(client, opened, caplog, sent, code):
-    _, _, reader, writer = await opened()
+async def test_invalid_websocket_frame_closes_watch(client, open_watch, caplog, sent, code):
+    _, _, reader, writer = await open_watch()
     writer.write(sent)
     async with asyncio.timeout(PATIENCE):
         assert await close_code(reader) == code
@@ -105,24 +105,24 @@ async def test_invalid_websocket_frame_closes_watch(client, opened, caplog, sent
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_unmasked_websocket_frame_is_accepted(client, opened):
+async def test_unmasked_websocket_frame_is_accepted(client, open_watch):
     """Unlike upstream, which ends the watch with 1002: aiohttp does not check the mask."""
-    _, _, reader, writer = await opened()
+    _, _, reader, writer = await open_watch()
     writer.write(frame(TEXT, b"x", masked=False) + frame(PING, b"done", masked=False))
     async with asyncio.timeout(PATIENCE):
         assert await reader.readexactly(6) == b"\x8a\x04done"
     assert client.server.handler.watching._streams
 
 
-async def test_disconnected_websocket_client_ends_watch(client, opened):
-    _, _, _, writer = await opened()
+async def test_disconnected_websocket_client_ends_watch(client, open_watch):
+    _, _, _, writer = await open_watch()
     writer.write_eof()
     await wait_until_removed(client)
 
 
-async def test_unread_websocket_messages_take_bounded_memory(client, opened):
+async def test_unread_websocket_messages_take_bounded_memory(client, open_watch):
     """Some megabytes of them; the pongs that the client does not read are bounded by its socket."""
-    _, _, reader, writer = await opened()
+    _, _, reader, writer = await open_watch()
     for _ in range(64):
         writer.write(frame(TEXT, b"x" * 4000) * 16)
         await writer.drain()
@@ -134,18 +134,18 @@ async def test_unread_websocket_messages_take_bounded_memory(client, opened):
     assert client.server.handler.watching._streams
 
 
-async def test_token_subprotocol_authenticates_and_is_not_returned(opened):
-    first, headers, _, _ = await opened(
+async def test_token_subprotocol_authenticates_and_is_not_returned(open_watch):
+    first, headers, _, _ = await open_watch(
         f"Sec-WebSocket-Protocol: {TOKEN}, base64.binary.k8s.io", authorization=()
     )
     assert first == "HTTP/1.1 101 Switching Protocols"
     assert headers["sec-websocket-protocol"] == "base64.binary.k8s.io"
 
 
-async def test_single_subprotocol_is_returned(opened):
-    _, headers, _, _ = await opened("Sec-WebSocket-Protocol: anything")
+async def test_single_subprotocol_is_returned(open_watch):
+    _, headers, _, _ = await open_watch("Sec-WebSocket-Protocol: anything")
     assert headers["sec-websocket-protocol"] == "anything"
-    _, headers, _, _ = await opened()
+    _, headers, _, _ = await open_watch()
     assert "sec-websocket-protocol" not in headers
 
 
@@ -159,6 +159,6 @@ async def test_single_subprotocol_is_returned(opened):
         (f"{TOKEN}, a, b", "400 Bad Request"),
     ],
 )
-async def test_token_subprotocol_needs_one_other_subprotocol(opened, offered, status):
-    first, _, _, _ = await opened(f"Sec-WebSocket-Protocol: {offered}", authorization=())
+async def test_token_subprotocol_needs_one_other_subprotocol(open_watch, offered, status):
+    first, _, _, _ = await open_watch(f"Sec-WebSocket-Protocol: {offered}", authorization=())
     assert first == f"HTTP/1.1 {status}"

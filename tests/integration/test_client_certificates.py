@@ -37,7 +37,7 @@ def other_authority(name="kubernetes"):
     return make_authority(name, now=NOW, random=SeededRandom())
 
 
-def chained(leaf, *others):
+def with_chain(leaf, *others):
     """Return the certificate with its chain."""
     return Pair(certificate=b"".join([leaf.certificate, *(one.certificate for one in others)]), key=leaf.key)
 
@@ -81,11 +81,11 @@ async def test_forged_certificates_are_refused(server, tmp_path):
     bob = issue_certificate(authority, Subject(name="bob"))
     made = {
         "another authority's": issue_certificate(stranger),
-        "another authority's, with that one shown": chained(issue_certificate(stranger), stranger),
-        "another authority's, with the server's shown": chained(issue_certificate(stranger), authority),
-        "signed by a user": chained(issue_certificate(bob), bob),
-        "signed by a user and shown with the authority": chained(issue_certificate(bob), bob, authority),
-        "signed by the administrator": chained(
+        "another authority's, with that one shown": with_chain(issue_certificate(stranger), stranger),
+        "another authority's, with the server's shown": with_chain(issue_certificate(stranger), authority),
+        "signed by a user": with_chain(issue_certificate(bob), bob),
+        "signed by a user and shown with the authority": with_chain(issue_certificate(bob), bob, authority),
+        "signed by the administrator": with_chain(
             issue_certificate(server.pki.pair(CLIENT)), server.pki.pair(CLIENT)
         ),
         "signed by itself": make_authority("eve", now=NOW, random=SeededRandom()),

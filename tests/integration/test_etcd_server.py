@@ -26,26 +26,26 @@ input()
 """
 
 
-async def connected(server):
+async def connect_store(server):
     return await RemoteStore.connect([server.url], clock=RealClock())
 
 
 async def test_each_etcd_server_starts_empty(etcd_pool):
     for _ in range(2):
         server = etcd_pool.take()
-        store = await connected(server)
+        store = await connect_store(server)
         assert (await store.put(Put(key=b"k", value=b"v"))).revision == 2
         await store.close()
         server.stop()
 
 
 async def test_killed_etcd_server_keeps_data(fresh_etcd):
-    store = await connected(fresh_etcd)
+    store = await connect_store(fresh_etcd)
     await store.put(Put(key=b"k", value=b"v"))
     await store.close()
     fresh_etcd.kill()
     fresh_etcd.start()
-    store = await connected(fresh_etcd)
+    store = await connect_store(fresh_etcd)
     assert (await store.range(Range(key=b"k"))).count == 1
     await store.close()
 

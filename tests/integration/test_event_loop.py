@@ -25,7 +25,7 @@ from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
-from tests.support.hostile.loop_time import measured
+from tests.support.hostile.loop_time import measuring_callbacks
 from tests.support.server.apiserver import ADMIN
 from tests.support.stores.archives import TAKEN_AT, saved
 
@@ -93,7 +93,7 @@ async def snapshot():
 
 
 @pytest.fixture(scope="module")
-def longest():
+def measure_request():
     """A function that sends a request to a server with many objects; returns the status and the longest callback."""
     with serving(lambda clock: MemoryStore(clock=clock)) as measure:
         yield measure
@@ -105,7 +105,7 @@ def serving(open_store):
     gc.collect()
     gc.freeze()  # as a server does, so that objects of the tests are not collected
     gc.set_threshold(*garbage.THRESHOLD)
-    with asyncio.Runner() as runner, measured() as slices:
+    with asyncio.Runner() as runner, measuring_callbacks() as slices:
         stack = contextlib.AsyncExitStack()
 
         async def start():
@@ -139,9 +139,9 @@ def serving(open_store):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", REQUESTS)
-def test_no_callback_blocks_event_loop(longest, name, monkeypatch):
+def test_no_callback_blocks_event_loop(measure_request, name, monkeypatch):
     monkeypatch.setattr(http.client, "_MAXHEADERS", 10_000)
-    status, data, took, callback = longest(REQUESTS[name])
+    status, data, took, callback = measure_request(REQUESTS[name])
     assert b"a fault of the server" not in data
     assert status != 504, "the request took too long"
     assert took < BOUND, f"{took * 1000:.0f} ms in {callback}"
@@ -166,7 +166,7 @@ def test_no_callback_of_restore_blocks_event_loop(backend, tmp_path):
 
 
 def test_long_callback_is_measured():
-    with asyncio.Runner() as runner, measured() as slices:
+    with asyncio.Runner() as runner, measuring_callbacks() as slices:
 
         async def count():
             sum(range(1_000_000))

@@ -62,7 +62,7 @@ class Attacked:
 
 
 @pytest.fixture
-async def attacked(tmp_path):
+async def attacked_server(tmp_path):
     clock = RealClock()
     store = MemoryStore(clock=clock)
     settings = Settings(audit_log=tmp_path / "audit.log")
@@ -113,14 +113,14 @@ def problem_of(hostile, answer):
     return "a fault of the server" if b"a fault of the server" in answer.body else ""
 
 
-async def test_hostile_requests_leave_server_working(attacked):
+async def test_hostile_requests_leave_server_working(attacked_server):
     hostiles, left, complaints = Hostiles(SEED), iter(range(REQUESTS)), []
 
     async def send_some():
         for number in left:
             hostile = hostiles.next()
             try:
-                problem = problem_of(hostile, await attacked.send(hostile))
+                problem = problem_of(hostile, await attacked_server.send(hostile))
             except TimeoutError:
                 problem = f"no answer within {PATIENCE} s"
             if problem:
@@ -133,11 +133,11 @@ async def test_hostile_requests_leave_server_working(attacked):
                 group.create_task(send_some())
     problems = complaints + errors
     assert not problems, "\n".join(problems)
-    await attacked.wait_until_closed()
+    await attacked_server.wait_until_closed()
     gc.collect()
     assert len(asyncio.all_tasks()) <= tasks
     assert resident() - memory < GROWTH
-    assert (await attacked.send_request(b"GET", MAPS)).status == 200
+    assert (await attacked_server.send_request(b"GET", MAPS)).status == 200
 
 
 def resident():
@@ -199,30 +199,30 @@ _SOCKET = ((b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"))
         pytest.param(request_with_headers("GET", f"{MAPS}?resourceVersion={'9' * 5000}", b""), 400, id="a version of thousands of digits"),
     ],
 )  # fmt: skip
-async def test_known_hostile_request_is_handled(attacked, hostile, status):
+async def test_known_hostile_request_is_handled(attacked_server, hostile, status):
     with unexpected_errors() as errors:
-        answer = await attacked.send(hostile)
+        answer = await attacked_server.send(hostile)
     assert (answer.status, errors) == (status, [])
 
 
-async def test_unfinished_headers_do_not_block_others(attacked):
+async def test_unfinished_headers_do_not_block_others(attacked_server):
     """Open a hundred incomplete requests, and send one complete request."""
-    begun = [await asyncio.open_connection(*attacked.address) for _ in range(100)]
+    begun = [await asyncio.open_connection(*attacked_server.address) for _ in range(100)]
     for _, writer in begun:
         writer.write(b"GET / HTTP/1.1\r\nHost:")
         await writer.drain()
-    assert (await attacked.send_request(b"GET", MAPS)).status == 200
+    assert (await attacked_server.send_request(b"GET", MAPS)).status == 200
     for _, writer in begun:
         writer.transport.abort()
-    await attacked.wait_until_closed()
+    await attacked_server.wait_until_closed()
 
 
-async def test_object_with_unusual_texts_can_be_read(attacked):
-    assert (await attacked.send_request(b"POST", MAPS, b'{"metadata":{"name":"odd"}}')).status == 201
+async def test_object_with_unusual_texts_can_be_read(attacked_server):
+    assert (await attacked_server.send_request(b"POST", MAPS, b'{"metadata":{"name":"odd"}}')).status == 201
     patch = (
         rb'{"metadata":{"generateName":"\u0000\"\\","annotations":{"a":"\u0000"}},"data":{"a":"\u0000\"}"}}'
     )
     kind = (b"Content-Type", b"application/merge-patch+json")
-    await attacked.send(request_with_headers("PATCH", f"{MAPS}/odd", patch, kind))
-    assert (await attacked.send_request(b"GET", f"{MAPS}/odd")).status == 200
-    assert (await attacked.send_request(b"GET", MAPS)).status == 200
+    await attacked_server.send(request_with_headers("PATCH", f"{MAPS}/odd", patch, kind))
+    assert (await attacked_server.send_request(b"GET", f"{MAPS}/odd")).status == 200
+    assert (await attacked_server.send_request(b"GET", MAPS)).status == 200

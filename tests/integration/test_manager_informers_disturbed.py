@@ -25,7 +25,7 @@ def config_map(name, **data):
 
 
 @contextlib.asynccontextmanager
-async def watched(server):
+async def informer_behind_relay(server):
     """A direct client, the relay, and an informer behind it with short retry delays."""
     async with (
         client_of(server.url) as direct,
@@ -52,7 +52,7 @@ async def server():
 
 
 async def test_informer_resumes_after_lost_connections(server):
-    async with watched(server) as (direct, relay, informer):
+    async with informer_behind_relay(server) as (direct, relay, informer):
         told = RecordedChanges(informer)
         for name in "abcde":
             relay.cut()
@@ -63,7 +63,7 @@ async def test_informer_resumes_after_lost_connections(server):
 
 @pytest.mark.parametrize("count", [1, 700, 5000])
 async def test_informer_resumes_after_connection_lost_within_a_line(server, count):
-    async with watched(server) as (direct, relay, informer):
+    async with informer_behind_relay(server) as (direct, relay, informer):
         told = RecordedChanges(informer)
         relay.cut_after(count)
         await direct.create(CONFIG_MAPS, config_map("large", text="x" * 9000))
@@ -73,7 +73,7 @@ async def test_informer_resumes_after_connection_lost_within_a_line(server, coun
 
 
 async def test_informer_reads_line_of_megabytes(server):
-    async with watched(server) as (direct, _, informer):
+    async with informer_behind_relay(server) as (direct, _, informer):
         text = "x" * 900_000
         await direct.create(CONFIG_MAPS, config_map("large", text=text))
         await wait_until_synced(informer, direct)
@@ -81,7 +81,7 @@ async def test_informer_reads_line_of_megabytes(server):
 
 
 async def test_informer_resumes_after_server_outage(server):
-    async with watched(server) as (direct, relay, informer):
+    async with informer_behind_relay(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await direct.create(CONFIG_MAPS, config_map("stays"))
         await wait_until_synced(informer, direct)
@@ -100,7 +100,7 @@ async def test_informer_relists_from_server_with_other_history(server):
     async with (
         running() as other,
         client_of(other.url) as elsewhere,
-        watched(server) as (direct, relay, informer),
+        informer_behind_relay(server) as (direct, relay, informer),
     ):
         for name in ("only here", "there too"):
             made = await direct.create(CONFIG_MAPS, config_map(name.replace(" ", "-")))
@@ -122,7 +122,7 @@ async def test_informer_relists_from_server_with_other_history(server):
 async def test_informer_relists_after_expired_history():
     """The server is replaced by one with current objects only, and the connection is never refused."""
     store = MemoryStore(clock=RealClock())
-    async with running(kv=store) as server, watched(server) as (direct, relay, informer):
+    async with running(kv=store) as server, informer_behind_relay(server) as (direct, relay, informer):
         await direct.create(CONFIG_MAPS, config_map("goes"))
         await wait_until_synced(informer, direct)
         told = RecordedChanges(informer)
@@ -139,7 +139,7 @@ async def test_informer_relists_after_expired_history():
     assert sorted(told.words) == ["+comes", "-goes"]
 
 
-async def stored(count):
+async def store_with_maps(count):
     """A store that holds this many objects before the server starts."""
     store = MemoryStore(clock=RealClock())
     for number in range(count):
@@ -154,7 +154,10 @@ async def stored(count):
 @pytest.mark.slow
 async def test_informer_follows_many_objects_and_changes():
     """Ten thousand objects, most of them created first, while connections are cut."""
-    async with running(kv=await stored(9_000)) as server, watched(server) as (direct, relay, informer):
+    async with (
+        running(kv=await store_with_maps(9_000)) as server,
+        informer_behind_relay(server) as (direct, relay, informer),
+    ):
         told = RecordedChanges(informer)
         for turn in range(10):
             await asyncio.gather(

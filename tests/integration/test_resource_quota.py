@@ -42,19 +42,19 @@ async def quota_usage(server):
     return (await server.get(QUOTA)).body["status"]["used"]
 
 
-def named(name, **fields):
+def object_with_name(name, **fields):
     return {"metadata": {"name": name}} | fields
 
 
 def pod(name="p", cpu="1"):
     resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
-    return named(name, spec={"containers": [{"name": "c", "image": "x", "resources": resources}]})
+    return object_with_name(name, spec={"containers": [{"name": "c", "image": "x", "resources": resources}]})
 
 
 async def test_existing_objects_are_counted(cluster):
     server, _, _ = cluster
     await server.post(f"{CORE}/pods", pod())
-    await server.post(f"{CORE}/configmaps", named("a"))
+    await server.post(f"{CORE}/configmaps", object_with_name("a"))
     await limit(cluster, pods="5", requests_cpu="5", limits_memory="5", count__configmaps="5", secrets="5")
     status = (await server.get(QUOTA)).body["status"]
     assert status["used"] == {
@@ -66,12 +66,12 @@ async def test_existing_objects_are_counted(cluster):
 async def test_deletion_frees_quota(cluster):
     server, _, _ = cluster
     await limit(cluster, configmaps="1")
-    await server.post(f"{CORE}/configmaps", named("a"))
-    assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 403
+    await server.post(f"{CORE}/configmaps", object_with_name("a"))
+    assert (await server.post(f"{CORE}/configmaps", object_with_name("b"))).status == 403
     await server.delete(f"{CORE}/configmaps/a")
     await settle(cluster)
     assert await quota_usage(server) == {"configmaps": "0"}
-    assert (await server.post(f"{CORE}/configmaps", named("b"))).status == 201
+    assert (await server.post(f"{CORE}/configmaps", object_with_name("b"))).status == 201
 
 
 async def test_finished_pod_uses_object_count_only(cluster):
@@ -87,7 +87,7 @@ async def test_finished_pod_uses_object_count_only(cluster):
 async def test_service_type_change_frees_quota(cluster):
     server, _, _ = cluster
     await limit(cluster, services_loadbalancers="1", services_nodeports="5")
-    service = named("s", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
+    service = object_with_name("s", spec={"type": "LoadBalancer", "ports": [{"port": 80}]})
     await server.post(f"{CORE}/services", service)
     assert await quota_usage(server) == {"services.loadbalancers": "1", "services.nodeports": "1"}
     await server.patch(f"{CORE}/services/s", {"spec": {"type": "ClusterIP"}})
@@ -98,7 +98,7 @@ async def test_service_type_change_frees_quota(cluster):
 async def test_changed_limit_is_counted_at_once(cluster):
     server, _, _ = cluster
     await limit(cluster, configmaps="1")
-    await server.post(f"{CORE}/configmaps", named("a"))
+    await server.post(f"{CORE}/configmaps", object_with_name("a"))
     await server.patch(QUOTA, {"spec": {"hard": {"configmaps": "3", "secrets": "2"}}})
     await settle(cluster)
     assert (await server.get(QUOTA)).body["status"] == {
@@ -124,7 +124,7 @@ async def test_objects_of_new_kind_are_counted(cluster):
     await define(server, definition())
     await settle(cluster)
     widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
-    await server.post(WIDGETS, widget | named("a"))
+    await server.post(WIDGETS, widget | object_with_name("a"))
     await settle(cluster)
     assert await quota_usage(server) == {"count/widgets.example.com": "1"}
 

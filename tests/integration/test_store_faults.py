@@ -27,7 +27,7 @@ ROUNDS = 12
 
 
 @contextmanager
-def started(program, *arguments) -> Iterator[subprocess.Popen]:
+def running_program(program, *arguments) -> Iterator[subprocess.Popen]:
     command = [sys.executable, SUPPORT / program, *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=ROOT) as process:
@@ -70,7 +70,7 @@ class WriterLog:
 async def test_store_killed_at_any_moment_keeps_acknowledged_writes(tmp_path):
     random, log, snapshots = source("kill"), WriterLog(), set()
     for number in range(ROUNDS):
-        with started("durable_writer.py", tmp_path, number) as process:
+        with running_program("durable_writer.py", tmp_path, number) as process:
             for _ in range(random.randrange(1, 2000)):
                 log.record_line(process.stdout.readline().decode())
             process.kill()
@@ -86,7 +86,7 @@ async def test_store_killed_at_any_moment_keeps_acknowledged_writes(tmp_path):
 
 
 def test_second_process_is_refused_naming_first(tmp_path):
-    with started("durable_writer.py", tmp_path, 0) as first:
+    with running_program("durable_writer.py", tmp_path, 0) as first:
         first.stdout.readline()
         second = subprocess.run(
             [sys.executable, SUPPORT / "durable_writer.py", tmp_path, "1"],
@@ -140,7 +140,7 @@ def world_writable_dir():
 
 
 def test_unwritable_disk_is_named_and_reads_continue(world_writable_dir):
-    with started("durable_forbidden.py", world_writable_dir) as process:
+    with running_program("durable_forbidden.py", world_writable_dir) as process:
         answers = process.stdout.read().decode().splitlines()
     data = world_writable_dir / "data"
     assert answers == [

@@ -9,7 +9,7 @@ from tests.support.stores.handwritten_histories import (
     SECOND,
     TWO,
     call,
-    deleted,
+    delete_event,
     kinds_of,
     kv,
     put,
@@ -69,7 +69,7 @@ def watch(**options):
         pytest.param(
             stream((5, 3, put_event(ONE), put_event(kv(b"?", 3, 2, 2)))), {"wrong event"}, id="another value"
         ),
-        pytest.param(stream((5, 3, put_event(ONE), deleted(3))), {"wrong event"}, id="another kind"),
+        pytest.param(stream((5, 3, put_event(ONE), delete_event(3))), {"wrong event"}, id="another kind"),
         pytest.param(stream((5, 3, put_event(TWO)), request=watch(start_revision=3)), set(), id="resumed"),
         pytest.param(
             stream((5, 3, put_event(ONE), put_event(TWO)), request=watch(start_revision=3)),

@@ -78,25 +78,35 @@ def finalizers(order, live, deleted):
     return {**BASE, "metadata": {"finalizers": live}}, patch
 
 
-def named(size):
+def container_names(size):
     return [f"c{at}" for at in range(size)]
 
 
 ORDERS = {
-    "the same": lambda size: ordered_patch(named(size), named(size), named(size)),
-    "turned around": lambda size: ordered_patch(named(size)[::-1], named(size)[::-1], named(size)),
-    "all new": lambda size: ordered_patch(named(size), named(size), ()),
-    "none of them": lambda size: ordered_patch((), ["other"] * size, named(size)),
-    "alternating": lambda size: ordered_patch(named(size)[::2], named(size)[::2], named(size)[1::2]),
+    "the same": lambda size: ordered_patch(
+        container_names(size), container_names(size), container_names(size)
+    ),
+    "turned around": lambda size: ordered_patch(
+        container_names(size)[::-1], container_names(size)[::-1], container_names(size)
+    ),
+    "all new": lambda size: ordered_patch(container_names(size), container_names(size), ()),
+    "none of them": lambda size: ordered_patch((), ["other"] * size, container_names(size)),
+    "alternating": lambda size: ordered_patch(
+        container_names(size)[::2], container_names(size)[::2], container_names(size)[1::2]
+    ),
     "equal": lambda size: ordered_patch(["c"] * size, ["c"] * size, ["c"] * size),
-    "in the wrong order": lambda size: ordered_patch(named(size), named(size)[::-1], named(size)),
-    "finalizers": lambda size: finalizers(named(size), named(size)[::-1], named(size)[::2]),
+    "in the wrong order": lambda size: ordered_patch(
+        container_names(size), container_names(size)[::-1], container_names(size)
+    ),
+    "finalizers": lambda size: finalizers(
+        container_names(size), container_names(size)[::-1], container_names(size)[::2]
+    ),
     "directives": lambda size: (
-        {**BASE, "spec": {"containers": [{"name": name} for name in named(size)]}},
+        {**BASE, "spec": {"containers": [{"name": name} for name in container_names(size)]}},
         {
             "spec": {
-                "$setElementOrder/containers": [{"name": name} for name in named(size)[::2]],
-                "containers": [{"name": name, "$patch": "delete"} for name in named(size)[1::2]],
+                "$setElementOrder/containers": [{"name": name} for name in container_names(size)[::2]],
+                "containers": [{"name": name, "$patch": "delete"} for name in container_names(size)[1::2]],
             }
         },
     ),
@@ -111,7 +121,7 @@ def test_set_element_order_takes_linear_time(make):
 # --- field managers
 
 
-def managed(count, fields):
+def managed_fields(count, fields):
     return [
         {
             "manager": f"m{at}",
@@ -125,7 +135,7 @@ def managed(count, fields):
     ]
 
 
-def labelled(names):
+def object_with_labels(names):
     return {**BASE, "metadata": {**BASE["metadata"], "labels": dict.fromkeys(names, "v")}}
 
 
@@ -134,26 +144,40 @@ def of_labels(names):
 
 
 MANAGERS = {
-    "one label each": lambda size: (managed(size, lambda at: of_labels([f"k{at}"])), labelled(named(size))),
-    "the same label": lambda size: (managed(size, lambda _: of_labels(["c0"])), labelled(["c0"])),
-    "two with all": lambda size: (managed(2, lambda _: of_labels(named(size))), labelled(named(size))),
+    "one label each": lambda size: (
+        managed_fields(size, lambda at: of_labels([f"k{at}"])),
+        object_with_labels(container_names(size)),
+    ),
+    "the same label": lambda size: (
+        managed_fields(size, lambda _: of_labels(["c0"])),
+        object_with_labels(["c0"]),
+    ),
+    "two with all": lambda size: (
+        managed_fields(2, lambda _: of_labels(container_names(size))),
+        object_with_labels(container_names(size)),
+    ),
     "other versions": lambda size: (
-        [one | {"apiVersion": f"v{at}"} for at, one in enumerate(managed(size, lambda _: of_labels(["c0"])))],
-        labelled(["c0"]),
+        [
+            one | {"apiVersion": f"v{at}"}
+            for at, one in enumerate(managed_fields(size, lambda _: of_labels(["c0"])))
+        ],
+        object_with_labels(["c0"]),
     ),
     "subresources": lambda size: (
         [
             one | {"subresource": f"s{at}"}
-            for at, one in enumerate(managed(size, lambda _: of_labels(["c0"])))
+            for at, one in enumerate(managed_fields(size, lambda _: of_labels(["c0"])))
         ],
-        labelled(["c0"]),
+        object_with_labels(["c0"]),
     ),
 }
 WRITE = {"manager": "m", "time": "2026-01-02T00:00:00Z"}
 MANAGER_WAYS = {
-    "apply": lambda live: MANAGER.apply(live, labelled(["c0", "new"]), force=False, **WRITE),
-    "apply with force": lambda live: MANAGER.apply(live, labelled(["c0", "new"]), force=True, **WRITE),
-    "apply others": lambda live: MANAGER.apply(live, labelled(["new"]), force=False, **WRITE),
+    "apply": lambda live: MANAGER.apply(live, object_with_labels(["c0", "new"]), force=False, **WRITE),
+    "apply with force": lambda live: MANAGER.apply(
+        live, object_with_labels(["c0", "new"]), force=True, **WRITE
+    ),
+    "apply others": lambda live: MANAGER.apply(live, object_with_labels(["new"]), force=False, **WRITE),
     "update": lambda live: MANAGER.update(
         live, {**live, "metadata": {**live["metadata"], "labels": {"c0": "w"}}}, **WRITE
     ),

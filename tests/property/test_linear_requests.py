@@ -98,7 +98,7 @@ def definition(schema):
     }
 
 
-def nested(depth, of):
+def nested_schema(depth, of):
     for _ in range(depth):
         of = {"type": "object", "properties": {"a": of}}
     return of
@@ -128,7 +128,7 @@ TREES = {
         {"type": "object", "properties": {f"k{at}": {"type": "string"} for at in range(size)}}
     ),
     "deep properties": lambda size: definition(
-        nested(30, {"type": "object", "properties": {f"k{at}": {"type": "string"} for at in range(size)}})
+        nested_schema(30, {"type": "object", "properties": {f"k{at}": {"type": "string"} for at in range(size)}})
     ),
     "one of many": lambda size: definition({"type": "object", "oneOf": [{"type": "string"}] * size}),
     "one long text": lambda size: {

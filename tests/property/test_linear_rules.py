@@ -26,7 +26,7 @@ SCHEMAS = load()
 DEFAULTS = Defaulter(SCHEMAS, clock=RealClock())
 
 
-def copied(tree):
+def copy_tree(tree):
     return orjson.loads(orjson.dumps(tree))
 
 
@@ -53,7 +53,7 @@ class Case:
     """An object, and the object that it replaces."""
 
     def __init__(self, tree):
-        self.tree, self.old, self.text = tree, copied(tree), orjson.dumps(tree)
+        self.tree, self.old, self.text = tree, copy_tree(tree), orjson.dumps(tree)
         self.new = {**tree, "metadata": {**tree["metadata"], "labels": {"x": "y"}}}
         self.altered = updated_value("", self.old) | {"metadata": self.new["metadata"]}
 

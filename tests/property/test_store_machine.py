@@ -236,7 +236,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.compare_events(followed)
             return
         request, seen = followed.request, followed.seen
-        expected = list(self.model.watched(request.key, request.range_end, seen, self.model.revision))
+        expected = list(self.model.events_between(request.key, request.range_end, seen, self.model.revision))
         assert [(each.kind, each.kv) for each in events] == [(each.kind, each.kv) for each in expected]
         for actual, truth in zip(events, expected, strict=True):
             left_out = actual.previous is None and actual.kv.mod_revision <= self.model.compacted

@@ -100,12 +100,12 @@ def _session(case: dict, kubeconfig: Path, kubectl: str) -> dict:
     """Return a session of kubectl with each command's output after it stopped changing."""
     shell = kubectl_golden.Shell(kubectl, str(kubeconfig), f"kr{abs(hash(case['id'])) % 10**6}")
     shell.set_up()
-    steps = [step | _printed(shell, step) for step in case["steps"]]
+    steps = [step | _stable_output(shell, step) for step in case["steps"]]
     shell.tear_down()
     return case | {"steps": steps}
 
 
-def _printed(shell, step: dict) -> dict:
+def _stable_output(shell, step: dict) -> dict:
     last, times = {}, 0
     for _ in range(MAX_TRIES):
         reply = kubectl_golden.clean(shell.run(step["cmd"], step.get("stdin", "")), step, shell.ns)

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tests.recorder.__main__ import budgeted, recorded
+from tests.recorder.__main__ import record_case, with_write_budget
 from tests.recorder.scenario import read
 from tests.support.processes.process import ROOT
 from tests.support.recorded.recordings import COUNTS
@@ -69,7 +69,7 @@ class Echo:
 
 def test_varying_values_are_replaced_in_recording(tmp_path):
     (case,) = read_written_scenario(tmp_path, "api/x", [{"GET": "/${ns}"}]).cases
-    (step,) = recorded(Echo(), case)["steps"]
+    (step,) = record_case(Echo(), case)["steps"]
     assert step["request"]["path"] == "/${ns}"
     assert step["response"]["body"] == {"uid": "<uid>", "sent": {"method": "GET", "path": "/<ns>"}}
 
@@ -79,7 +79,7 @@ def test_budget_is_minimum_and_maximum_of_two_runs():
         {"id": "a", "steps": [{"request": {}, "found": found}]}
         for found in ({"job create pods": 1, "job write jobs/status": 3}, {"job create pods": 1})
     )
-    (step,) = budgeted(first, second)["steps"]
+    (step,) = with_write_budget(first, second)["steps"]
     assert step == {"request": {}, "budget": {"job create pods": [1, 1], "job write jobs/status": [0, 3]}}
 
 

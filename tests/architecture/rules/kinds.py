@@ -34,7 +34,7 @@ def _literals(node: ast.AST) -> list[str]:
     return [kind for kind in kinds if kind not in NOT_RESOURCES]
 
 
-def _compared(node: ast.AST) -> list[str]:
+def _compared_kinds(node: ast.AST) -> list[str]:
     match node:
         case ast.Compare(left=left, comparators=others):
             sides = [left, *others]
@@ -54,7 +54,7 @@ def check(module: Module) -> Iterator[Finding]:
     if AT_HOME.search(module.path):
         return
     for node in ast.walk(module.tree):
-        if kinds := _compared(node):
+        if kinds := _compared_kinds(node):
             yield Finding(
                 node.lineno, f"decides by kind ({', '.join(kinds)}): make it a fact of the resource's row"
             )

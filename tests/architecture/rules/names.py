@@ -35,15 +35,15 @@ def _bindings(tree: ast.AST) -> dict[str, str]:
     return bound
 
 
-def _dotted(node: ast.AST, bound: Mapping[str, str]) -> str | None:
+def _dotted_name(node: ast.AST, bound: Mapping[str, str]) -> str | None:
     match node:
         case ast.Name(id=name):
             return bound.get(name)
         case ast.Attribute(value=value, attr=attr):
-            base = _dotted(value, bound)
+            base = _dotted_name(value, bound)
             return base and f"{base}.{attr}"
         case ast.Call(func=func):
-            base = _dotted(func, bound)
+            base = _dotted_name(func, bound)
             return base and f"{base}()"
     return None
 
@@ -55,7 +55,7 @@ def uses(tree: ast.AST) -> Iterator[Use]:
     """Yield each expression that has a dotted name, with that name."""
     bound = _bindings(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted(node, bound)):
+        if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted_name(node, bound)):
             yield node, name
 
 

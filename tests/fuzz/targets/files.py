@@ -249,10 +249,10 @@ def _snapshot(text):
     except BadArchive as error:
         return f"refused: {error}"
     entries = list(archive.entries())
-    return asyncio.run(_restored(archive, entries))
+    return asyncio.run(_restore_and_save(archive, entries))
 
 
-async def _restored(archive, entries):
+async def _restore_and_save(archive, entries):
     store = MemoryStore(clock=SteppedClock())
     try:
         await restore(store, archive, RestoreTarget(root=archives.ROOT), replace=True)

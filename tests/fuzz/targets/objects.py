@@ -12,7 +12,7 @@ from tests.fuzz.engine import Fault, Target
 from tests.fuzz.server import path_of, session
 from tests.fuzz.values import object_of
 from tests.support.hostile import hostile_bodies
-from tests.support.hostile.hostile_samples import OWN, recorded
+from tests.support.hostile.hostile_samples import OWN, recorded_samples
 
 ROWS = {
     f"{row.api_version}/{row.name}": row
@@ -31,7 +31,7 @@ PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 def samples():
     """Valid objects by their resource."""
     found = {}
-    for sample in (*OWN, *(recorded() or ())):
+    for sample in (*OWN, *(recorded_samples() or ())):
         body = sample.body
         if sample.method == "POST" and isinstance(body, dict):
             name = _OF_KIND.get((body.get("apiVersion"), body.get("kind")))

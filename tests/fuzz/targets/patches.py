@@ -65,16 +65,16 @@ _DIRECTIVES = (
 )  # fmt: skip
 
 
-def _directed(tree, random):
+def _with_directive(tree, random):
     """Insert a directive of strategic merge patches."""
     if isinstance(tree, dict):
         if not tree or random.random() < 0.25:
             return tree | random.choice(_DIRECTIVES)
         step = random.choice(list(tree))
-        return tree | {step: _directed(tree[step], random)}
+        return tree | {step: _with_directive(tree[step], random)}
     if isinstance(tree, list) and tree:
         at = random.randrange(len(tree))
-        return [*tree[:at], _directed(tree[at], random), *tree[at + 1 :]]
+        return [*tree[:at], _with_directive(tree[at], random), *tree[at + 1 :]]
     return tree
 
 
@@ -94,7 +94,7 @@ def _make_patch(resource, tree, language, random):
     if random.random() < 0.3:
         body = hostile_bodies.mutated(body, random)
     if language == "strategic-merge-patch+json" and random.random() < 0.5:
-        body = _directed(body, random)
+        body = _with_directive(body, random)
     if language == "apply-patch+yaml" and isinstance(body, dict) and random.random() < 0.95:
         body |= {"apiVersion": row.api_version, "kind": row.kind}
     return body

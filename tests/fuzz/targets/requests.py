@@ -11,9 +11,9 @@ from tests.fuzz.engine import Target
 from tests.fuzz.server import path_of, session
 from tests.fuzz.targets.objects import ROWS, clear
 from tests.support.hostile import hostile_bodies
-from tests.support.hostile.hostile_samples import OWN, recorded
+from tests.support.hostile.hostile_samples import OWN, recorded_samples
 
-SAMPLES = [*OWN, *(recorded() or ())]
+SAMPLES = [*OWN, *(recorded_samples() or ())]
 _LANGUAGES = (
     "json-patch+json",
     "merge-patch+json",

@@ -77,7 +77,7 @@ class Life(RuleBasedStateMachine):
     def no_pod_is_counted_twice(self):
         if hasattr(self, "jobs"):
             counts = self.jobs.counts
-            assert counts["succeeded"] <= len(self._succeeded())
+            assert counts["succeeded"] <= len(self._succeeded_pods())
             assert counts["failed"] <= sum(code == 1 for code, _ in self.ended.values())
 
     def teardown(self):
@@ -94,10 +94,10 @@ class Life(RuleBasedStateMachine):
                     break
             assert self.jobs.conditions[-1][0] == "Complete"
             assert self.jobs.tracked == []
-            assert self.jobs.counts["succeeded"] == len(self._succeeded())
+            assert self.jobs.counts["succeeded"] == len(self._succeeded_pods())
             assert self.jobs.counts["failed"] == sum(code == 1 for code, _ in self.ended.values())
 
-    def _succeeded(self):
+    def _succeeded_pods(self):
         """Return the pods that succeeded, or their indexes."""
         done = [pod for code, pod in self.ended.values() if code == 0]
         if self.jobs.job["spec"]["completionMode"] == "Indexed":

@@ -136,7 +136,7 @@ def test_stateful_set_update_respects_max_unavailable(spec, image, replicas):
     sets = Sets(**{**spec, "replicas": replicas, "minReadySeconds": 0})
     sets.settle()
     sets.roll(image)
-    allowed = _allowed(SetView.of(STATEFUL_SETS, sets.set))
+    allowed = _max_unavailable(SetView.of(STATEFUL_SETS, sets.set))
     for _ in range(4 * replicas + 2):
         sets.round()
         going = sum(meta.is_deleting(pod) for pod in sets.all(PODS))
@@ -145,7 +145,7 @@ def test_stateful_set_update_respects_max_unavailable(spec, image, replicas):
     assert sets.plan(WEB).actions == ()
 
 
-def _allowed(view):
+def _max_unavailable(view):
     if isinstance(view.max_unavailable, str):
         return max(view.replicas // 2, 1)
     return view.max_unavailable or 1

@@ -36,7 +36,7 @@ def places(draw, **fields):
     return made
 
 
-def shared(total, listed, **way):
+def allocate_or_reject(total, listed, **way):
     try:
         return allocate(total, listed, **{"adapts": False, "reserves": False, **way})
     except AllocationError:
@@ -45,7 +45,7 @@ def shared(total, listed, **way):
 
 @given(total=counts, listed=places(replicas=values))
 def test_specified_replicas_are_kept_and_rest_is_even(total, listed):
-    found = shared(total, listed)
+    found = allocate_or_reject(total, listed)
     assert sum(found.values()) == total
     open_ = [found[place.name] for place in listed if place.replicas is None]
     assert all(share >= 0 for share in found.values())
@@ -56,7 +56,7 @@ def test_specified_replicas_are_kept_and_rest_is_even(total, listed):
 @given(total=counts, listed=places(min_replicas=values, max_replicas=values))
 def test_allocation_respects_min_and_max_replicas(total, listed):
     assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
-    found = shared(total, listed)
+    found = allocate_or_reject(total, listed)
     limits = {place.name: bounds(total, place) for place in listed}
     assert sum(found.values()) == min(total, sum(maximum for _, maximum in limits.values()))
     assert all(0 <= found[name] <= maximum for name, (_, maximum) in limits.items())
@@ -72,7 +72,7 @@ bounded = {
 
 @given(total=counts, listed=places(**bounded, unschedulable=st.booleans()))
 def test_unschedulable_subset_does_not_grow_beyond_ready_pods(total, listed):
-    found = shared(total, listed, adapts=True)
+    found = allocate_or_reject(total, listed, adapts=True)
     assert sum(found.values()) <= total
     for place in listed:
         minimum, maximum = bounds(total, place)
@@ -86,7 +86,7 @@ def test_unschedulable_subset_does_not_grow_beyond_ready_pods(total, listed):
 @given(total=counts, listed=places(**bounded))
 def test_allocation_without_reserved_pods_equals_bounded_allocation(total, listed):
     assume(any(place.min_replicas is not None or place.max_replicas is not None for place in listed))
-    assert shared(total, listed, adapts=True, reserves=True) == shared(total, listed)
+    assert allocate_or_reject(total, listed, adapts=True, reserves=True) == allocate_or_reject(total, listed)
 
 
 @given(
@@ -94,7 +94,7 @@ def test_allocation_without_reserved_pods_equals_bounded_allocation(total, liste
 )
 def test_reserved_pods_are_not_counted_as_running(total, listed):
     """The subset sizes add up to at least the replicas if a schedulable subset is unbounded."""
-    found = shared(total, listed, adapts=True, reserves=True)
+    found = allocate_or_reject(total, listed, adapts=True, reserves=True)
     assert all(0 <= share <= 2 * total for share in found.values())
     free = [place for place in listed if not (place.unschedulable or place.marked)]
     if any(place.max_replicas is None for place in free):

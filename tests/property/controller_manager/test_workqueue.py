@@ -29,7 +29,7 @@ class CheckedMetrics:
         self.worked.remove(key)
 
 
-def started(taking):
+def result_without_wait(taking):
     """Run a coroutine to its first wait; return its result if it does not wait."""
     try:
         taking.send(None)
@@ -55,7 +55,7 @@ class Queue(RuleBasedStateMachine):
     @precondition(lambda self: len(self.queue))
     @rule()
     def take(self):
-        key = started(self.queue.take())
+        key = result_without_wait(self.queue.take())
         assert key not in self.taken
         self.taken.append(key)
         self.wanted.remove(key)

@@ -226,7 +226,7 @@ class FakeApiServer:
             }
             if any(present["metadata"][field] != value for field, value in expected.items()):
                 raise status.conflict(resource.group_resource, action.key.name, "it was changed")
-            changed = _merged(resource, present, action)
+            changed = _apply_patch(resource, present, action)
             return present if changed == present else self.put(resource, changed)
 
         return patched
@@ -270,7 +270,7 @@ _EFFECTS = {
 }
 
 
-def _merged(resource, present, action):
+def _apply_patch(resource, present, action):
     if action.kind == "merge":
         return json_merge.apply(present, action.body)
     kind = _types().kind(resource.api_version, resource.kind)

@@ -67,10 +67,10 @@ class Scenario:
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             answer = await self.server.post(path, definition, Content_Type="application/yaml")
             assert answer.status == 201, answer.body
-            await self._established(f"{path}/{answer.body['metadata']['name']}")
+            await self._wait_until_established(f"{path}/{answer.body['metadata']['name']}")
         await self.manager.step(40)
 
-    async def _established(self, path):
+    async def _wait_until_established(self, path):
         while "True" not in [
             one["status"]
             for one in (await self.server.get(path)).body.get("status", {}).get("conditions") or ()

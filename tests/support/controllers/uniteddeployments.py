@@ -197,7 +197,7 @@ class United(FakeApiServer):
 
     def _manage(self, kind, workload):
         owner = self._replica_set(workload) if kind == "Deployment" else workload
-        pods = self._owned(owner)
+        pods = self._pods_of(owner)
         replicas = workload["spec"]["replicas"]
         for pod in pods[replicas:]:
             self.remove(PODS, meta.name(pod))
@@ -205,7 +205,7 @@ class United(FakeApiServer):
             for pod in pods[_partition(workload) : replicas]:
                 if not self._is_of(pod, workload):
                     self.remove(PODS, meta.name(pod))
-        used_ordinals = {_ordinal(pod) for pod in self._owned(owner)}
+        used_ordinals = {_ordinal(pod) for pod in self._pods_of(owner)}
         for ordinal in sorted({*range(replicas)} - used_ordinals):
             self._make(owner, workload, ordinal)
         self.update_status(workload)
@@ -226,7 +226,7 @@ class United(FakeApiServer):
         }
         return self.add(REPLICA_SETS, {"metadata": metadata, "spec": {}})
 
-    def _owned(self, owner):
+    def _pods_of(self, owner):
         return sorted((pod for pod in self.pods if meta.is_controlled_by(pod, owner)), key=_ordinal)
 
     def _is_of(self, pod, workload):

@@ -175,11 +175,11 @@ def _samples(nodes: list[Any], alphabet: str, groups: dict[int, str], maximum: i
     found = [""]
     for code, argument in nodes:
         parts = _part_samples(code, argument, alphabet, groups, maximum)
-        found = _joined(found, parts)[:maximum]
+        found = _joined_pairs(found, parts)[:maximum]
     return found
 
 
-def _joined(left: list[str], right: list[str]) -> list[str]:
+def _joined_pairs(left: list[str], right: list[str]) -> list[str]:
     """Yield pairs such that each element of both comes early: not every pair, as there would be too many."""
     if not left or not right:
         return []

@@ -7,7 +7,7 @@ import orjson
 
 from tests.support.hostile import hostile_bodies as bodies
 from tests.support.hostile import hostile_frames
-from tests.support.hostile.hostile_samples import NAMESPACE, OWN, recorded
+from tests.support.hostile.hostile_samples import NAMESPACE, OWN, recorded_samples
 from tests.support.seeded import source
 from tests.support.server import raw_http
 
@@ -28,7 +28,7 @@ class Hostiles:
 
     def __init__(self, seed):
         self._random = source("hostile", seed)
-        self._samples = [OWN, recorded() or OWN]
+        self._samples = [OWN, recorded_samples() or OWN]
 
     def next(self):
         random = self._random

@@ -16,7 +16,7 @@ class Sample:
     body: object = None
 
 
-def recorded():
+def recorded_samples():
     """Empty if there are no recordings."""
     return [
         Sample(

@@ -17,7 +17,7 @@ class Slices:
 
 
 @contextlib.contextmanager
-def measured():
+def measuring_callbacks():
     """Measure every callback that asyncio's own loop runs in this thread."""
     slices, run = Slices(), asyncio.events.Handle._run
 

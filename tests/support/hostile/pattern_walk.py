@@ -179,7 +179,7 @@ class _Module:
             for name in ast.walk(node)
             if isinstance(name, ast.Name) and name.id not in inner and not hasattr(builtins, name.id)
         }
-        choices = {name: self._named(name, node, location) for name in sorted(free)}
+        choices = {name: self._values_of_name(name, node, location) for name in sorted(free)}
         code = compile(ast.Expression(node), location, "eval")
         found = []
         for combination in itertools.product(*choices.values()):
@@ -190,7 +190,7 @@ class _Module:
                 raise Unknown(f"{location}: {ast.unparse(node)}: {problem!r}") from problem
         return found
 
-    def _named(self, name: str, node: ast.AST, location: str) -> list[Any]:
+    def _values_of_name(self, name: str, node: ast.AST, location: str) -> list[Any]:
         """Return all values that a name can have at `node`."""
         scope: ast.AST | None = node
         while scope is not None:

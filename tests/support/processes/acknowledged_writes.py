@@ -69,12 +69,12 @@ class RequestSender:
         """Repeat until a server returns the objects."""
         found = []
 
-        def answered():
+        def has_answer():
             answer = self.send_request("GET", path)
             found.append(answer)
             return answer is not None and answer.status == 200
 
-        until(answered, f"an answer to GET {path}")
+        until(has_answer, f"an answer to GET {path}")
         return found[-1].body
 
     def leader(self):

@@ -96,11 +96,11 @@ class Project:
     def _replicas(self, service):
         words = services()[service]["command"][1:]
         return [
-            Replica(service, [self._translated(word, service, index) for word in words])
+            Replica(service, [self._replace_names(word, service, index) for word in words])
             for index in range(REPLICAS[service])
         ]
 
-    def _translated(self, word, service, index):
+    def _replace_names(self, word, service, index):
         """Return a word of the command, with Docker's names replaced for this replica."""
         word = re.sub(r"\b(0\.0\.0\.0|127\.0\.0\.1)\b", self._addresses[service][index], word)
         for peer, addresses in self._addresses.items():

@@ -30,7 +30,7 @@ def expressions():
     return [*(rule["expr"] for rule in rules()), *(panel["query"] for panel in panels())]
 
 
-def recorded():
+def recorded_metrics():
     """Return the metrics that recording rules create."""
     return {rule["record"] for rule in rules() if "record" in rule}
 

@@ -54,7 +54,7 @@ class Census:
     def state(self):
         """Return all objects, without values that depend on chance and time."""
         return {
-            name: sorted(_masked(stored.value) for stored in resource_cache)
+            name: sorted(_comparable_tree(stored.value) for stored in resource_cache)
             for name, resource_cache in self._resource_caches.items()
             if len(resource_cache)
         }
@@ -75,7 +75,7 @@ class _Follower:
             self._census.went[self._name] += 1
 
 
-def _masked(value):
+def _comparable_tree(value):
     tree = orjson.loads(value)
     for field in _OWN:
         tree["metadata"].pop(field, None)

@@ -40,7 +40,7 @@ METADATA = {
 }
 
 
-def converted(tree, version):
+def convert(tree, version):
     spec = dict(tree.get("spec", {}))
     if version.endswith("/v2") and "host" in spec:
         spec["endpoint"] = {"host": spec.pop("host")}
@@ -92,7 +92,8 @@ class ConversionServer:
         if mode == "500":
             return web.Response(status=500, text="boom")
         converted_objects = [
-            changed(tree, conversion["desiredAPIVersion"], mode) for tree in conversion["objects"]
+            converted_with_fault(tree, conversion["desiredAPIVersion"], mode)
+            for tree in conversion["objects"]
         ]
         response = {"uid": conversion["uid"], "result": {"status": "Success"}}
         response["convertedObjects"] = {"count": converted_objects * 2, "none": []}.get(
@@ -113,8 +114,8 @@ class ConversionServer:
         return web.json_response(review)
 
 
-def changed(tree, version, mode):
-    result = converted(tree, version)
+def converted_with_fault(tree, version, mode):
+    result = convert(tree, version)
     result["metadata"] = result["metadata"] | METADATA.get(mode, {})
     if mode == "no-metadata":
         del result["metadata"]

@@ -33,7 +33,7 @@ def patch(operations, kind="JSONPatch"):
     return {"patch": base64.b64encode(orjson.dumps(operations)).decode(), "patchType": kind}
 
 
-def counted(review):
+def increment_count_label(review):
     number = review["request"]["object"]["metadata"].get("labels", {}).get("count", "0")
     return label(review, count=str(int(number) + 1))
 
@@ -54,7 +54,7 @@ RESPONSES = {
     "wrong-uid": lambda _: {"uid": "x"},
     "label": lambda review: label(review, hooked="yes"),
     "second": lambda review: label(review, second="yes"),
-    "count": counted,
+    "count": increment_count_label,
     "ask-for-bob": lambda _: patch([{"op": "replace", "path": "/spec/user", "value": "bob"}]),
     "bad-path": lambda _: patch([{"op": "remove", "path": "/data/none"}]),
     "unknown-field": lambda _: patch([{"op": "add", "path": "/other", "value": "text"}]),

@@ -183,18 +183,18 @@ class EtcdPool:
 
     def __init__(self, *, options: Sequence[str] = ()):
         self._options = options
-        self._spare = self._spawned()
+        self._spare = self._spawn_server()
 
     def take(self):
         """Return an empty server at revision 1. The caller stops it."""
-        server, self._spare = self._spare, self._spawned()
+        server, self._spare = self._spare, self._spawn_server()
         server.wait_ready()
         return server
 
     def close(self):
         self._spare.stop()
 
-    def _spawned(self):
+    def _spawn_server(self):
         server = EtcdServer(options=self._options)
         server.spawn()
         return server

@@ -42,7 +42,7 @@ def options(request: Any, *names: str) -> str:
     return "".join(f" {name}" if value is True else f" {name}={value}" for name, value in chosen if value)
 
 
-def listed(things: Iterable[Any]) -> str:
+def list_text(things: Iterable[Any]) -> str:
     return "{" + "; ".join(words(thing) for thing in things) + "}"
 
 
@@ -59,11 +59,11 @@ def compare(each: Compare) -> str:
 
 
 def transaction(txn: Txn) -> str:
-    return f"if {listed(txn.compare)} then {listed(txn.then)} else {listed(txn.otherwise)}"
+    return f"if {list_text(txn.compare)} then {list_text(txn.then)} else {list_text(txn.otherwise)}"
 
 
 def range_result(result: RangeResult) -> str:
-    return f"at {result.revision}: {listed(result.kvs)} of {result.count}{options(result, 'more')}"
+    return f"at {result.revision}: {list_text(result.kvs)} of {result.count}{options(result, 'more')}"
 
 
 def event(each: Event) -> str:
@@ -91,8 +91,8 @@ WORDS: dict[type, Callable[[Any], str]] = {
     PutResult: lambda it: (
         f"put at {it.revision}{'' if it.previous is None else ', before it ' + words(it.previous)}"
     ),
-    DeleteResult: lambda it: f"{it.deleted} deleted at {it.revision}, before it {listed(it.previous)}",
-    TxnResult: lambda it: f"{'won' if it.succeeded else 'lost'} at {it.revision}: {listed(it.results)}",
-    WatchBatch: lambda it: f"up to {it.revision}: {listed(it.events)}",
+    DeleteResult: lambda it: f"{it.deleted} deleted at {it.revision}, before it {list_text(it.previous)}",
+    TxnResult: lambda it: f"{'won' if it.succeeded else 'lost'} at {it.revision}: {list_text(it.results)}",
+    WatchBatch: lambda it: f"up to {it.revision}: {list_text(it.events)}",
     type(None): lambda _: "nothing",
 }

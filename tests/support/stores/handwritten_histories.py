@@ -58,7 +58,7 @@ def put_event(each, previous=None):
     return Event(kind=EventKind.PUT, kv=each, previous=previous)
 
 
-def deleted(revision):
+def delete_event(revision):
     tombstone = KeyValue(key=b"a", value=b"", create_revision=0, mod_revision=revision, version=0)
     return Event(kind=EventKind.DELETE, kv=tombstone)
 

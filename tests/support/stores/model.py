@@ -109,7 +109,7 @@ class Model:
             raise Compacted(revision, self.compacted)
         self.compacted = revision
 
-    def watched(
+    def events_between(
         self, key: bytes, range_end: bytes | None, after: Revision, last: Revision
     ) -> Iterator[Event]:
         """Return the events of the interval in the revisions after `after` up to `last`, with previous values."""

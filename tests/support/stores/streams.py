@@ -41,7 +41,7 @@ class StreamCheck:
     def _batch(self, tick: float, batch: WatchBatch) -> Iterator[str]:
         newest_before = self.newest
         for event in batch.events:
-            kind = self._misplaced(event, batch, newest_before)
+            kind = self._position_fault(event, batch, newest_before)
             if kind:
                 yield f"{kind}: {self._name()} delivered {words(event)} after revision {self.promised}"
             yield from self._content(event, tick)
@@ -53,7 +53,7 @@ class StreamCheck:
             yield f"progress ahead: {self._name()} was at {batch.revision}, which was not yet written"
         self.promised = max(self.promised, batch.revision)
 
-    def _misplaced(self, event: Event, batch: WatchBatch, newest_before: Revision) -> str | None:
+    def _position_fault(self, event: Event, batch: WatchBatch, newest_before: Revision) -> str | None:
         """Return the fault of an event's position in its stream, if any."""
         revision = event.kv.mod_revision
         checks = (
@@ -85,7 +85,7 @@ class StreamCheck:
         """Everything from the start to the last progress was delivered, in the replay's order."""
         if not self.stream.batches:
             return
-        expected_events = self.model.watched(
+        expected_events = self.model.events_between(
             self.request.key, self.request.range_end, self._start() - 1, self.promised
         )
         places = [cluster_folder(event) for event in expected_events]
