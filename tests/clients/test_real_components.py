@@ -72,7 +72,7 @@ def kubectl_of(tmp_path):
     return kubectl_of
 
 
-def play(kubectl):
+def roll_out_and_scale(kubectl):
     """Create, roll out and scale workloads; kubectl waits for each step."""
     here = f"--namespace={OWN_NAMESPACE}"
     kubectl("create", "namespace", OWN_NAMESPACE)
@@ -109,7 +109,7 @@ def test_mockube_manager_works_with_real_apiserver(tmp_path, kubectl_of, account
         wait_ready(server, kubectl)
         own = f"--use-service-account-credentials={accounts}"
         with ManagerProcess(tmp_path / "admin", "--simulate-nodes=3", own):
-            play(kubectl)
+            roll_out_and_scale(kubectl)
             delete_namespace(kubectl)
     assert not [*failed_requests(tmp_path / "audit")]
 
@@ -129,7 +129,7 @@ def test_real_manager_and_scheduler_work_with_mockube_apiserver(tmp_path, kubect
             RealManager(tmp_path, manager) as manager,
             RealScheduler(scheduler),
         ):
-            play(kubectl)
+            roll_out_and_scale(kubectl)
             kubectl("apply", f"--namespace={OWN_NAMESPACE}", "-f", "-", stdin=JOB)
             kubectl("wait", f"--namespace={OWN_NAMESPACE}", "job/sum", "--for=condition=complete")
             delete_namespace(kubectl)

@@ -79,7 +79,7 @@ def validation_result(resource, request):
     body = request["body"] if request.get("body") is not None else orjson.loads(request["raw"])
     sent = {"apiVersion": resource.api_version, "kind": resource.kind} | in_namespace(body)
     row, tree = as_storage_version(resource, decoded(sent))
-    begin(row, tree)
+    prepare_object(row, tree)
     found = RULES.check_create(resource, tree)
     return status.invalid(row.group_kind, tree["metadata"].get("name", ""), found) if found else None
 
@@ -106,7 +106,7 @@ def in_namespace(value):
     return orjson.loads(orjson.dumps(value).replace(b"${ns}", b"ns").replace(b"<ns>", b"ns"))
 
 
-def begin(resource, tree):
+def prepare_object(resource, tree):
     """Prepare a new object for validation, as far as the rules need it."""
     metadata = tree["metadata"]
     metadata["uid"] = "00000000-0000-4000-8000-000000000000"

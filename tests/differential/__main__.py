@@ -146,7 +146,7 @@ def run(servers, cases, *, requests=None, seconds=None, jobs=1, prefix="d", goes
 
 def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goes_on=False):
     """Send each request to both, until a response differs: later differences could be consequences."""
-    _begin(servers, namespace)
+    _create_namespace(servers, namespace)
     steps, answers, identities, generated = [], None, {}, (set(), set())
     while True:
         try:
@@ -183,7 +183,7 @@ def _converse(servers, requests: Iterator[dict], namespace, report, lock, *, goe
         server.send({"method": "DELETE", "path": f"/api/v1/namespaces/{namespace}"})
 
 
-def _begin(servers, namespace):
+def _create_namespace(servers, namespace):
     for server in servers:
         for path, body in (
             ("/api/v1/namespaces", _object_with_name("Namespace", namespace)),

@@ -107,10 +107,10 @@ def _request(random, bodies, resources):
         name += "/" + random.choice(inner)
     if random.random() < 0.1:
         path = path.replace("namespaces/${ns}/", "")
-    return _of_verb(random, path, name, body)
+    return _random_request(random, path, name, body)
 
 
-def _of_verb(random, path, name, body):
+def _random_request(random, path, name, body):
     patched, language, options = _patch(random, body)
     return random.choice(
         (

@@ -190,7 +190,7 @@ def test_logs_read_files_written_by_init_containers(sharing):
         assert sharing.read_namespaced_pod_log("sharing", "default", container=name) == "early\n"
 
 
-def interactive(cluster, name, *command, **fields):
+def create_interactive_pod(cluster, name, *command, **fields):
     """Create a pod with a container that reads stdin; return the client that attaches to it."""
     one = {"name": "c", "image": "busybox", "command": [*command], "stdin": True, **fields}
     api = official.CoreV1Api(cluster.kubernetes())
@@ -211,7 +211,7 @@ def exit_code(cluster, name):
 
 
 def test_attach_sends_input_and_container_exits_with_its_code(module_cluster):
-    api = interactive(
+    api = create_interactive_pod(
         module_cluster,
         "reads",
         "sh",
@@ -233,7 +233,7 @@ async def test_attach_shows_what_is_written_before_its_streams_are_open(module_c
     """`kubectl run -i` attaches like this to a container that ends at once."""
     path = "/api/v1/namespaces/default/pods/early/attach"
     query = [("stdin", "true"), ("stdout", "true"), ("container", "c")]
-    interactive(module_cluster, "early", "sh", "-c", "read a; echo got $a; exit 3")
+    create_interactive_pod(module_cluster, "early", "sh", "-c", "read a; echo got $a; exit 3")
     async with (
         SpdyClient.upgrade(module_cluster, path, query) as (late, _),
         SpdyClient.upgrade(module_cluster, path, query) as (client, _),
@@ -253,7 +253,7 @@ def open_streams(client):
 
 
 def test_interactive_shell_ends_with_its_client(module_cluster):
-    api = interactive(module_cluster, "terminal", tty=True, stdinOnce=True)
+    api = create_interactive_pod(module_cluster, "terminal", tty=True, stdinOnce=True)
     session = attach(api, "terminal", tty=True)
     session.write_stdin("echo $((6*7))\r")
     text = ""
@@ -267,7 +267,7 @@ def test_interactive_shell_ends_with_its_client(module_cluster):
 
 
 def test_interactive_container_is_killed_with_its_pod(module_cluster):
-    api = interactive(module_cluster, "killed", "cat")
+    api = create_interactive_pod(module_cluster, "killed", "cat")
     session = attach(api, "killed")
     session.write_stdin("x\n")
     assert session.readline_stdout(timeout=10) == "x"

@@ -27,7 +27,7 @@ def pods(cluster):
     return official.CoreV1Api(cluster.kubernetes())
 
 
-def fail_in(cluster, name):
+def fail_task(cluster, name):
     loop = cluster._hosted._loop
     loop.call_soon_threadsafe(fail, loop, name)
 
@@ -57,7 +57,7 @@ def running(cluster, pods, **fields):
 )
 def test_failed_task_of_container_ends_it_with_its_error(cluster, pods, caplog, task, fields):
     name, process = running(cluster, pods, **fields)
-    fail_in(cluster, task.format(f"default/{name}"))
+    fail_task(cluster, task.format(f"default/{name}"))
     cluster.wait("Pod", name, lambda pod: (pod.get("status") or {}).get("phase") == "Failed", timeout=10)
     ended = status_of(cluster.get("Pod", name))["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"], ended["message"]) == (128, "ContainerCannotRun", FAULT)
@@ -67,7 +67,7 @@ def test_failed_task_of_container_ends_it_with_its_error(cluster, pods, caplog, 
 
 def test_failed_update_of_volumes_is_tried_again(cluster, pods, caplog):
     name, _ = running(cluster, pods)
-    fail_in(cluster, f"volumes of default/{name}")
+    fail_task(cluster, f"volumes of default/{name}")
     until(lambda: logged_failures(caplog, f"volumes of pod default/{name}"), "the failure")
     loop = cluster._hosted._loop
     names = [task.get_name() for task in cluster._hosted.call(lambda: asyncio.all_tasks(loop))]
@@ -76,7 +76,7 @@ def test_failed_update_of_volumes_is_tried_again(cluster, pods, caplog):
 
 def test_failed_end_of_pod_is_logged_and_leaves_no_process(cluster, pods, caplog):
     name, process = running(cluster, pods)
-    fail_in(cluster, "the end of a pod")
+    fail_task(cluster, "the end of a pod")
     pods.delete_namespaced_pod(name, "default", grace_period_seconds=0)
     until(lambda: logged_failures(caplog, "the end of a pod failed"), "the failure")
     assert_gone(process)
@@ -86,7 +86,7 @@ def test_failed_simulated_container_ends_with_its_error(cluster, pods, caplog):
     container = {"name": "c", "image": "busybox", "command": ["sh"], "stdin": True}
     name = create(pods, container, policy="Never")
     cluster.wait("Pod", name, "Ready")
-    fail_in(cluster, f"container c of default/{name}")
+    fail_task(cluster, f"container c of default/{name}")
     cluster.wait("Pod", name, lambda pod: (pod.get("status") or {}).get("phase") == "Failed", timeout=10)
     assert status_of(cluster.get("Pod", name))["state"]["terminated"]["message"] == FAULT
     assert len(logged_failures(caplog, "container c of pod")) == 1

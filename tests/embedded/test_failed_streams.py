@@ -58,7 +58,7 @@ def tasks(cluster, name):
     return [task for task in cluster._hosted.call(lambda: asyncio.all_tasks(loop)) if task.get_name() == name]
 
 
-def fail_in(cluster, name):
+def fail_task(cluster, name):
     """Fail the task of this name, which the connection that was just opened has started."""
     until(lambda: tasks(cluster, name), name)
     loop = cluster._hosted._loop
@@ -81,7 +81,7 @@ async def received_after_failure(cluster, path, protocols, name):
         aiohttp.ClientSession(headers=headers) as session,
         session.ws_connect(cluster.url + path, ssl=tls(cluster.kubeconfig), protocols=protocols) as socket,
     ):
-        await asyncio.to_thread(fail_in, cluster, name)
+        await asyncio.to_thread(fail_task, cluster, name)
         return [message.data async for message in socket]
 
 
@@ -118,7 +118,7 @@ async def test_failed_task_of_exec_ends_it_over_spdy(cluster, pods, caplog, name
     async with SpdyClient.upgrade(cluster, path, query) as (client, _):
         for number, kind in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
             client.open(number, stream_Type=kind)
-        await asyncio.to_thread(fail_in, cluster, name)
+        await asyncio.to_thread(fail_task, cluster, name)
         await client.until_ended(1, 5, 7)
     assert FAULT in orjson.loads(client.received[1])["message"]
     assert len(logged_faults(caplog)) == 1
@@ -130,7 +130,7 @@ async def test_failed_task_of_forwarded_port_is_reported_over_spdy(cluster, pods
     async with SpdyClient.upgrade(cluster, path, [], protocol="portforward.k8s.io") as (client, _):
         client.open(1, stream_Type="error", port="8080", request_ID="0")
         client.open(3, stream_Type="data", port="8080", request_ID="0")
-        await asyncio.to_thread(fail_in, cluster, name)
+        await asyncio.to_thread(fail_task, cluster, name)
         await client.until_ended(1, 3)
         assert client.received[1] == f"an internal error: {FAULT}".encode()
         client.open(5, stream_Type="error", port="8080", request_ID="1")

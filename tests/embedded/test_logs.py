@@ -141,13 +141,13 @@ def test_disconnected_log_follower_leaves_no_tasks(cluster, caplog, script):
     followed = pods.read_namespaced_pod_log(name, "default", follow=True, _preload_content=False)
     pieces = followed.stream(6)
     assert next(pieces) == b"begun\n"
-    assert len(of_type(LogStream)) == 1
+    assert len(objects_of_type(LogStream)) == 1
     pieces.close()  # closes the connection, too
     if script != "sleep inf":
         cluster.advance(1)
-    until(lambda: not of_type(LogStream), "the end of the stream")
+    until(lambda: not objects_of_type(LogStream), "the end of the stream")
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def of_type(kind):
+def objects_of_type(kind):
     return [id(one) for one in gc.get_objects() if type(one) is kind]

@@ -27,7 +27,7 @@ MAX_TEXT_LENGTH = 300_000
 """Maximum length in characters; limits of URLs and headers are a megabyte, and bodies have targets of their own."""
 
 
-def of_tokens(random, tokens, *, maximum=8):
+def join_tokens(random, tokens, *, maximum=8):
     """Join a few of the tokens; seldom thousands of one or two of them."""
     if random.random() < 0.04:
         part = random.choice(tokens) + random.choice((*tokens, ""))

@@ -133,7 +133,7 @@ def _scalar(shape, random, name, odd):
     if shape is Shape.STRING:
         return text(random, name, odd)
     if shape is Shape.QUANTITY and random.random() < odd * 3:
-        return texts.of_tokens(random, texts.QUANTITIES, maximum=3)
+        return texts.join_tokens(random, texts.QUANTITIES, maximum=3)
     return random.choice(_SCALARS[shape]) if shape in _SCALARS else hostile_bodies.odd_value(random)
 
 
@@ -142,5 +142,5 @@ def text(random, name, odd):
     if name in _NAMES and random.random() < 0.8:
         return random.choice(_NAMES[name])
     if random.random() < odd * 3:
-        return texts.of_tokens(random, random.choice(_GRAMMARS), maximum=4)
+        return texts.join_tokens(random, random.choice(_GRAMMARS), maximum=4)
     return random.choice(TEXTS)

@@ -333,9 +333,9 @@ async def test_large_body_is_proxied(available, size):
 
 
 async def test_chunked_body_is_streamed_to_aggregated_server(available):
-    async def pieces():
+    async def body_chunks():
         for _ in range(20):
             yield bytes(1 << 20)
 
-    answer = await available.send("POST", f"{THINGS}/x/count", pieces())
+    answer = await available.send("POST", f"{THINGS}/x/count", body_chunks())
     assert answer.body == {"size": 20 << 20, "length": None}

@@ -357,7 +357,7 @@ async def test_stored_objects_follow_changed_definition(client):
     await define(client, definition(version(schema=OLD), plural="gadgets", kind="Gadget"))
     await client.post(gadgets("v1"), gadget({"a": "x", "old": "o"}))
     await change_schema(client, NEW)
-    shown = await until_shown(client, {"a": "x", "e": "two"})
+    shown = await wait_until_spec(client, {"a": "x", "e": "two"})
     listed = (await client.get(gadgets("v1"))).body["items"]
     assert [one["spec"] for one in listed] == [shown["spec"]]
     patched = await client.patch(f"{gadgets('v1')}/g", {"spec": {"new": "n"}})
@@ -367,7 +367,7 @@ async def test_stored_objects_follow_changed_definition(client):
     assert unchanged.body["metadata"]["generation"] == 2
 
 
-async def until_shown(client, spec):
+async def wait_until_spec(client, spec):
     async with asyncio.timeout(PATIENCE):
         while True:
             shown = (await client.get(f"{gadgets('v1')}/g")).body

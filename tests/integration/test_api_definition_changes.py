@@ -89,7 +89,7 @@ async def test_new_rule_that_unchanged_value_breaks_is_a_warning(client, patch, 
     assert [value for name, value in answer.headers.items() if name.lower() == "warning"] == warned
 
 
-async def as_soon_as_served(client, path):
+async def get_once_served(client, path):
     """Read a path of a new version that the definition lists before it is served."""
     async with asyncio.timeout(PATIENCE):
         while (answer := await client.get(path)).status == 404:
@@ -115,7 +115,7 @@ async def test_unchanged_write_migrates_object_to_storage_version(client, method
     both = [version("v1", storage=False), version("v2")]
     assert (await client.patch(path, {"spec": {"versions": both}})).status == 200
     widget = f"{WIDGETS}/a".replace("/v1/", "/v2/")
-    before = await as_soon_as_served(client, widget)
+    before = await get_once_served(client, widget)
     assert before.status == 200, before.body
     sent = {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "a"}}
     sent = before.body if method == "PUT" else sent

@@ -19,7 +19,7 @@ async def client(request):
         yield client
 
 
-def of_minor(minor):
+def with_minor(minor):
     return pytest.mark.parametrize("client", [minor], indirect=True)
 
 
@@ -99,7 +99,7 @@ async def test_flow_control_v1beta3_is_served_until_its_removal(client):
     assert (await client.get(f"{new}/b")).body["spec"]["limited"]["nominalConcurrencyShares"] == 0
 
 
-@of_minor("1.32")
+@with_minor("1.32")
 async def test_removed_version_is_not_found(client):
     assert (await client.get(LEVELS.format("v1beta3"))).status == 404
 

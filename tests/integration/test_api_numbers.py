@@ -46,7 +46,7 @@ def deployment(name, number):
     ],
 )
 async def test_replicas_number_formats(client, number, json, yaml, strategic, apply):
-    def outcome(answer):
+    def replicas_or_status(answer):
         return answer.body["spec"]["replicas"] if answer.status in (200, 201) else answer.status
 
     patch = b'{"spec":{"replicas":%b}}' % number.encode()
@@ -65,10 +65,10 @@ async def test_replicas_number_formats(client, number, json, yaml, strategic, ap
     of_apply = await client.patch(
         f"{DEPLOYMENTS}/a?dryRun=All&fieldManager=x", deployment("a", number), kind="apply-patch+yaml"
     )
-    assert outcome(of_json) == json
-    assert (outcome(of_yaml), outcome(of_block)) == (yaml, yaml)
-    assert outcome(of_merge) == 422
-    assert (outcome(of_strategic), outcome(of_apply)) == (strategic, apply)
+    assert replicas_or_status(of_json) == json
+    assert (replicas_or_status(of_yaml), replicas_or_status(of_block)) == (yaml, yaml)
+    assert replicas_or_status(of_merge) == 422
+    assert (replicas_or_status(of_strategic), replicas_or_status(of_apply)) == (strategic, apply)
 
 
 @pytest.mark.parametrize(

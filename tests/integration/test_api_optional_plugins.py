@@ -148,7 +148,7 @@ async def test_resize_must_fit_node(labels, cpu, problem):
             assert (answer.status, answer.body["message"]) == (403, f'pods "p" is forbidden: {problem}')
 
 
-def of_cpu(amount):
+def cpu_resources(amount):
     return {"requests": {"cpu": amount}, "limits": {"cpu": amount}}
 
 
@@ -161,23 +161,28 @@ POD_FEATURE, INIT_FEATURE = (
 @pytest.mark.parametrize(
     ("declared", "change", "lacking"),
     [
-        ([], {"resources": of_cpu("2")}, POD_FEATURE),
-        ([INIT_FEATURE, "Other"], {"resources": of_cpu("2")}, POD_FEATURE),
-        ([POD_FEATURE], {"resources": of_cpu("2")}, ""),
-        ([], {"initContainers": [{"name": "i", "resources": of_cpu("2")}]}, INIT_FEATURE),
-        ([INIT_FEATURE], {"initContainers": [{"name": "i", "resources": of_cpu("2")}]}, ""),
-        ([], {"initContainers": [{"name": "s", "resources": of_cpu("500m")}]}, ""),
-        ([], {"containers": [{"name": "c", "resources": of_cpu("500m")}]}, ""),
+        ([], {"resources": cpu_resources("2")}, POD_FEATURE),
+        ([INIT_FEATURE, "Other"], {"resources": cpu_resources("2")}, POD_FEATURE),
+        ([POD_FEATURE], {"resources": cpu_resources("2")}, ""),
+        ([], {"initContainers": [{"name": "i", "resources": cpu_resources("2")}]}, INIT_FEATURE),
+        ([INIT_FEATURE], {"initContainers": [{"name": "i", "resources": cpu_resources("2")}]}, ""),
+        ([], {"initContainers": [{"name": "s", "resources": cpu_resources("500m")}]}, ""),
+        ([], {"containers": [{"name": "c", "resources": cpu_resources("500m")}]}, ""),
     ],
 )
 async def test_resize_needs_declared_node_features(declared, change, lacking):
-    one = of_cpu("1")
+    one = cpu_resources("1")
     containers = [{"name": "c", "image": "x", "resources": one}]
     init = [
         {"name": "i", "image": "x", "resources": one},
         {"name": "s", "image": "x", "resources": one, "restartPolicy": "Always"},
     ]
-    spec = {"nodeName": "n", "resources": of_cpu("3"), "containers": containers, "initContainers": init}
+    spec = {
+        "nodeName": "n",
+        "resources": cpu_resources("3"),
+        "containers": containers,
+        "initContainers": init,
+    }
     async with running_with_roles() as client:
         await client.post("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "default"}})
         await client.post("/api/v1/nodes", {"metadata": {"name": "n"}})

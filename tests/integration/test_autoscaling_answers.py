@@ -49,11 +49,11 @@ async def test_autoscaler_decisions_match_recording(scenario):
             await define(server, definition)
         await server.post("/api/v1/namespaces", {"metadata": {"name": scenario["id"]}})
         await manager.settle()
-        await play(scenario, server, manager)
+        await run_scenario(scenario, server, manager)
         assert await answer(scenario, server) == {"status": scenario["status"], "events": scenario["events"]}
 
 
-async def play(scenario, server, manager):
+async def run_scenario(scenario, server, manager):
     await post_all(server, first_requests(scenario))
     await manager.step(3)
     pods = await pod_names(scenario, server)

@@ -128,7 +128,7 @@ async def target():
         yield target
 
 
-def of_kind(dump, kind):
+def trees_of_kind(dump, kind):
     return [tree for tree in dump if tree["kind"] == kind]
 
 
@@ -137,7 +137,7 @@ def names_of(trees):
 
 
 async def test_controllers_adopt_imported_objects(dump, target):
-    pods, sets = of_kind(dump, "Pod"), of_kind(dump, "ReplicaSet")
+    pods, sets = trees_of_kind(dump, "Pod"), trees_of_kind(dump, "ReplicaSet")
     assert (len(pods), len(sets)) == (3, 2)
     await target.load(dump)
     await target.manager.step(120)
@@ -179,7 +179,7 @@ async def test_dry_run_import_changes_nothing(dump, target):
 
 
 async def test_imported_pod_without_owner_is_rescheduled(dump, target):
-    pods = of_kind(dump, "Pod")
+    pods = trees_of_kind(dump, "Pod")
     away = [pods[0] | {"spec": pods[0]["spec"] | {"nodeName": "far-away"}}, *pods[1:]]
     told = await target.load(away, namespace="other")
     why = f"without its owner, which does not exist: ReplicaSet {pods[0]['metadata']['ownerReferences'][0]['name']}"
@@ -191,8 +191,8 @@ async def test_imported_pod_without_owner_is_rescheduled(dump, target):
 
 
 async def test_existing_owner_is_found_by_name(dump, target):
-    await target.load([*of_kind(dump, "Deployment"), *of_kind(dump, "Namespace")])
-    told = await target.load(of_kind(dump, "ReplicaSet"))
+    await target.load([*trees_of_kind(dump, "Deployment"), *trees_of_kind(dump, "Namespace")])
+    told = await target.load(trees_of_kind(dump, "ReplicaSet"))
     assert not any(why for _, why in told.values())
 
 

@@ -68,18 +68,18 @@ class Held:
 
     def __init__(self, informer):
         self._informer = informer
-        self._told = []
+        self._delayed_calls = []
         for name in ("put", "remove", "reach"):
-            setattr(informer, name, partial(self._keep, getattr(informer, name)))
+            setattr(informer, name, partial(self._delay, getattr(informer, name)))
 
-    def _keep(self, tell, *arguments):
-        self._told.append(partial(tell, *arguments))
+    def _delay(self, call, *arguments):
+        self._delayed_calls.append(partial(call, *arguments))
 
     def release(self):
         for name in ("put", "remove", "reach"):
             delattr(self._informer, name)
-        for tell in self._told:
-            tell()
+        for call in self._delayed_calls:
+            call()
 
 
 def creations(manager):

@@ -39,10 +39,10 @@ class Cluster:
         assert answer.status == 201, answer.data
         await self.manager.settle()
 
-    async def silence(self, *names):
+    async def stop_heartbeats(self, *names):
         await self._annotate(names, "true")
 
-    async def wake(self, *names):
+    async def resume_heartbeats(self, *names):
         await self._annotate(names, None)
 
     async def _annotate(self, names, text):
@@ -102,7 +102,7 @@ async def test_healthy_nodes_have_no_taints(cluster):
 
 async def test_node_without_heartbeats_becomes_unknown_and_its_pods_not_ready(cluster):
     await cluster.run()
-    await cluster.silence("node-1")
+    await cluster.stop_heartbeats("node-1")
     await cluster.manager.step(45)
     assert condition(await cluster.node(), "Ready")["status"] == "True"
     await cluster.manager.step(15)
@@ -117,7 +117,7 @@ async def test_node_without_heartbeats_becomes_unknown_and_its_pods_not_ready(cl
 
 async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(cluster):
     await cluster.run()
-    await cluster.silence("node-1")
+    await cluster.stop_heartbeats("node-1")
     await cluster.manager.step(65)
     await cluster.manager.step(290)
     assert "deletionTimestamp" not in (await cluster.pod())["metadata"]
@@ -136,9 +136,9 @@ async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(
 
 async def test_returning_node_keeps_its_pods(cluster):
     await cluster.run()
-    await cluster.silence("node-1")
+    await cluster.stop_heartbeats("node-1")
     await cluster.manager.step(120)
-    await cluster.wake("node-1")
+    await cluster.resume_heartbeats("node-1")
     await cluster.manager.step(10)
     assert await cluster.taints() == []
     assert condition(await cluster.node(), "Ready")["status"] == "True"
@@ -151,7 +151,7 @@ async def test_returning_node_keeps_its_pods(cluster):
 
 async def test_full_disruption_evicts_nothing(cluster):
     await cluster.run()
-    await cluster.silence("node-1", "node-2", "node-3")
+    await cluster.stop_heartbeats("node-1", "node-2", "node-3")
     await cluster.manager.step(600)
     assert await cluster.taints() == [("unreachable", "NoSchedule")]
     assert "deletionTimestamp" not in (await cluster.pod())["metadata"]
@@ -159,7 +159,7 @@ async def test_full_disruption_evicts_nothing(cluster):
 
 async def test_node_evictions_are_rate_limited():
     async with cluster_of(nodes=5) as cluster:
-        await cluster.silence("node-1", "node-2")
+        await cluster.stop_heartbeats("node-1", "node-2")
         await cluster.manager.step(65)
         given_up = [("unreachable", "NoExecute") in await cluster.taints(f"node-{at}") for at in (1, 2)]
         assert given_up == [True, False]

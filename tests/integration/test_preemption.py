@@ -76,7 +76,7 @@ async def cluster(evictions):
         yield cluster
 
 
-async def begin(cluster, name, **fields):
+async def create_pod(cluster, name, **fields):
     """Create a pod, without waiting until it is scheduled."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": fields.pop("cpu", "2")}}}
     await cluster.post(PODS, {"metadata": {"name": name}, "spec": {"containers": [container], **fields}})
@@ -88,7 +88,7 @@ async def terminating(cluster):
 
 
 async def test_victims_are_evicted_in_parallel_except_the_last(cluster, evictions):
-    await begin(cluster, "greater", priorityClassName="high")
+    await create_pod(cluster, "greater", priorityClassName="high")
     await cluster.manager.settle()
     assert len(await terminating(cluster)) == VICTIMS
     assert evictions.most_at_once == PARALLELISM
@@ -101,9 +101,9 @@ async def test_victims_are_evicted_in_parallel_except_the_last(cluster, eviction
 async def test_other_pods_are_scheduled_while_victims_are_evicted(cluster, evictions):
     await cluster.node("b", cpu="1")
     evictions.open.clear()
-    await begin(cluster, "greater", priorityClassName="high")
+    await create_pod(cluster, "greater", priorityClassName="high")
     await evictions.until(PARALLELISM)
-    await begin(cluster, "other", cpu="1")
+    await create_pod(cluster, "other", cpu="1")
     async with asyncio.timeout(PATIENCE):
         while await cluster.place("other") is None:
             await turn()
@@ -113,7 +113,7 @@ async def test_other_pods_are_scheduled_while_victims_are_evicted(cluster, evict
 
 
 async def test_preempting_pod_is_retried_after_its_victims_are_deleted(cluster, evictions):
-    await begin(cluster, "greater", priorityClassName="high")
+    await create_pod(cluster, "greater", priorityClassName="high")
     await cluster.manager.step(60)
     (event,) = await cluster.events("FailedScheduling")
     assert event["note"] == await cluster.refusal("greater")
@@ -127,7 +127,7 @@ async def test_preempting_pod_is_retried_after_its_victims_are_deleted(cluster, 
 
 async def test_failed_eviction_leaves_remaining_victims_to_next_attempt(cluster, evictions):
     evictions.failures = 1
-    await begin(cluster, "greater", priorityClassName="high")
+    await create_pod(cluster, "greater", priorityClassName="high")
     await cluster.manager.step(5)
     first = await terminating(cluster)
     assert len(first) < VICTIMS
@@ -139,7 +139,7 @@ async def test_failed_eviction_leaves_remaining_victims_to_next_attempt(cluster,
 
 async def test_unexpected_error_of_eviction_is_logged_and_preemption_is_retried(cluster, evictions, caplog):
     evictions.faults = 1
-    await begin(cluster, "greater", priorityClassName="high")
+    await create_pod(cluster, "greater", priorityClassName="high")
     await cluster.manager.step(5)
     assert len(await terminating(cluster)) == VICTIMS
     texts = [caplog.handler.format(record) for record in caplog.records if record.exc_info]
@@ -151,10 +151,10 @@ async def test_unexpected_error_of_eviction_is_logged_and_preemption_is_retried(
 
 
 async def test_pods_of_lower_priority_lose_their_nomination(cluster):
-    await begin(cluster, "middle", priorityClassName="middle", cpu="200m")
+    await create_pod(cluster, "middle", priorityClassName="middle", cpu="200m")
     await cluster.manager.settle()
     assert (await cluster.server.get(f"{PODS}/middle")).body["status"]["nominatedNodeName"] == "a"
-    await begin(cluster, "greater", priorityClassName="high")
+    await create_pod(cluster, "greater", priorityClassName="high")
     await cluster.manager.step(5)
     assert "nominatedNodeName" not in (await cluster.server.get(f"{PODS}/middle")).body["status"]
     assert (await cluster.server.get(f"{PODS}/greater")).body["status"]["nominatedNodeName"] == "a"

@@ -75,7 +75,7 @@ def pod_summary(pod):
     return status["phase"], container["restartCount"], end.get("exitCode"), *container["state"], ready
 
 
-async def end_of(faults):
+async def final_state(faults):
     """Return the final state of all pods, and the writes after the cluster became idle."""
     clock = SteppedClock()
     async with running(clock=clock) as server:
@@ -100,7 +100,7 @@ async def end_of(faults):
 
 @pytest.fixture
 async def undisturbed_end():
-    return await end_of([send_unchanged])
+    return await final_state([send_unchanged])
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ async def test_disturbed_simulation_reaches_same_state(faults, undisturbed_end):
     assert ends["crashing"][:3] == ("Running", 3, 1)
     assert left == ["crashing", "failing", "sleeper"]
     assert quiet == []
-    assert await end_of(faults) == undisturbed_end
+    assert await final_state(faults) == undisturbed_end

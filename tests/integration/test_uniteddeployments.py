@@ -29,12 +29,12 @@ async def scenario():
         yield scenario
 
 
-def in_zone(name, zone, **fields):
+def subset_in_zone(name, zone, **fields):
     required = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
     return subset(name, nodeSelectorTerm={"matchExpressions": [required]}, **fields)
 
 
-SPREAD = [in_zone(f"in-{zone}", zone) for zone in ZONES]
+SPREAD = [subset_in_zone(f"in-{zone}", zone) for zone in ZONES]
 
 
 @of_each_kind
@@ -216,9 +216,9 @@ async def test_unready_pods_do_not_block_their_replacement(scenario):
 @pytest.mark.parametrize("kind", ["Deployment", "CloneSet"])
 async def test_subset_without_nodes_is_avoided_for_a_time(scenario, kind):
     subsets = [
-        in_zone("s0", "x", maxReplicas=2),
-        in_zone("s1", "nowhere", maxReplicas=2),
-        in_zone("s2", "z"),
+        subset_in_zone("s0", "x", maxReplicas=2),
+        subset_in_zone("s1", "nowhere", maxReplicas=2),
+        subset_in_zone("s2", "z"),
     ]
     await scenario.post(UNITED, united(kind, subsets, strategy=adaptive(10, 10)))
     await scenario.manager.step(15)
@@ -243,10 +243,10 @@ async def test_subset_without_nodes_is_avoided_for_a_time(scenario, kind):
 async def test_reserved_pods_are_replaced_elsewhere(scenario, kind):
     bounds = {"minReplicas": 1, "maxReplicas": 2}
     subsets = [
-        in_zone("s0", "x", **bounds),
-        in_zone("s1", "nowhere", **bounds),
-        in_zone("s2", "nowhere", **bounds),
-        in_zone("s3", "z", minReplicas=1),
+        subset_in_zone("s0", "x", **bounds),
+        subset_in_zone("s1", "nowhere", **bounds),
+        subset_in_zone("s2", "nowhere", **bounds),
+        subset_in_zone("s3", "z", minReplicas=1),
     ]
     strategy = adaptive(10, 5, reserves=True)
     await scenario.post(UNITED, united(kind, subsets, replicas=8, strategy=strategy))
@@ -267,7 +267,7 @@ async def test_subset_tolerations_are_applied(scenario):
     taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
     await scenario.patch_nodes("y", {"spec": {"taints": [taint]}})
     tolerated = [{"key": "gpu", "operator": "Exists"}]
-    subsets = [in_zone("in-x", "x"), in_zone("in-y", "y", tolerations=tolerated)]
+    subsets = [subset_in_zone("in-x", "x"), subset_in_zone("in-y", "y", tolerations=tolerated)]
     pods = pods_template(tolerations=[{"key": "other", "operator": "Exists"}])
     await scenario.deploy(
         united("Deployment", subsets, replicas=2, template=template_of("Deployment", pods=pods))

@@ -31,7 +31,7 @@ DEFAULTS = Defaulter(load(), clock=RealClock())
 LENIENT = {"negligible": 0.01, "too_long": 2.0}
 
 
-def cases(of):
+def parametrize_make(of):
     return pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in of.items()])
 
 
@@ -200,7 +200,7 @@ def before(size):
     return made
 
 
-@cases({**PODS, "sidecars before others": before})
+@parametrize_make({**PODS, "sidecars before others": before})
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in WHOLE_PODS.items()])
 def test_pod_totals_take_linear_time(make, way):
     check_linear(make, way, 3_000, **LENIENT)

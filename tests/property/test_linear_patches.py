@@ -32,7 +32,7 @@ def refused_or_not(run):
     return attempt
 
 
-def cases(of):
+def parametrize_make(of):
     return pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in of.items()])
 
 
@@ -55,7 +55,7 @@ FIRST = {
 }
 
 
-@cases(FIRST)
+@parametrize_make(FIRST)
 def test_json_patch_of_long_list_takes_linear_time(make):
     check_linear(make, refused_or_not(lambda given: json_patch.apply(*given)), 5_000, **LENIENT)
 
@@ -113,7 +113,7 @@ ORDERS = {
 }
 
 
-@cases(ORDERS)
+@parametrize_make(ORDERS)
 def test_set_element_order_takes_linear_time(make):
     check_linear(make, refused_or_not(lambda given: strategic.apply(*given, POD)), 5_000, **LENIENT)
 
@@ -139,34 +139,34 @@ def object_with_labels(names):
     return {**BASE, "metadata": {**BASE["metadata"], "labels": dict.fromkeys(names, "v")}}
 
 
-def of_labels(names):
+def fields_of_labels(names):
     return {"f:metadata": {"f:labels": {f"f:{name}": {} for name in names}}}
 
 
 MANAGERS = {
     "one label each": lambda size: (
-        managed_fields(size, lambda at: of_labels([f"k{at}"])),
+        managed_fields(size, lambda at: fields_of_labels([f"k{at}"])),
         object_with_labels(container_names(size)),
     ),
     "the same label": lambda size: (
-        managed_fields(size, lambda _: of_labels(["c0"])),
+        managed_fields(size, lambda _: fields_of_labels(["c0"])),
         object_with_labels(["c0"]),
     ),
     "two with all": lambda size: (
-        managed_fields(2, lambda _: of_labels(container_names(size))),
+        managed_fields(2, lambda _: fields_of_labels(container_names(size))),
         object_with_labels(container_names(size)),
     ),
     "other versions": lambda size: (
         [
             one | {"apiVersion": f"v{at}"}
-            for at, one in enumerate(managed_fields(size, lambda _: of_labels(["c0"])))
+            for at, one in enumerate(managed_fields(size, lambda _: fields_of_labels(["c0"])))
         ],
         object_with_labels(["c0"]),
     ),
     "subresources": lambda size: (
         [
             one | {"subresource": f"s{at}"}
-            for at, one in enumerate(managed_fields(size, lambda _: of_labels(["c0"])))
+            for at, one in enumerate(managed_fields(size, lambda _: fields_of_labels(["c0"])))
         ],
         object_with_labels(["c0"]),
     ),
@@ -184,7 +184,7 @@ MANAGER_WAYS = {
 }
 
 
-@cases(MANAGERS)
+@parametrize_make(MANAGERS)
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in MANAGER_WAYS.items()])
 def test_many_field_managers_take_linear_time(make, way):
     def live(size):

@@ -45,7 +45,7 @@ def refused_or_not(run):
     return attempt
 
 
-def cases(of):
+def parametrize_make(of):
     return pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in of.items()])
 
 
@@ -71,7 +71,7 @@ TOKENS = {
 }
 
 
-@cases(TOKENS)
+@parametrize_make(TOKENS)
 def test_continue_tokens_take_linear_time(make):
     check_linear(make, refused_or_not(continuation.decode), 100_000, **LENIENT)
 
@@ -139,7 +139,7 @@ TREES = {
 }  # fmt: skip
 
 
-@cases(TREES)
+@parametrize_make(TREES)
 def test_protobuf_decoding_takes_linear_time(make):
     def with_encoding(tree):
         return tree, envelope.encode(tree)
@@ -185,7 +185,7 @@ MESSAGES = {
 }
 
 
-@cases(MESSAGES)
+@parametrize_make(MESSAGES)
 def test_malformed_protobuf_takes_linear_time(make):
     check_linear(
         lambda size: message(make(size)),
@@ -233,7 +233,7 @@ LONG_WAYS = {
 }
 
 
-@cases(LONG)
+@parametrize_make(LONG)
 @pytest.mark.parametrize("way", [pytest.param(way, id=name) for name, way in LONG_WAYS.items()])
 def test_long_text_with_many_items_takes_linear_time(make, way):
     check_linear(lambda size: with_text(make(size), size), refused_or_not(way), 2_000, **LENIENT)

@@ -30,7 +30,7 @@ def main() -> int:
     options = _options()
     failed = 0
     for scenario in map(read, options.scenarios):
-        first, second = (_play(scenario, options) for _ in range(2))
+        first, second = (_run_scenario(scenario, options) for _ in range(2))
         if scenario.is_trails:
             first = second = [*map(with_write_budget, first, second)]
         same = [case for case, again in zip(first, second, strict=True) if case == again]
@@ -43,7 +43,7 @@ def main() -> int:
     return int(failed > 0)
 
 
-def _play(scenario: Scenario, options) -> list[dict]:
+def _run_scenario(scenario: Scenario, options) -> list[dict]:
     """Run all conversations of a scenario with a fresh control plane."""
     with (
         tempfile.TemporaryDirectory(prefix="mockube-recorder-") as folder,

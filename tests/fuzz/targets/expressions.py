@@ -73,7 +73,7 @@ def _expression(random, depth=0):
 
 def _make(random):
     if random.random() < 0.25:
-        return texts.of_tokens(random, (*OPERANDS, *OPERATORS, *OPERATORS), maximum=16)[:MAX_TEXT_LENGTH]
+        return texts.join_tokens(random, (*OPERANDS, *OPERATORS, *OPERATORS), maximum=16)[:MAX_TEXT_LENGTH]
     return _expression(random)[:MAX_TEXT_LENGTH]
 
 

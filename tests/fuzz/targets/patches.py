@@ -198,7 +198,7 @@ def _make_body(random):
     return {
         "resource": "v1/configmaps",
         "language": random.choice(LANGUAGES),
-        "text": texts.of_tokens(
+        "text": texts.join_tokens(
             random,
             ('{"data":', "{", "}", "[", "]", '"a"', ":", ",", "1", '"op"', "null", "data: ", "\n", "- ", "a"),
             maximum=12,

@@ -63,7 +63,7 @@ def _query(random):
         name = random.choice(list(_QUERIES))
         usual = _QUERIES[name]
         grammar = name in ("labelSelector", "fieldSelector")
-        pairs.append(f"{name}={quote(texts.of_tokens(random, usual) if grammar else random.choice(usual))}")
+        pairs.append(f"{name}={quote(texts.join_tokens(random, usual) if grammar else random.choice(usual))}")
     return "&".join(pairs)
 
 
@@ -76,7 +76,7 @@ def _make(random):
     )
     path, _, query = sample.path.partition("?")
     if random.random() < 0.1:
-        path = quote(texts.of_tokens(random, texts.URL_PATHS, maximum=14), safe="/%:~*")
+        path = quote(texts.join_tokens(random, texts.URL_PATHS, maximum=14), safe="/%:~*")
     path = path if path.startswith("/") else f"/{path}"
     query = "&".join(filter(None, (query, _query(random))))
     query = "&".join(part for part in query.split("&") if not part.startswith(("watch", "follow")))
@@ -92,7 +92,7 @@ def _make(random):
     elif random.random() < 0.06:
         media_type, body = hostile_bodies.bomb(random)
     accept = (
-        texts.of_tokens(random, texts.MEDIA_TYPES, maximum=4)
+        texts.join_tokens(random, texts.MEDIA_TYPES, maximum=4)
         if random.random() < 0.1
         else random.choice(ACCEPTS)
     )

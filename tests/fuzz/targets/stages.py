@@ -52,8 +52,8 @@ def _make_stage(random):
                 "labels": {"app": "a"},
                 "annotations": {
                     "a": "b",
-                    "w": texts.of_tokens(random, texts.QUANTITIES),
-                    "d": texts.of_tokens(random, texts.DURATIONS),
+                    "w": texts.join_tokens(random, texts.QUANTITIES),
+                    "d": texts.join_tokens(random, texts.DURATIONS),
                 },
                 "deletionTimestamp": "2030-01-01T00:00:00Z",
             }
@@ -119,9 +119,9 @@ def _template(text):
 
 def _make_template(random):
     if random.random() < 0.3:
-        return texts.of_tokens(random, texts.TEMPLATES, maximum=16)
+        return texts.join_tokens(random, texts.TEMPLATES, maximum=16)
     actions = [
-        "{{ " + texts.of_tokens(random, texts.TEMPLATES[4:], maximum=5) + " }}"
+        "{{ " + texts.join_tokens(random, texts.TEMPLATES[4:], maximum=5) + " }}"
         for _ in range(random.choice((1, 2, 4)))
     ]
     return "a: ".join(actions) + "{{ end }}" * random.choice((0, 0, 1, 2))

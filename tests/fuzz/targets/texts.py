@@ -227,9 +227,9 @@ def _continue_token(text):
 
 def _make_continue_token(random):
     if random.random() < 0.2:
-        return texts.of_tokens(random, ("e30", "eyJ2", "=", "bnVsbA", "W10", "-", "_", "+", "/", "a", "A"))
+        return texts.join_tokens(random, ("e30", "eyJ2", "=", "bnVsbA", "W10", "-", "_", "+", "/", "a", "A"))
     token = {"v": "meta.k8s.io/v1", "rv": 5, "start": "default/a"}
-    token["start"] = texts.of_tokens(random, ("a", "/", ".", "..", "default", "\x00", "é", "//", "%2e"))
+    token["start"] = texts.join_tokens(random, ("a", "/", ".", "..", "default", "\x00", "é", "//", "%2e"))
     token = hostile_bodies.mutated(token, random) if random.random() < 0.5 else token
     return base64.urlsafe_b64encode(orjson.dumps(token)).rstrip(b"=").decode()
 
@@ -242,7 +242,7 @@ _PEM = (
 
 def _target(name, tokens, check, *, maximum=8, examples=400):
     def generate(random):
-        return texts.of_tokens(random, tokens, maximum=maximum)
+        return texts.join_tokens(random, tokens, maximum=maximum)
 
     return Target(name=name, generate=generate, check=check, mutate=texts.mutated, examples=examples)
 

@@ -31,7 +31,7 @@ _YAML_TOKENS = (
 
 def _tokens(tokens):
     return lambda random: (
-        texts.of_tokens(random, tokens, maximum=20).encode("latin-1", "replace").decode("latin-1")
+        texts.join_tokens(random, tokens, maximum=20).encode("latin-1", "replace").decode("latin-1")
     )
 
 

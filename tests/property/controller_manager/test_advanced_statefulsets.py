@@ -64,7 +64,7 @@ class Life(OrdinalSetStateMachine):
         check(self.sets)
 
     def end(self):
-        end(self.sets)
+        check_end_state(self.sets)
 
     @rule(reserved=RESERVED)
     def reserve(self, reserved):
@@ -130,7 +130,7 @@ def _ordinal(name):
     return int(name.rpartition("-")[2])
 
 
-def end(sets):
+def check_end_state(sets):
     """Once all other actors are idle and all pods run, the set reaches its desired state and becomes idle."""
     for name in sets.pods:
         if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":

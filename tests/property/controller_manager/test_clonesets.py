@@ -57,7 +57,7 @@ class Life(SetStateMachine):
         check(self.clones, self.seen)
 
     def end(self):
-        end(self.clones)
+        check_end_state(self.clones)
 
     @rule(image=IMAGES, grace=st.sampled_from([30, 31]))
     def roll(self, image, grace):
@@ -115,7 +115,7 @@ def _of(plan, kind):
     return [it for it in plan.actions if isinstance(it, kind) and it.resource is PODS]
 
 
-def end(clones):
+def check_end_state(clones):
     """Once all other actors are idle and all pods run, the set reaches its desired state and becomes idle."""
     for name in clones.pod_names:
         clones.label(name, hold="no")

@@ -26,9 +26,9 @@ choices = st.integers(0, 1000)
 class Life(RuleBasedStateMachine):
     """The rules of every state machine, for a cluster without failures."""
 
-    @initialize(wanted=replicas, strategy=strategies)
-    def begin(self, wanted, strategy):
-        self.cluster = Cluster().deploy(replicas=wanted, strategy=strategy, progressDeadlineSeconds=60)
+    @initialize(count=replicas, strategy=strategies)
+    def begin(self, count, strategy):
+        self.cluster = Cluster().deploy(replicas=count, strategy=strategy, progressDeadlineSeconds=60)
         self.cluster.settle()
 
     @property
@@ -175,9 +175,9 @@ class Troubled(Life):
         if self.cluster.pods:
             self.cluster.remove(PODS, meta.name(self.cluster.pods[chosen % len(self.cluster.pods)]))
 
-    @rule(wanted=replicas)
-    def it_is_scaled(self, wanted):
-        self.cluster.scale(wanted)
+    @rule(count=replicas)
+    def it_is_scaled(self, count):
+        self.cluster.scale(count)
 
     @rule(strategy=strategies)
     def it_is_to_roll_in_another_way(self, strategy):

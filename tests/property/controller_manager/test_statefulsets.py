@@ -44,7 +44,7 @@ class Life(OrdinalSetStateMachine):
         check(self.sets)
 
     def end(self):
-        end(self.sets)
+        check_end_state(self.sets)
 
     @rule(image=st.sampled_from(["a:1", "a:2", "a:3"]))
     def roll(self, image):
@@ -110,7 +110,7 @@ def _is_available(sets, view, ordinal):
     return not seen.deleting and seen.is_available(view.min_ready_seconds, sets.clock.now())
 
 
-def end(sets):
+def check_end_state(sets):
     """Once all other actors are idle and all pods run, the set reaches its desired state and becomes idle."""
     for name in sets.pods:
         if (sets.get(PODS, name).get("status") or {}).get("phase") == "Running":

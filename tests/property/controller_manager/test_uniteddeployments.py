@@ -115,10 +115,10 @@ class Life(RuleBasedStateMachine):
     strategy = None
     kinds = KINDS
 
-    @initialize(kind=choices, wanted=counts, names=topologies)
-    def begin(self, kind, wanted, names):
+    @initialize(kind=choices, count=counts, names=topologies)
+    def begin(self, kind, count, names):
         kinds = self.kinds
-        self.foo = United(kinds[kind % len(kinds)], names, replicas=wanted, strategy=self.strategy)
+        self.foo = United(kinds[kind % len(kinds)], names, replicas=count, strategy=self.strategy)
         self.foo.settle()
 
     # --- the controller, and the workloads' controllers
@@ -147,17 +147,17 @@ class Life(RuleBasedStateMachine):
 
     # --- users
 
-    @rule(wanted=counts)
-    def it_is_scaled(self, wanted):
-        self.foo.scale(wanted)
+    @rule(count=counts)
+    def it_is_scaled(self, count):
+        self.foo.scale(count)
 
     @rule(image=images)
     def a_version_is_released(self, image):
         self.foo.release(image)
 
-    @rule(kept=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 20)))
-    def pods_are_to_keep_their_version(self, kept):
-        self.foo.keep(**kept)
+    @rule(partitions=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 20)))
+    def pods_are_to_keep_their_version(self, partitions):
+        self.foo.keep(**partitions)
 
     @rule(names=topologies)
     def the_topology_changes(self, names):
@@ -190,11 +190,11 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def shares_add_up(self):
         if self.foo.status["observedGeneration"] == meta.generation(self.foo.foo):
-            given = sum(self.foo.status["subsetReplicas"].values())
-            assert self.is_allowed_total(given, self.foo.foo["spec"]["replicas"])
+            actual = sum(self.foo.status["subsetReplicas"].values())
+            assert self.is_allowed_total(actual, self.foo.foo["spec"]["replicas"])
 
-    def is_allowed_total(self, given, wanted):
-        return given == wanted
+    def is_allowed_total(self, actual, desired):
+        return actual == desired
 
     def teardown(self):
         """Without further events, the state converges to the desired one, and then nothing is written."""
@@ -205,9 +205,9 @@ class Life(RuleBasedStateMachine):
         foo.keep()
         foo.settle()
         foo.pass_(40)
-        wanted = foo.foo["spec"]["replicas"]
+        desired = foo.foo["spec"]["replicas"]
         assert foo.sizes.keys() == {it["name"] for it in foo.foo["spec"]["topology"]["subsets"]}
-        assert sum(foo.sizes.values()) == wanted == len(foo.pods) == foo.status["replicas"]
+        assert sum(foo.sizes.values()) == desired == len(foo.pods) == foo.status["replicas"]
         image = foo.foo["spec"]["template"][ADAPTER[foo.kind].template]["spec"]["template"]["spec"]
         assert {one for images in foo.images.values() for one in images} <= {image["containers"][0]["image"]}
         assert foo.status["currentRevision"] == foo.status["updateStatus"]["updatedRevision"]
@@ -229,9 +229,9 @@ class Adapting(Life):
     def nodes_are_missing(self, names):
         self.foo.full = names
 
-    def is_allowed_total(self, given, wanted):
+    def is_allowed_total(self, actual, desired):
         """Without any schedulable node, the total may be less than desired."""
-        return given <= wanted
+        return actual <= desired
 
 
 class Reserving(Adapting):
@@ -240,9 +240,9 @@ class Reserving(Adapting):
     strategy = adaptive(5, 10, reserves=True)
     kinds = ("Deployment", "CloneSet")
 
-    def is_allowed_total(self, given, wanted):
+    def is_allowed_total(self, actual, desired):
         """There may be more pods, and fewer where the only subset waits for nodes."""
-        return given <= 2 * wanted * len(NAMES)
+        return actual <= 2 * desired * len(NAMES)
 
 
 for machine in (Steady, Adapting, Reserving):

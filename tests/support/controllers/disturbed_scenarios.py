@@ -92,9 +92,9 @@ class Scenario:
         found = await self.items(PODS)
         self.pods |= {*map(meta.uid, found)}
         self.maximum = max(self.maximum, sum(not meta.is_deleting(pod) for pod in found))
-        return any([await self._tend(pod) for pod in found])
+        return any([await self._update_pod_status(pod) for pod in found])
 
-    async def _tend(self, pod):
+    async def _update_pod_status(self, pod):
         path = f"{PODS}/{meta.name(pod)}"
         if meta.is_deleting(pod):
             await self.server.delete(path, {"gracePeriodSeconds": 0})
@@ -143,13 +143,13 @@ async def _lives(scenario, disturbance, clock, controllers):
     """Run one manager until it is killed or the scenario ends; return whether it was killed."""
     server = scenario.server
     async with running_manager(server, clock, controllers=controllers, disturbance=disturbance) as manager:
-        await _play(scenario, manager, disturbance)
+        await _run_to_end(scenario, manager, disturbance)
         if not disturbance.is_dead:
             await scenario.check_end()
     return disturbance.is_dead
 
 
-async def _play(scenario, manager, disturbance):
+async def _run_to_end(scenario, manager, disturbance):
     for _ in range(4000):
         if disturbance.is_dead:
             return

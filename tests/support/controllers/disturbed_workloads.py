@@ -180,7 +180,7 @@ class Job(Scenario):
         spec["template"] = {"spec": body["spec"]["template"]["spec"]}
         await self.create({**body, "spec": spec})
 
-    async def _tend(self, pod):
+    async def _update_pod_status(self, pod):
         if pod["status"].get("phase") in ("Succeeded", "Failed"):
             return False
         if not self.failed and jobs.index_of(pod) == 1:

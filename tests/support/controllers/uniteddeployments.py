@@ -203,7 +203,7 @@ class United(FakeApiServer):
             self.remove(PODS, meta.name(pod))
         if not _is_on_delete(workload):
             for pod in pods[_partition(workload) : replicas]:
-                if not self._is_of(pod, workload):
+                if not self._is_at_revision_of(pod, workload):
                     self.remove(PODS, meta.name(pod))
         used_ordinals = {_ordinal(pod) for pod in self._pods_of(owner)}
         for ordinal in sorted({*range(replicas)} - used_ordinals):
@@ -229,7 +229,7 @@ class United(FakeApiServer):
     def _pods_of(self, owner):
         return sorted((pod for pod in self.pods if meta.is_controlled_by(pod, owner)), key=_ordinal)
 
-    def _is_of(self, pod, workload):
+    def _is_at_revision_of(self, pod, workload):
         return meta.labels(pod)[LABEL_REVISION] == meta.labels(workload)[LABEL_REVISION]
 
     def _make(self, owner, workload, ordinal):

@@ -72,10 +72,10 @@ def claims_of(token):
     return orjson.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
 
 
-async def refusal(world, token):
+async def refusal(accounts, token):
     """Return why a token is refused; "" if it is valid."""
     try:
-        known = await world.read(token)
+        known = await accounts.read(token)
     except BadToken as error:
         return str(error)
     return "" if known else UNSUPPORTED_SERVER
