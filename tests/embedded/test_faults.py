@@ -20,7 +20,7 @@ POD = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{na
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-class Asking:
+class RequestSender:
     """A client that returns each response and never retries."""
 
     def __init__(self, cluster):
@@ -40,8 +40,8 @@ class Asking:
 
 
 @pytest.fixture
-def ask(cluster):
-    return Asking(cluster)
+def send_request(cluster):
+    return RequestSender(cluster)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def ask(cluster):
         ),
     ],
 )
-def test_injected_error_has_servers_status_format(cluster, ask, method, code, reason, message):
+def test_injected_error_has_servers_status_format(cluster, send_request, method, code, reason, message):
     with cluster.inject(resource="configmaps", status=code):
-        answered, headers, body = ask(method, f"{CONFIG_MAPS}/a", b"{}")
-    assert answered == body["code"] == code
+        status_code, headers, body = send_request(method, f"{CONFIG_MAPS}/a", b"{}")
+    assert status_code == body["code"] == code
     assert (body["kind"], body["status"], body["reason"]) == ("Status", "Failure", reason)
     assert body["message"] == message
     assert headers.get("Retry-After") == ("1" if code == 429 else None)
@@ -89,17 +89,17 @@ def test_injected_error_has_servers_status_format(cluster, ask, method, code, re
     assert call.code == code
 
 
-def test_injected_error_can_set_reason_message_and_retry_after(cluster, ask):
+def test_injected_error_can_set_reason_message_and_retry_after(cluster, send_request):
     said = {"reason": "Busy", "message": "not now", "retry_after": 7}
     with cluster.inject(resource="configmaps", status=429, **said):
-        answered, headers, body = ask("GET", CONFIG_MAPS)
-    assert (answered, headers["Retry-After"]) == (429, "7")
+        status_code, headers, body = send_request("GET", CONFIG_MAPS)
+    assert (status_code, headers["Retry-After"]) == (429, "7")
     assert (body["reason"], body["message"]) == ("Busy", "not now")
 
 
-def test_injected_conflict_on_create_is_already_exists(cluster, ask):
+def test_injected_conflict_on_create_is_already_exists(cluster, send_request):
     with cluster.inject(verb="create", status=409):
-        assert ask("POST", CONFIG_MAPS, b"{}")[2]["reason"] == "AlreadyExists"
+        assert send_request("POST", CONFIG_MAPS, b"{}")[2]["reason"] == "AlreadyExists"
 
 
 def test_fault_is_injected_a_number_of_times_for_matching_requests(cluster):
@@ -159,12 +159,12 @@ def test_delay_without_status_returns_normal_response(cluster):
     assert fault.hits == 1
 
 
-def test_connection_is_cut_by_fault(cluster, ask):
+def test_connection_is_cut_by_fault(cluster, send_request):
     with cluster.inject(resource="configmaps", cut="before"), pytest.raises(ConnectionError):
-        ask("POST", CONFIG_MAPS, b'{"metadata": {"name": "never"}}')
+        send_request("POST", CONFIG_MAPS, b'{"metadata": {"name": "never"}}')
     with cluster.inject(resource="configmaps", cut="after"), pytest.raises(ConnectionError):
-        ask("POST", CONFIG_MAPS, b'{"metadata": {"name": "done"}}')
-    assert [ask("GET", f"{CONFIG_MAPS}/{name}")[0] for name in ("never", "done")] == [404, 200]
+        send_request("POST", CONFIG_MAPS, b'{"metadata": {"name": "done"}}')
+    assert [send_request("GET", f"{CONFIG_MAPS}/{name}")[0] for name in ("never", "done")] == [404, 200]
     with cluster.inject(resource="configmaps", cut="before"):
         with pytest.raises(OutcomeUnknown):
             cluster.apply(CONFIG_MAP % "never")
@@ -185,10 +185,10 @@ async def test_running_watch_is_cut_by_fault():
         assert fault.hits == 1
 
 
-def test_watch_with_injected_410_starts_with_error_event(cluster, ask):
+def test_watch_with_injected_410_starts_with_error_event(cluster, send_request):
     with cluster.inject(verb="watch", resource="configmaps", status=410):
-        answered, _, event = ask("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion=1")
-    assert (answered, event["type"], event["object"]["reason"]) == (200, "ERROR", "Expired")
+        status_code, _, event = send_request("GET", f"{CONFIG_MAPS}?watch=true&resourceVersion=1")
+    assert (status_code, event["type"], event["object"]["reason"]) == (200, "ERROR", "Expired")
 
 
 @pytest.mark.parametrize("harm", [{"status": 410}, {"status": 500}, {"cut": "before"}], ids=str)
