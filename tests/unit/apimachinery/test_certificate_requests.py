@@ -41,7 +41,7 @@ def request(name, digest, **how):
     return builder.sign(KEYS[name], digest, **how)
 
 
-def spoiled(made):
+def with_bad_signature(made):
     """Return the request with a changed last byte of its signature."""
     der = bytearray(made.public_bytes(Encoding.DER))
     der[-1] ^= 1
@@ -63,7 +63,7 @@ PSS = {"rsa_padding": padding.PSS(mgf=padding.MGF1(hashes.SHA256()), salt_length
 )
 def test_signature_is_verified_with_key_of_csr(made, problem):
     assert signature_problem(made) == ""
-    assert signature_problem(spoiled(made)) == problem
+    assert signature_problem(with_bad_signature(made)) == problem
 
 
 @pytest.mark.parametrize(

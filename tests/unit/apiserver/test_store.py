@@ -34,7 +34,7 @@ def data_dir(request, tmp_path):
     return tmp_path / "data" if request.param == "durable" else None
 
 
-def begins(clock):
+def first_revision(clock):
     return initial_revision(clock.now())
 
 
@@ -44,7 +44,7 @@ async def test_new_store_starts_with_snapshot_at_initial_revision(snapshot, data
     async with open_store(Store(snapshot=file, data_dir=data_dir, fsync=False), clock) as kv:
         held = [line for line in entries(await saved(kv)) if b"leases/kube-system" not in line]
         assert len(held) == len(entries(await saved(kv))) == 2
-        assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].mod_revision == begins(clock) + 1
+        assert (await kv.range(Range(key=ROOT + b"pods/a"))).kvs[0].mod_revision == first_revision(clock) + 1
         with pytest.raises(Compacted):
             await kv.range(Range(key=ROOT, revision=revision))
 
@@ -63,7 +63,7 @@ async def test_snapshot_of_future_clock_is_below_new_store(tmp_path, data_dir):
 async def test_new_empty_store_starts_compacted(data_dir):
     clock = SteppedClock()
     async with open_store(Store(data_dir=data_dir, fsync=False), clock) as kv:
-        first = begins(clock)
+        first = first_revision(clock)
         status = await kv.status()
         assert (status.revision, status.compact_revision) == (first, first)
         with pytest.raises(Compacted):
@@ -79,7 +79,7 @@ async def test_durable_store_continues_its_revision(tmp_path):
     for number in range(1, 4):
         async with open_store(settings, clock) as kv:
             put = await kv.put(Put(key=ROOT + b"a", value=b"{}"))
-        assert put.revision == begins(SteppedClock()) + number
+        assert put.revision == first_revision(SteppedClock()) + number
         clock.advance(3_600)
 
 

@@ -17,7 +17,7 @@ KEY = Key("default", "data")
 PENDING = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 
 
-def bound(*, size="2Gi", driver=SIMULATED, controllers=(RESIZER,)):
+def bound_claim(*, size="2Gi", driver=SIMULATED, controllers=(RESIZER,)):
     storage = Storage(controllers)
     claim = storage.claim(size=size, volumeName="vol")
     storage.put_claim({**claim, "status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}})
@@ -44,7 +44,7 @@ def kinds_of(storage):
 
 
 def test_volume_is_expanded_and_file_system_waits_for_node():
-    storage = bound()
+    storage = bound_claim()
     storage.reconcile(KEY)
     assert status(storage)["allocatedResources"] == {"storage": "2Gi"}
     assert status(storage)["allocatedResourceStatuses"] == {"storage": "NodeResizePending"}
@@ -69,7 +69,7 @@ def test_volume_is_expanded_and_file_system_waits_for_node():
 
 def grown(**of_pod):
     """Return a storage whose volume is expanded and used by a pod."""
-    storage = bound()
+    storage = bound_claim()
     storage.reconcile(KEY)
     run(storage, **of_pod)
     storage.controller = NODE_RESIZER
@@ -107,11 +107,11 @@ def test_expansion_waits_without_running_pod_on_simulated_node(of_pod):
     "of", [{"size": "1Gi"}, {"driver": "somebody.example.com"}], ids=["it has enough", "of another driver"]
 )
 def test_other_claims_are_ignored(of):
-    assert bound(**of).reconcile(KEY) == ([], None)
+    assert bound_claim(**of).reconcile(KEY) == ([], None)
 
 
 def test_second_expansion_is_applied():
-    storage = bound()
+    storage = bound_claim()
     storage.reconcile(KEY)
     storage.change(PERSISTENT_VOLUME_CLAIMS, "data", ("spec", "resources", "requests", "storage"), "3Gi")
     storage.reconcile(KEY)
@@ -120,7 +120,7 @@ def test_second_expansion_is_applied():
 
 
 def test_other_conditions_are_kept():
-    storage = bound()
+    storage = bound_claim()
     other = {"type": "Other", "status": "True"}
     storage.change(PERSISTENT_VOLUME_CLAIMS, "data", ("status", "conditions"), [other])
     storage.reconcile(KEY)
@@ -132,7 +132,7 @@ def test_other_conditions_are_kept():
 
 @pytest.mark.parametrize("writes", [0, 1, 2, 3])
 def test_restart_after_each_write_leads_to_same_end(writes):
-    storage = bound()
+    storage = bound_claim()
     run(storage)
     plan, left = storage.plan(KEY), writes
     while plan is not None and left > 0:
@@ -150,7 +150,7 @@ def test_restart_after_each_write_leads_to_same_end(writes):
 
 
 def test_changes_map_to_growing_claims():
-    storage = bound()
+    storage = bound_claim()
     pod = PodView.of(run(storage))
     before = PodView.of({**pod.object, "status": {"phase": "Pending"}})
     claim = storage.get_claim("data")

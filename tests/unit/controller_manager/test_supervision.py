@@ -9,7 +9,7 @@ from mockube.controller_manager.supervision import first_cause, run_all, run_wit
 from tests.support.turns import until
 
 
-async def failing():
+async def raise_error():
     raise ValueError("why")
 
 
@@ -20,7 +20,7 @@ async def returning():
 async def test_error_is_logged_once_with_traceback_and_tasks(caplog):
     async def inner():
         async with asyncio.TaskGroup() as group:
-            start_in(group, "leaf", failing())
+            start_in(group, "leaf", raise_error())
 
     failures = []
     outer = start("outer", inner(), on_failure=lambda name, _: failures.append(name))
@@ -80,7 +80,7 @@ async def test_return_after_cancellation_is_no_failure(caplog):
 
 
 async def test_unstarted_work_is_closed():
-    work = failing()
+    work = raise_error()
     task = start("engine", work)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -90,7 +90,7 @@ async def test_unstarted_work_is_closed():
 
 async def start_too_late(work):
     async with asyncio.TaskGroup() as group:
-        start_in(group, "first", failing())
+        start_in(group, "first", raise_error())
         try:
             await asyncio.get_running_loop().create_future()
         finally:
@@ -98,7 +98,7 @@ async def start_too_late(work):
 
 
 async def test_work_for_ending_group_is_closed():
-    work = failing()
+    work = raise_error()
     with pytest.raises(ExceptionGroup) as raised:
         await start_too_late(work)
     assert {type(error) for error in raised.value.exceptions} == {ValueError, RuntimeError}
@@ -129,7 +129,7 @@ async def test_failed_background_task_cancels_work(caplog):
 
     other = start("other", waiting())
     with pytest.raises(ValueError, match="why"):
-        await run_with(work(), beside=[start("ended", returning()), other, start("beside", failing())])
+        await run_with(work(), beside=[start("ended", returning()), other, start("beside", raise_error())])
     assert cancelled == [True]
     assert other.cancelled()
     assert caplog.messages == ["beside failed"]

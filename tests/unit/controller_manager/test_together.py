@@ -8,7 +8,7 @@ from mockube.controller_manager.supervision import run_all
 from tests.support.turns import turns
 
 
-async def stubborn(heard, name):
+async def ignore_first_cancellation(heard, name):
     """Ignore the first cancellation, and end at the second."""
     for _ in range(2):
         try:
@@ -18,13 +18,15 @@ async def stubborn(heard, name):
     raise asyncio.CancelledError
 
 
-async def failing():
+async def raise_error():
     raise ValueError("why")
 
 
 async def test_every_cancellation_reaches_all():
     heard = []
-    task = asyncio.create_task(run_all(a=stubborn(heard, "a"), b=stubborn(heard, "b")))
+    task = asyncio.create_task(
+        run_all(a=ignore_first_cancellation(heard, "a"), b=ignore_first_cancellation(heard, "b"))
+    )
     for expected in (["a", "b"], ["a", "b", "a", "b"]):
         await turns(5)
         task.cancel()
@@ -43,5 +45,5 @@ async def test_failed_task_cancels_others():
             ended.append("other")
 
     with pytest.raises(ValueError, match="why"):
-        await run_all(other=other(), failing=failing())
+        await run_all(other=other(), failing=raise_error())
     assert ended == ["other"]

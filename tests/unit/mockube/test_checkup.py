@@ -15,7 +15,7 @@ def environment(tmp_path):
     return {"XDG_DATA_HOME": str(tmp_path)}
 
 
-def found(name, environment, clock=None):
+def problem_of(name, environment, clock=None):
     return CHECKS[name](environment, clock or SteppedClock())
 
 
@@ -26,22 +26,22 @@ def test_checkup_reports_every_check_with_text(environment):
 
 
 def test_folder_that_can_be_created_is_ok(environment):
-    assert found("clusters' folder", environment).verdict is CheckResult.OK
+    assert problem_of("clusters' folder", environment).verdict is CheckResult.OK
 
 
 def test_file_in_place_of_folder_is_reported(tmp_path):
     (tmp_path / "file").touch()
-    finding = found("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
+    finding = problem_of("clusters' folder", {"XDG_DATA_HOME": str(tmp_path / "file")})
     assert finding.verdict is CheckResult.WRONG
     assert f"{tmp_path / 'file'} is a file" in finding.words
 
 
 def test_killed_cluster_is_reported_with_advice(environment):
-    assert found("clusters", environment).verdict is CheckResult.OK
+    assert problem_of("clusters", environment).verdict is CheckResult.OK
     folder = cluster_folder("one", environment)
     folder.prepare()
     write_record(folder, STARTING)
-    finding = found("clusters", environment)
+    finding = problem_of("clusters", environment)
     assert finding.verdict is CheckResult.WRONG
     assert "`mockube down --name one`" in finding.words
 
@@ -61,14 +61,14 @@ def test_clock_set_back_is_reported(environment):
     folder.prepare()
     (folder.pki / "ca.crt").touch()
     early = SteppedClock()
-    assert found("clock", environment, early).verdict is CheckResult.OK
+    assert problem_of("clock", environment, early).verdict is CheckResult.OK
     os.utime(folder.pki / "ca.crt", (early.now().timestamp() + 60,) * 2)
-    assert "created in the future" in found("clock", environment, early).words
+    assert "created in the future" in problem_of("clock", environment, early).words
 
 
 def test_missing_kubectl_is_a_note(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert found("kubectl", environment).verdict is CheckResult.NOTE
+    assert problem_of("kubectl", environment).verdict is CheckResult.NOTE
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_kubectl_version_is_reported(environment, tmp_path, monkeypatch, says, v
     kubectl.write_text(f"#!/bin/sh\necho {says}\n")
     kubectl.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert found("kubectl", environment).verdict is verdict
+    assert problem_of("kubectl", environment).verdict is verdict
 
 
 def test_available_address_is_ok(environment):
-    assert found("address", environment).verdict is CheckResult.OK
+    assert problem_of("address", environment).verdict is CheckResult.OK

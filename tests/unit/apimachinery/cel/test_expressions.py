@@ -70,10 +70,10 @@ def outcome(environment, sizes, value, expression):
         result, cost = compiled.program.evaluate({"self": value, "oldSelf": value}, 1 << 62)
     except CelError as error:
         return found | {"error": str(error)}
-    return found | {"value": shown(result), "cost": cost}
+    return found | {"value": formatted_value(result), "cost": cost}
 
 
-def shown(value):
+def formatted_value(value):
     """Format a value as the program that recorded the results does."""
     if isinstance(value, str):
         text = orjson.dumps(value).decode()
@@ -83,8 +83,10 @@ def shown(value):
     if isinstance(value, Duration):
         return str(value.nanoseconds)
     if isinstance(value, list):
-        return f"[{', '.join(map(shown, value))}]"
+        return f"[{', '.join(map(formatted_value, value))}]"
     if isinstance(value, dict):
-        entries = sorted(f"{shown(from_map_key(key))}: {shown(item)}" for key, item in value.items())
+        entries = sorted(
+            f"{formatted_value(from_map_key(key))}: {formatted_value(item)}" for key, item in value.items()
+        )
         return "{" + ", ".join(entries) + "}"
     return show(value)

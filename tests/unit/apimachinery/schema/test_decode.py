@@ -158,14 +158,14 @@ WAYS_TO_WRITE = [
 ]
 
 
-def nested(depth, opening="[", closing="]"):
+def nested_text(depth, opening="[", closing="]"):
     return (opening * depth + closing * depth).encode()
 
 
 def test_depth_limit_is_exact():
-    assert not is_too_deep(nested(MAX_DEPTH))
-    assert is_too_deep(nested(MAX_DEPTH + 1))
-    assert is_too_deep(nested(MAX_DEPTH + 1, '{"a":[', "]}"))
+    assert not is_too_deep(nested_text(MAX_DEPTH))
+    assert is_too_deep(nested_text(MAX_DEPTH + 1))
+    assert is_too_deep(nested_text(MAX_DEPTH + 1, '{"a":[', "]}"))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def rule(*containers, **amounts):
     return {"containers": [*containers], "usage": {name: {"value": value} for name, value in amounts.items()}}
 
 
-def used(tree=None, own=None, cluster=()):
+def usage_by_container(tree=None, own=None, cluster=()):
     expressions = Expressions(SteppedClock(), SeededRandom())
     found = containers_usage(tree or pod(), {}, Given(own, cluster), expressions)
     return {
@@ -48,32 +48,32 @@ MIN_USAGE = {"cpu": "1m", "memory": "16Mi"}
 
 
 def test_default_usage_is_half_of_requests():
-    assert used() == {"c": {"cpu": "1500m", "memory": "512Mi"}, "d": MIN_USAGE}
+    assert usage_by_container() == {"c": {"cpu": "1500m", "memory": "512Mi"}, "d": MIN_USAGE}
 
 
 def test_usage_annotations_apply_to_each_container():
     annotations = {"kwok.x-k8s.io/usage-cpu": "100m"}
-    assert used(pod(annotations)) == {
+    assert usage_by_container(pod(annotations)) == {
         "c": {"cpu": "100m", "memory": "512Mi"},
         "d": {"cpu": "100m", "memory": "16Mi"},
     }
 
 
 def test_invalid_usage_annotation_gives_no_sample():
-    assert used(pod({"kwok.x-k8s.io/usage-cpu": "much"}))["d"] == {"memory": "16Mi"}
+    assert usage_by_container(pod({"kwok.x-k8s.io/usage-cpu": "much"}))["d"] == {"memory": "16Mi"}
 
 
 def test_resource_usage_precedes_cluster_resource_usage():
     own, cluster = usage(rule(cpu="7m")), [usage(rule(cpu="8m"))]
-    assert used(own=own, cluster=cluster)["d"]["cpu"] == "7m"
-    assert used(cluster=cluster)["d"]["cpu"] == "8m"
-    assert used(pod({"kwok.x-k8s.io/usage-cpu": "100m"}), cluster=cluster)["d"]["cpu"] == "8m"
+    assert usage_by_container(own=own, cluster=cluster)["d"]["cpu"] == "7m"
+    assert usage_by_container(cluster=cluster)["d"]["cpu"] == "8m"
+    assert usage_by_container(pod({"kwok.x-k8s.io/usage-cpu": "100m"}), cluster=cluster)["d"]["cpu"] == "8m"
 
 
 def test_usage_rules_select_containers():
     own = usage(rule("c", cpu="1", requests="30"), rule(cpu="2"))
-    assert used(own=own)["c"] == {"cpu": "1", "memory": "512Mi", "requests": "30"}
-    assert used(own=own)["d"] == {"cpu": "2", "memory": "16Mi"}
+    assert usage_by_container(own=own)["c"] == {"cpu": "1", "memory": "512Mi", "requests": "30"}
+    assert usage_by_container(own=own)["d"] == {"cpu": "2", "memory": "16Mi"}
 
 
 def test_first_matching_cluster_resource_usage_applies():
@@ -83,12 +83,12 @@ def test_first_matching_cluster_resource_usage_applies():
         usage(rule(cpu="3"), selector={"matchNames": ["p"], "matchNamespaces": ["ns"]}),
         usage(rule(cpu="4")),
     ]
-    assert used(cluster=cluster)["d"]["cpu"] == "3"
+    assert usage_by_container(cluster=cluster)["d"]["cpu"] == "3"
 
 
 def test_usage_expressions_are_evaluated():
     own = usage({"usage": {"cpu": {"expression": 'Quantity("5m") * 2'}, "memory": {"expression": "nobody"}}})
-    assert used(own=own)["d"] == {"cpu": "10m"}
+    assert usage_by_container(own=own)["d"] == {"cpu": "10m"}
 
 
 def test_only_running_containers_have_usage():

@@ -35,7 +35,7 @@ class AboutChanges(Asked):
     operations = UPDATE
 
 
-def written(resource, operation, subresource=""):
+def write_attributes(resource, operation, subresource=""):
     row = ROWS["", "v1", resource]
     call = Call(
         verb="update", resource=row, subresource=row.subresource(subresource), user=User(name="somebody")
@@ -46,11 +46,11 @@ def written(resource, operation, subresource=""):
 @pytest.mark.parametrize(
     ("attributes", "names"),
     [
-        (written("pods", Operation.CREATE), ["pods"]),
-        (written("pods", Operation.UPDATE), ["changes", "pods"]),
-        (written("pods", Operation.UPDATE, "status"), ["changes"]),
-        (written("configmaps", Operation.UPDATE), ["changes"]),
-        (written("configmaps", Operation.CREATE), []),
+        (write_attributes("pods", Operation.CREATE), ["pods"]),
+        (write_attributes("pods", Operation.UPDATE), ["changes", "pods"]),
+        (write_attributes("pods", Operation.UPDATE, "status"), ["changes"]),
+        (write_attributes("configmaps", Operation.UPDATE), ["changes"]),
+        (write_attributes("configmaps", Operation.CREATE), []),
     ],
 )
 async def test_only_matching_plugins_are_called_in_order(attributes, names):
@@ -72,10 +72,10 @@ async def test_plugin_that_needs_objects_is_called_once_objects_exist():
         resource_cache=lambda resource: present.setdefault(resource, ResourceCache(b"/")),
     )
     admission = Admission([AboutLimits("limits", asked), AboutPods("pods", asked)])
-    await admission.validate(backend, written("pods", Operation.CREATE))
+    await admission.validate(backend, write_attributes("pods", Operation.CREATE))
     assert asked == ["pods"]
     present[LIMIT_RANGES].objects[b"/one"] = Stored(b"/one", b"{}", 1)
-    await admission.validate(backend, written("pods", Operation.CREATE))
+    await admission.validate(backend, write_attributes("pods", Operation.CREATE))
     assert asked == ["pods", "limits", "pods"]
 
 

@@ -9,7 +9,7 @@ def record(*, dry_run):
     return ports
 
 
-def settled(*ports, dry_run=True):
+def ports_or_error(*ports, dry_run=True):
     spec = {
         "type": "NodePort",
         "ports": [{"port": at + 1, "nodePort": port} for at, port in enumerate(ports)],
@@ -19,18 +19,18 @@ def settled(*ports, dry_run=True):
 
 
 def test_out_of_range_ports_are_refused_only_when_stored():
-    assert settled(70000, -1, 80) == [70000, -1, 80]
-    assert "not in the valid range" in settled(70000, dry_run=False)
+    assert ports_or_error(70000, -1, 80) == [70000, -1, 80]
+    assert "not in the valid range" in ports_or_error(70000, dry_run=False)
 
 
 def test_allocated_port_is_refused_in_dry_run():
-    assert settled(30000) == settled(70000, 70000) == settled(30000, dry_run=False)
+    assert ports_or_error(30000) == ports_or_error(70000, 70000) == ports_or_error(30000, dry_run=False)
 
 
 def test_dry_run_uses_placeholder_ports():
-    assert settled(0, 0) == [FIRST_DRY_RUN_PORT, FIRST_DRY_RUN_PORT + 1]
+    assert ports_or_error(0, 0) == [FIRST_DRY_RUN_PORT, FIRST_DRY_RUN_PORT + 1]
 
 
 def test_placeholder_ports_follow_requested_ports():
-    assert settled(70000, 0) == [70000, 70001]
-    assert settled(-1, 0) == [-1, 1]
+    assert ports_or_error(70000, 0) == [70000, 70001]
+    assert ports_or_error(-1, 0) == [-1, 1]

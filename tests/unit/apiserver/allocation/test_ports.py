@@ -50,11 +50,11 @@ def service(*ports, kind="NodePort", **spec):
 HTTP, DNS, DNS_TCP = (80, "TCP", {}), (53, "UDP", {}), (53, "TCP", {})
 
 
-def chosen(port, node_port):
+def with_node_port(port, node_port):
     return (*port[:2], {"nodePort": node_port})
 
 
-def settled(spec, *used, before=(), is_new=True):
+def allocate(spec, *used, before=(), is_new=True):
     ports = record(*used)
     wrong = allocate_node_ports(spec, ports, before, is_new=is_new)
     assert not wrong, wrong
@@ -66,13 +66,17 @@ def settled(spec, *used, before=(), is_new=True):
     [
         pytest.param([HTTP, DNS], [30016, 30017], id="one for each port"),
         pytest.param([DNS, DNS_TCP], [30016, 30016], id="one for both protocols of a port"),
-        pytest.param([DNS, chosen(DNS_TCP, 30050)], [30050, 30050], id="as chosen for one of them"),
-        pytest.param([chosen(DNS, 30040), chosen(DNS_TCP, 30050)], [30040, 30050], id="as chosen for both"),
-        pytest.param([chosen(HTTP, 30050)], [30050], id="as chosen"),
+        pytest.param([DNS, with_node_port(DNS_TCP, 30050)], [30050, 30050], id="as chosen for one of them"),
+        pytest.param(
+            [with_node_port(DNS, 30040), with_node_port(DNS_TCP, 30050)],
+            [30040, 30050],
+            id="as chosen for both",
+        ),
+        pytest.param([with_node_port(HTTP, 30050)], [30050], id="as chosen"),
     ],
 )
 def test_new_service_gets_node_ports(ports, expected):
-    assert settled(service(*ports))[0] == expected
+    assert allocate(service(*ports))[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -81,29 +85,31 @@ def test_new_service_gets_node_ports(ports, expected):
         pytest.param(service(HTTP, kind="ClusterIP"), [None], id="not for cluster IPs"),
         pytest.param(service(HTTP, kind="LoadBalancer"), [30016], id="for load balancers"),
         pytest.param(
-            service(HTTP, chosen(DNS, 30050), kind="LoadBalancer", allocateLoadBalancerNodePorts=False),
+            service(
+                HTTP, with_node_port(DNS, 30050), kind="LoadBalancer", allocateLoadBalancerNodePorts=False
+            ),
             [None, 30050],
             id="without allocation, requested ports only",
         ),
     ],
 )
 def test_only_node_port_and_load_balancer_services_get_node_ports(spec, expected):
-    assert settled(spec)[0] == expected
+    assert allocate(spec)[0] == expected
 
 
 def test_requested_node_port_in_use_is_refused_with_its_path():
-    (wrong,) = allocate_node_ports(service(HTTP, chosen(DNS, 30050)), record(30050), (), is_new=True)
+    (wrong,) = allocate_node_ports(service(HTTP, with_node_port(DNS, 30050)), record(30050), (), is_new=True)
     assert str(wrong) == "spec.ports[1].nodePort: Invalid value: 30050: provided port is already allocated"
 
 
 def test_update_allocates_only_new_node_ports():
     before = {30016}
-    spec = service(chosen(HTTP, 30016), DNS)
-    assert settled(spec, *before, before=before, is_new=False)[0] == [30016, 30017]
+    spec = service(with_node_port(HTTP, 30016), DNS)
+    assert allocate(spec, *before, before=before, is_new=False)[0] == [30016, 30017]
 
 
 def test_update_with_duplicate_node_port_is_refused():
-    spec = service(chosen(HTTP, 30050), chosen((81, "TCP", {}), 30050))
+    spec = service(with_node_port(HTTP, 30050), with_node_port((81, "TCP", {}), 30050))
     with pytest.raises(ApiError, match=r"duplicate nodePort: \{TCP 30050\}"):
         allocate_node_ports(spec, record(), (), is_new=False)
 
@@ -113,7 +119,7 @@ LOCAL = {"kind": "LoadBalancer", "externalTrafficPolicy": "Local"}
 
 def test_load_balancer_with_local_traffic_gets_health_check_port():
     spec = service(HTTP, **LOCAL)
-    settled(spec)
+    allocate(spec)
     assert spec["healthCheckNodePort"] == 30017
     assert allocated_node_ports(spec) == {30016, 30017}
 

@@ -114,7 +114,7 @@ def arrived(method, path=POD, **rest):
     return Arrived(parse(method, path, watch=False), **rest)
 
 
-def logged(tmp_path, arrival, code=200, **rest):
+def logged_line(tmp_path, arrival, code=200, **rest):
     """Return the only line that a request adds to the log."""
     audit = Audit(tmp_path / "audit.log", DEFAULT_POLICY, clock=SteppedClock())
     audit.complete(audit.receive(arrival), arrival, code, **rest)
@@ -161,7 +161,7 @@ def test_audit_line_has_user_verb_object_and_code(tmp_path):
     ],
 )
 def test_audit_line_of_refusal_has_servers_message(tmp_path, answer, said):
-    line = logged(tmp_path, arrived("GET"), 403, answer=answer)
+    line = logged_line(tmp_path, arrived("GET"), 403, answer=answer)
     assert line["responseStatus"] == {"metadata": {}, "code": 403} | said
 
 
@@ -183,7 +183,7 @@ def test_audit_line_has_impersonated_and_real_user(tmp_path):
     bob = Impersonated(
         user=User(name="bob", groups=("system:authenticated",)), constraint="impersonate:user-info"
     )
-    line = logged(tmp_path, arrived("GET", impersonated=bob))
+    line = logged_line(tmp_path, arrived("GET", impersonated=bob))
     assert line["user"]["username"] == "alice"
     assert line["impersonatedUser"] == {"username": "bob", "groups": ["system:authenticated"]}
     assert line["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
@@ -206,7 +206,7 @@ def test_audit_line_has_impersonated_and_real_user(tmp_path):
     ],
 )
 def test_audit_line_has_authorization_decision(tmp_path, decision, annotations):
-    assert logged(tmp_path, arrived("GET", decision=decision)).get("annotations") == annotations
+    assert logged_line(tmp_path, arrived("GET", decision=decision)).get("annotations") == annotations
 
 
 def test_unauthenticated_request_is_logged_without_user(tmp_path):
@@ -226,7 +226,7 @@ def test_unauthenticated_request_is_logged_without_user(tmp_path):
 
 def test_client_texts_are_escaped_in_audit_line(tmp_path):
     user = User(name='eve\n{"kind":"Event"}\x1b[31m')
-    logged(
+    logged_line(
         tmp_path,
         arrived("GET", "/api/v1/nodes/a\nb", authenticated=user, user_agent="x\r\ny", uri="/a\nb\x1b"),
     )
@@ -236,11 +236,11 @@ def test_client_texts_are_escaped_in_audit_line(tmp_path):
 
 
 def test_long_user_agent_is_truncated(tmp_path):
-    line = logged(tmp_path, arrived("GET", user_agent="a" * (MAX_USER_AGENT + 1)))
+    line = logged_line(tmp_path, arrived("GET", user_agent="a" * (MAX_USER_AGENT + 1)))
     assert line["userAgent"] == "a" * MAX_USER_AGENT + "...TRUNCATED"
 
 
-def opened(path):
+def file_mode(path):
     audit = Audit(path, DEFAULT_POLICY, clock=SteppedClock())
     audit.close()
     return stat.S_IMODE(path.stat().st_mode)
@@ -249,7 +249,7 @@ def opened(path):
 def test_audit_log_file_is_private(tmp_path):
     mask = os.umask(0)
     try:
-        assert opened(tmp_path / "audit.log") == 0o600
+        assert file_mode(tmp_path / "audit.log") == 0o600
     finally:
         os.umask(mask)
 
@@ -259,7 +259,7 @@ def test_existing_audit_log_file_is_made_private(tmp_path, mode, left):
     path = tmp_path / "audit.log"
     path.write_bytes(b"{}\n")
     path.chmod(mode)
-    assert opened(path) == left
+    assert file_mode(path) == left
     assert path.read_bytes() == b"{}\n"
 
 
@@ -270,7 +270,7 @@ def test_audit_log_that_is_no_regular_file_is_refused(tmp_path):
     with _reader(pipe):
         for path in (link, pipe, tmp_path, tmp_path / "none" / "audit.log"):
             with pytest.raises(BadAuditLog, match=str(path)):
-                opened(path)
+                file_mode(path)
     assert not target.exists()
 
 

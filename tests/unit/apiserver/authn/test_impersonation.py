@@ -45,7 +45,7 @@ def impersonator_of(permits, metrics=None):
     return Impersonator(Authorization((permits,)), metrics or ImpersonationMetrics(), clock.monotonic)
 
 
-async def made(permits, *headers, user=REAL):
+async def impersonate(permits, *headers, user=REAL):
     return impersonator_of(permits).impersonate(request(user), read(headers))
 
 
@@ -155,13 +155,15 @@ LEGACY = [
 @pytest.mark.parametrize(("headers", "asked", "groups"), LEGACY)
 async def test_legacy_impersonation_checks_each_attribute(headers, asked, groups):
     permits = Permits("impersonate")
-    found = await made(permits, *headers)
+    found = await impersonate(permits, *headers)
     assert [ask[1:] for ask in permits.asked if ask[0] == "impersonate"] == asked
     assert (found.user.name, found.user.groups, found.constraint) == (headers[0][1], groups, "")
 
 
 async def test_impersonated_extra_and_uid_are_set():
-    found = await made(Permits(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1"))
+    found = await impersonate(
+        Permits(), BOB, ("impersonate-uid", "7"), ("impersonate-extra-acme.io%2fa", "1")
+    )
     assert (found.user.uid, found.user.extra) == ("7", {"acme.io/a": ["1"]})
 
 
@@ -184,7 +186,7 @@ async def test_impersonated_extra_and_uid_are_set():
 )
 async def test_constrained_impersonation_checks_request_and_user(name, user, mode, resource, groups):
     permits = Permits(f"impersonate-on:{mode}:list", f"impersonate:{mode}")
-    found = await made(permits, ("impersonate-user", name), user=user)
+    found = await impersonate(permits, ("impersonate-user", name), user=user)
     assert permits.asked[-2:] == [
         (f"impersonate-on:{mode}:list", "pods", "default", ""),
         (f"impersonate:{mode}", *resource),
@@ -194,14 +196,14 @@ async def test_constrained_impersonation_checks_request_and_user(name, user, mod
 
 async def test_associated_node_permission_is_independent_of_pod():
     permits = Permits()
-    await made(permits, ("impersonate-user", "system:node:n1"), user=ROBOT)
+    await impersonate(permits, ("impersonate-user", "system:node:n1"), user=ROBOT)
     assert permits.user.extra == {"authentication.kubernetes.io/associated-node-keys": sorted(ROBOT.extra)}
 
 
 async def test_impersonated_groups_need_one_wildcard_or_each_permission():
     many = [("impersonate-group", name) for name in "abcd"]
     permits = Permits()
-    await made(permits, BOB, *many)
+    await impersonate(permits, BOB, *many)
     assert [ask[3] for ask in permits.asked if ask[1] == "groups"] == ["*"]
 
 
@@ -259,7 +261,7 @@ async def test_impersonated_groups_need_one_wildcard_or_each_permission():
 )
 async def test_refused_impersonation_has_upstreams_message(verbs, headers, message):
     with pytest.raises(Forbidden) as refused:
-        await made(Permits(*verbs), *headers)
+        await impersonate(Permits(*verbs), *headers)
     assert str(refused.value) == message
 
 

@@ -73,7 +73,7 @@ async def test_tokens_of_other_authenticators_are_ignored(cluster):
     assert await cluster.refusal(jwt.sign(KEYS, {**CLAIMS, "iss": "x"})) == "no token of this kind"
 
 
-def gone(cluster):
+def remove_secret(cluster):
     cluster.secret = None
 
 
@@ -111,7 +111,7 @@ MARKED = (
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (gone, "Token has been invalidated"),
+        (remove_secret, "Token has been invalidated"),
         (ending, "Token has been invalidated"),
         (another_token, "Token does not match server's copy"),
         (no_account, 'serviceaccounts "robot" not found'),

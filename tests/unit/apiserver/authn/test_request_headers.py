@@ -55,31 +55,31 @@ def test_user_headers_are_recognised_by_name_and_prefix():
     assert not RequestHeaders().is_own("X-Remote-User")
 
 
-async def judged(*names, **presented):
+async def authenticate(*names, **presented):
     credentials = {"certificate": SUBJECT, "is_proxy": True, "proxied": User(name="ann"), **presented}
     proxy = FrontProxy(RequestHeaders(allowed_names=names), SteppedClock())
     return await proxy.authenticate(PresentedCredentials(**credentials))
 
 
 async def test_front_proxy_certificate_is_accepted():
-    assert await judged() == User(name="ann", groups=("system:authenticated",))
-    assert await judged("other", "proxy") == User(name="ann", groups=("system:authenticated",))
-    assert await judged(proxied=User(name="ann", groups=("system:unauthenticated",))) == User(
+    assert await authenticate() == User(name="ann", groups=("system:authenticated",))
+    assert await authenticate("other", "proxy") == User(name="ann", groups=("system:authenticated",))
+    assert await authenticate(proxied=User(name="ann", groups=("system:unauthenticated",))) == User(
         name="ann", groups=("system:unauthenticated",)
     )
 
 
 async def test_headers_without_certificate_or_name_are_ignored():
-    assert await judged(certificate=()) is None
-    assert await judged(proxied=None) is None
+    assert await authenticate(certificate=()) is None
+    assert await authenticate(proxied=None) is None
 
 
 @pytest.mark.parametrize("presented", [{"is_proxy": False}, {"certificate_end": -math.inf}])
 async def test_other_certificate_is_not_front_proxys(presented):
     with pytest.raises(Unauthorized):
-        await judged(**presented)
+        await authenticate(**presented)
 
 
 async def test_front_proxy_with_disallowed_name_is_unauthorized():
     with pytest.raises(Unauthorized):
-        await judged("other")
+        await authenticate("other")

@@ -162,7 +162,7 @@ def test_rbac_decision_matches_reference(seed):
     assert 100 < allowed < 1900
 
 
-def bound(kind, name, *, role="r", rules=None, namespace="ns1"):
+def world_with_binding(kind, name, *, role="r", rules=None, namespace="ns1"):
     world = World()
     if rules is not None:
         world.put("roles", role, namespace, rules=rules)
@@ -174,7 +174,7 @@ def bound(kind, name, *, role="r", rules=None, namespace="ns1"):
 PODS = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
 
 
-def asked(world, user, **more):
+def decide(world, user, **more):
     question = Attributes(user=user, verb="get", resource="pods", namespace="ns1", **more)
     return world.authorizer.decide(question)
 
@@ -194,27 +194,27 @@ def asked(world, user, **more):
 )
 def test_rbac_reason_names_binding_role_and_subject(kind, name, user, subject):
     reason = f'RBAC: allowed by RoleBinding "b/ns1" of Role "r" to {subject}'
-    assert asked(bound(kind, name, rules=[PODS]), user) == (Decision.ALLOW, reason)
+    assert decide(world_with_binding(kind, name, rules=[PODS]), user) == (Decision.ALLOW, reason)
 
 
 def test_missing_role_is_named():
     reason = 'RBAC: role.rbac.authorization.k8s.io "r" not found'
-    assert asked(bound("User", "alice"), User(name="alice")) == (Decision.NO_OPINION, reason)
+    assert decide(world_with_binding("User", "alice"), User(name="alice")) == (Decision.NO_OPINION, reason)
 
 
 def test_cached_rules_of_user_are_dropped_after_change():
-    world = bound("User", "alice", rules=[PODS])
-    assert asked(world, User(name="alice"))[0] is Decision.ALLOW
+    world = world_with_binding("User", "alice", rules=[PODS])
+    assert decide(world, User(name="alice"))[0] is Decision.ALLOW
     world.put("roles", "r", "ns1", rules=[])
-    assert asked(world, User(name="alice"))[0] is Decision.NO_OPINION
+    assert decide(world, User(name="alice"))[0] is Decision.NO_OPINION
     world.put("roles", "r", "ns1", rules=[PODS])
     world.remove("rolebindings", "b", "ns1")
-    assert asked(world, User(name="alice"))[0] is Decision.NO_OPINION
+    assert decide(world, User(name="alice"))[0] is Decision.NO_OPINION
 
 
 def test_change_in_one_namespace_keeps_cached_decisions_of_others():
-    world = bound("User", "alice", rules=[PODS])
-    asked(world, User(name="alice"))
+    world = world_with_binding("User", "alice", rules=[PODS])
+    decide(world, User(name="alice"))
     cached = world.authorizer._grants["ns1"]
     world.put("roles", "r", "ns2", rules=[PODS])
     assert world.authorizer._grants["ns1"] is cached
@@ -223,18 +223,18 @@ def test_change_in_one_namespace_keeps_cached_decisions_of_others():
 
 
 def test_unreadable_binding_drops_cached_decisions_of_all():
-    world = bound("User", "alice", rules=[PODS])
-    asked(world, User(name="alice"))
+    world = world_with_binding("User", "alice", rules=[PODS])
+    decide(world, User(name="alice"))
     with pytest.raises(KeyError):
         world.put("rolebindings", "b", "ns2", subjects=[])
     assert not world.authorizer._grants
 
 
 def test_decision_cache_is_bounded():
-    world = bound("User", "alice", rules=[PODS])
+    world = world_with_binding("User", "alice", rules=[PODS])
     for number in range(5000):
-        asked(world, User(name=f"u{number}"))
-        asked(world, User(name="alice"), subresource=str(number))
+        decide(world, User(name=f"u{number}"))
+        decide(world, User(name="alice"), subresource=str(number))
         world.authorizer.decide(
             Attributes(user=User(name="alice"), verb="get", resource="pods", namespace=f"n{number}")
         )
@@ -244,7 +244,7 @@ def test_decision_cache_is_bounded():
 
 
 def test_escalation_lists_missing_rights():
-    world = bound("User", "alice", rules=[PODS])
+    world = world_with_binding("User", "alice", rules=[PODS])
     wanted = [
         {"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods"]},
         {"verbs": ["get"], "nonResourceURLs": ["/x"]},
@@ -260,7 +260,7 @@ def test_escalation_lists_missing_rights():
 
 
 def test_right_to_one_name_does_not_cover_all_names():
-    world = bound("User", "alice", rules=[PODS | {"resourceNames": ["a"]}])
+    world = world_with_binding("User", "alice", rules=[PODS | {"resourceNames": ["a"]}])
     user = User(name="alice")
     assert escalation(world.authorizer.policy, user, "ns1", [PODS | {"resourceNames": ["a"]}]) == ""
     assert "Resources" in escalation(world.authorizer.policy, user, "ns1", [PODS])

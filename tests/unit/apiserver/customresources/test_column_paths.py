@@ -117,7 +117,7 @@ PATHS = {
 }
 
 
-def shown(path, kind="string"):
+def printed_cell(path, kind="string"):
     made = printer([{"name": "x", "type": kind, "jsonPath": path}])
     _, *cells = made.cells(TREE, SteppedClock().now())
     return cells[0] if cells else REFUSED
@@ -125,8 +125,8 @@ def shown(path, kind="string"):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_column_shows_first_value_of_path(path):
-    assert shown(path) == PATHS[path]
+    assert printed_cell(path) == PATHS[path]
 
 
 def test_byte_string_is_no_number_column():
-    assert (shown(".spec.text.*", "integer"), shown(".spec.replicas", "integer")) == (None, 3)
+    assert (printed_cell(".spec.text.*", "integer"), printed_cell(".spec.replicas", "integer")) == (None, 3)

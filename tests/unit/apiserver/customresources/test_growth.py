@@ -19,7 +19,7 @@ KEYS = "x-kubernetes-list-map-keys"
 ITEM = {"type": "object", "required": ["k"], "properties": {"k": TEXT, "v": {"type": "number", "default": 1}}}
 
 
-def listed(items, **others):
+def array_schema(items, **others):
     return {"type": "object", "properties": {"a": {"type": "array", "items": items} | others}}
 
 
@@ -30,13 +30,13 @@ SCHEMAS = {
         "properties": {f"f{at}": TEXT | {"pattern": f"^a{at}b?$"} for at in range(size // 8)},
     },
     "alternatives": lambda size: TEXT | {"anyOf": [{"maxLength": at} for at in range(size)]},
-    "allowed values": lambda size: listed(TEXT | {"enum": [f"v{at}" for at in range(size)]}),
+    "allowed values": lambda size: array_schema(TEXT | {"enum": [f"v{at}" for at in range(size)]}),
     "required": lambda size: {
         "type": "object",
         "required": [f"f{at}" for at in range(size)],
         "properties": {f"f{at}": TEXT for at in range(size)},
     },
-    "keys": lambda size: listed(
+    "keys": lambda size: array_schema(
         {
             "type": "object",
             "required": [f"k{at}" for at in range(size)],
@@ -62,17 +62,17 @@ def test_schema_is_validated_and_compiled_in_linear_time(name):
 
 
 VALUES = {
-    "items of a set": (listed(TEXT, **{LIST: "set"}), lambda size: [f"v{at}" for at in range(size)]),
-    "the same item": (listed(TEXT, **{LIST: "set"}), lambda size: ["v"] * size),
-    "items of a map": (listed(ITEM, **{LIST: "map", KEYS: ["k"]}), lambda size: [{"k": f"{at}"} for at in range(size)]),
-    "items that are none": (listed(ITEM, **{LIST: "map", KEYS: ["k"]}), lambda size: [1] * size),
+    "items of a set": (array_schema(TEXT, **{LIST: "set"}), lambda size: [f"v{at}" for at in range(size)]),
+    "the same item": (array_schema(TEXT, **{LIST: "set"}), lambda size: ["v"] * size),
+    "items of a map": (array_schema(ITEM, **{LIST: "map", KEYS: ["k"]}), lambda size: [{"k": f"{at}"} for at in range(size)]),
+    "items that are none": (array_schema(ITEM, **{LIST: "map", KEYS: ["k"]}), lambda size: [1] * size),
     "objects in a set": (
-        listed({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, **{LIST: "set"}),
+        array_schema({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, **{LIST: "set"}),
         lambda size: [{"k": at} for at in range(size)],
     ),
-    "allowed values": (listed({"type": "integer", "enum": [*range(5000)]}), lambda size: [at % 5000 for at in range(size)]),
-    "values that are not allowed": (listed(TEXT | {"enum": ["a", "b"]}), lambda size: ["c"] * size),
-    "fractions": (listed({"type": "integer", "format": "int32"}), lambda size: [1.5] * size),
+    "allowed values": (array_schema({"type": "integer", "enum": [*range(5000)]}), lambda size: [at % 5000 for at in range(size)]),
+    "values that are not allowed": (array_schema(TEXT | {"enum": ["a", "b"]}), lambda size: ["c"] * size),
+    "fractions": (array_schema({"type": "integer", "format": "int32"}), lambda size: [1.5] * size),
     "members": (
         {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": TEXT}}},
         lambda size: {f"m{at}": "x" for at in range(size)},
@@ -85,7 +85,7 @@ VALUES = {
         {"type": "object", "properties": {"a": TEXT | {"pattern": "^(a+)+$"}}},
         lambda size: "a" * (100 * size) + "!",
     ),
-    "numbers": (listed({"type": "number", "multipleOf": 0.1}), lambda size: [0.3] * size),
+    "numbers": (array_schema({"type": "number", "multipleOf": 0.1}), lambda size: [0.3] * size),
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_value_is_handled_in_linear_time(name):
 @pytest.mark.parametrize("kind", [str, int])
 def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
     def run(values):
-        schema = listed({"type": "string" if kind is str else "integer", "enum": values})
+        schema = array_schema({"type": "string" if kind is str else "integer", "enum": values})
         assert not [*checker(schema)({"a": values}, ROOT)]
 
     check_linear(lambda size: [kind(at) for at in range(size)], run, 3000)
@@ -117,20 +117,20 @@ def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
 def test_many_fields_of_short_value_take_linear_time():
     def make(size):
         fields = {f"f{at}": TEXT for at in range(size)}
-        return checker(listed({"type": "object", "properties": fields})), {"a": [{}] * size}
+        return checker(array_schema({"type": "object", "properties": fields})), {"a": [{}] * size}
 
     check_linear(make, lambda made: [*made[0](made[1], ROOT)], 1500)
 
 
 def test_number_of_missing_field_errors_is_bounded():
     fields = {f"f{at}": TEXT for at in range(5000)}
-    check = checker(listed({"type": "object", "required": [*fields], "properties": fields}))
+    check = checker(array_schema({"type": "object", "required": [*fields], "properties": fields}))
     assert len([*check({"a": [{}] * 5000}, ROOT)]) < 2 * MAX_ERRORS + 5000
 
 
 def test_long_enum_is_truncated_in_repeated_errors():
     allowed = [f"value-{at}" for at in range(10_000)]
-    schema = listed(TEXT | {"enum": allowed})
+    schema = array_schema(TEXT | {"enum": allowed})
     custom = Custom(row=None, packed_schema=pack_schema(schema), strategy=None, printer=None, metadata=None)
     errors = custom.check({"a": ["x"] * 1000})
     assert 1 <= len(errors) < 30

@@ -23,7 +23,7 @@ ASKED = {
 }
 
 
-def judged(asked, *, given=None, taken=()):
+def decide(asked, *, given=None, taken=()):
     names = UsedNames()
     names.put("one", "g", given or {})
     names.put("other", "another group", asked)
@@ -33,7 +33,7 @@ def judged(asked, *, given=None, taken=()):
 
 
 def test_definitions_of_group_are_checked_in_linear_time():
-    def made(size):
+    def names_of_definitions(size):
         return [
             {field: f"{field}{at}" for field in ("plural", "singular", "kind", "listKind")}
             for at in range(size)
@@ -45,15 +45,15 @@ def test_definitions_of_group_are_checked_in_linear_time():
             taken.put(str(at), "g", names)
         assert not any(decide_names("g", names, names, taken).problem for names in all_names)
 
-    check_linear(made, judge_all, 1_000)
+    check_linear(names_of_definitions, judge_all, 1_000)
 
 
 def test_malformed_names_of_other_definition_are_ignored():
-    assert not judged(ASKED, taken=[{"plural": {"widgets": 1}, "shortNames": [["wi"], 7], "kind": 3}]).problem
+    assert not decide(ASKED, taken=[{"plural": {"widgets": 1}, "shortNames": [["wi"], 7], "kind": 3}]).problem
 
 
 def test_unused_names_are_accepted():
-    verdict = judged(ASKED | {"categories": ["all"]}, taken=[{"plural": "gears", "kind": "Gear"}])
+    verdict = decide(ASKED | {"categories": ["all"]}, taken=[{"plural": "gears", "kind": "Gear"}])
     assert verdict.accepted == ASKED | {"categories": ["all"]}
     assert not verdict.problem
 
@@ -69,30 +69,30 @@ def test_unused_names_are_accepted():
     ],
 )
 def test_names_in_use_are_refused(taken, field, reason, name):
-    verdict = judged(ASKED, taken=[taken])
+    verdict = decide(ASKED, taken=[taken])
     assert (verdict.reason, verdict.problem) == (reason, f'"{name}" is already in use')
     assert not verdict.accepted.get(field)
     assert {**verdict.accepted, field: ASKED[field]} == ASKED
 
 
 def test_refused_name_keeps_accepted_one():
-    verdict = judged(ASKED, given={"kind": "Old"}, taken=[{"kind": "Widget"}])
+    verdict = decide(ASKED, given={"kind": "Old"}, taken=[{"kind": "Widget"}])
     assert verdict.accepted["kind"] == "Old"
 
 
 def test_last_conflicting_name_is_reported():
-    verdict = judged(ASKED, taken=[ASKED])
+    verdict = decide(ASKED, taken=[ASKED])
     assert (verdict.reason, verdict.problem) == ("ListKindConflict", '"WidgetList" is already in use')
 
 
 def test_conflicting_short_names_are_reported_together():
-    verdict = judged(ASKED | {"shortNames": ["wi", "wj", "wk"]}, taken=[{"shortNames": ["wi", "wj"]}])
+    verdict = decide(ASKED | {"shortNames": ["wi", "wj", "wk"]}, taken=[{"shortNames": ["wi", "wj"]}])
     assert verdict.problem == '["wi" is already in use, "wj" is already in use]'
     assert "shortNames" not in verdict.accepted
 
 
 def test_short_name_equal_to_own_plural_is_refused():
-    verdict = judged(ASKED | {"shortNames": ["widgets"]}, given=ASKED)
+    verdict = decide(ASKED | {"shortNames": ["widgets"]}, given=ASKED)
     assert (verdict.reason, verdict.accepted["shortNames"]) == ("ShortNamesConflict", ["wi"])
 
 
@@ -135,7 +135,7 @@ def test_non_structural_schema_of_stored_definition_sets_condition(spec, problem
 
 
 def test_kinds_and_resources_have_separate_names():
-    assert not judged(ASKED, taken=[{"kind": "widgets", "plural": "Widget"}]).problem
+    assert not decide(ASKED, taken=[{"kind": "widgets", "plural": "Widget"}]).problem
 
 
 def test_versions_are_sorted_by_stability():

@@ -16,7 +16,7 @@ def spec(*rules, **properties):
     }
 
 
-def found(schema, new, old=None):
+def errors_and_warnings(schema, new, old=None):
     errors, warnings = rules_checker(schema)({"spec": new}, None if old is None else {"spec": old})
     return [*map(str, errors)], warnings
 
@@ -30,8 +30,8 @@ def test_schema_without_rules_has_no_checker():
 
 def test_failed_rule_is_reported_by_rule_or_message():
     schema = spec({"rule": "self.n < 3"}, {"rule": "self.n < 4", "message": "too large"}, n=NUMBER)
-    assert found(schema, {"n": 2}) == ([], [])
-    assert found(schema, {"n": 5})[0] == [
+    assert errors_and_warnings(schema, {"n": 2}) == ([], [])
+    assert errors_and_warnings(schema, {"n": 5})[0] == [
         "spec: Invalid value: failed rule: self.n < 3",
         "spec: Invalid value: too large",
     ]
@@ -39,7 +39,7 @@ def test_failed_rule_is_reported_by_rule_or_message():
 
 def test_rule_evaluation_error_is_reported():
     schema = spec({"rule": "self.n / self.m > 1"}, n=NUMBER, m=NUMBER)
-    assert found(schema, {"n": 5, "m": 0})[0] == [
+    assert errors_and_warnings(schema, {"n": 5, "m": 0})[0] == [
         'spec: Invalid value: "object": division by zero evaluating rule: self.n / self.m > 1'
     ]
 
@@ -72,14 +72,14 @@ def test_whole_float_is_no_integer_in_rule(rule, problem):
     )
     new = {"n": 5.0, "l": [5.0, 4], "m": {"a": 1.0}, "k": {"a": 1}, "f": 2.0, "o": 3, "i": 7.0}
     wanted = [f'spec: Invalid value: "object": {problem} evaluating rule: {rule}'] if problem else []
-    assert found(schema, new) == (wanted, [])
+    assert errors_and_warnings(schema, new) == (wanted, [])
 
 
 def test_rule_of_integer_fails_for_float():
     number = NUMBER | {"x-kubernetes-validations": [{"rule": "self > 3"}, {"rule": "true"}]}
     wanted = f'spec.n: Invalid value: "integer": {NO_INTEGER} evaluating rule: self > 3'
-    assert found(spec(n=number), {"n": 5.0}) == ([wanted], [])
-    assert found(spec(n=number), {"n": 5}) == ([], [])
+    assert errors_and_warnings(spec(n=number), {"n": 5.0}) == ([wanted], [])
+    assert errors_and_warnings(spec(n=number), {"n": 5}) == ([], [])
 
 
 def test_map_list_with_float_siblings_is_compared_by_keys():
@@ -92,27 +92,29 @@ def test_map_list_with_float_siblings_is_compared_by_keys():
     }
     schema = spec({"rule": "self.l == oldSelf.l"}, l=keyed, f={"type": "number"})
     one, other = {"k": "a"}, {"k": "b"}
-    assert found(schema, {"l": [one, other], "f": 1.0}, {"l": [other, one]}) == ([], [])
+    assert errors_and_warnings(schema, {"l": [one, other], "f": 1.0}, {"l": [other, one]}) == ([], [])
 
 
 def test_transition_rule_is_skipped_on_create():
     schema = spec({"rule": "self.n >= oldSelf.n"}, n=NUMBER)
-    assert found(schema, {"n": 1}) == ([], [])
-    assert found(schema, {"n": 1}, {"n": 2})[0] == ["spec: Invalid value: failed rule: self.n >= oldSelf.n"]
+    assert errors_and_warnings(schema, {"n": 1}) == ([], [])
+    assert errors_and_warnings(schema, {"n": 1}, {"n": 2})[0] == [
+        "spec: Invalid value: failed rule: self.n >= oldSelf.n"
+    ]
 
 
 def test_optional_old_self_is_evaluated_on_create():
     rule = {"rule": "oldSelf.hasValue() || self.n == 1", "optionalOldSelf": True}
-    assert found(spec(rule, n=NUMBER), {"n": 2})[0] == [
+    assert errors_and_warnings(spec(rule, n=NUMBER), {"n": 2})[0] == [
         "spec: Invalid value: failed rule: oldSelf.hasValue() || self.n == 1"
     ]
-    assert found(spec(rule, n=NUMBER), {"n": 2}, {"n": 1}) == ([], [])
+    assert errors_and_warnings(spec(rule, n=NUMBER), {"n": 2}, {"n": 1}) == ([], [])
 
 
 def test_unchanged_value_that_fails_rule_is_a_warning():
     rule = {"x-kubernetes-validations": [{"rule": "self < 3"}]}
     schema = spec(n=NUMBER | rule, m=NUMBER)
-    assert found(schema, {"n": 5, "m": 1}, {"n": 5, "m": 0}) == (
+    assert errors_and_warnings(schema, {"n": 5, "m": 1}, {"n": 5, "m": 0}) == (
         [],
         ["spec.n: Invalid value: 5: failed rule: self < 3"],
     )
@@ -127,7 +129,7 @@ def test_map_list_elements_are_correlated_with_old_ones():
     by_key = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     schema = spec(l={"type": "array", "items": items} | by_key)
     new, old = [{"k": "b", "v": 1}, {"k": "a", "v": 1}], [{"k": "a", "v": 1}, {"k": "b", "v": 2}]
-    assert found(schema, {"l": new}, {"l": old})[0] == [
+    assert errors_and_warnings(schema, {"l": new}, {"l": old})[0] == [
         "spec.l[0]: Invalid value: failed rule: self.v >= oldSelf.v"
     ]
 
@@ -136,7 +138,7 @@ def test_rules_stop_when_cost_budget_is_spent():
     element = {"type": "string", "x-kubernetes-validations": [{"rule": "self.matches('[a-z]*a')"}]}
     schema = spec(l={"type": "array", "items": element})
     texts = ["a" * 10_000] * (BUDGET // 2000)
-    assert found(schema, {"l": texts})[0] == [
+    assert errors_and_warnings(schema, {"l": texts})[0] == [
         (
             f'spec.l[{BUDGET // 2003}]: Invalid value: "string": validation failed due to running out of cost budget, '
             "no further validation rules will be run"
@@ -146,7 +148,7 @@ def test_rules_stop_when_cost_budget_is_spent():
 
 def test_one_evaluation_has_own_cost_limit():
     schema = spec({"rule": "self.l.all(a, self.l.all(b, a + b > 0))"}, l={"type": "array", "items": NUMBER})
-    assert found(schema, {"l": [1] * 600})[0] == [
+    assert errors_and_warnings(schema, {"l": [1] * 600})[0] == [
         (
             "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
             "rules will be run due to call cost exceeds limit for rule: self.l.all(a, self.l.all(b, a + b > 0))"
@@ -199,6 +201,6 @@ def test_reordered_map_list_elements_are_ratcheted():
     )
     one, other = {"k": "a"}, {"k": "b"}
     old = {"map": [one, other], "atomic": [one], "open": {"a": 1}}
-    problems, warnings = found(schema, old | {"map": [other, one]}, old)
+    problems, warnings = errors_and_warnings(schema, old | {"map": [other, one]}, old)
     assert problems == ["spec.open: Invalid value: no"]
     assert warnings == ["spec.map: Invalid value: no", "spec.atomic[0]: Invalid value: no"]

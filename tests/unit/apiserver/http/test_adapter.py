@@ -12,7 +12,7 @@ from tests.support.turns import turns
 GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\nUser-Agent: \xff\r\n\r\n"
 
 
-async def sent(handle, request=GET):
+async def transport_after(handle, request=GET):
     """Return the transport after a request was handled."""
     server = Server(handle, clock=SteppedClock())
     wire = FakeTransport(server())
@@ -30,7 +30,7 @@ async def test_request_has_method_headers_and_body_as_sent():
         return Response(200, [await request.client.read(10)])
 
     post = GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 2\r\n\r\n{}")
-    wire = await sent(handle, post)
+    wire = await transport_after(handle, post)
     (request,) = requests
     assert (request.method, request.path, request.query_string) == ("POST", "/a b", "c=d")
     assert (request.uri, request.source, request.user_agent) == ("/a%20b?c=d", "192.0.2.7", "\ufffd")
@@ -44,7 +44,7 @@ async def test_written_response_is_not_written_again():
         await request.client.write(response)
         return response
 
-    assert (await sent(handle)).sent.count(b"once") == 1
+    assert (await transport_after(handle)).sent.count(b"once") == 1
 
 
 async def test_stream_is_written_in_chunks_until_its_end():
@@ -56,7 +56,7 @@ async def test_stream_is_written_in_chunks_until_its_end():
         await sink.end()
         return response
 
-    wire = await sent(handle)
+    wire = await transport_after(handle)
     assert b"Content-Type: text/x\r\n" in wire.sent
     assert wire.sent.endswith(b"8\r\none part\r\n0\r\n\r\n")
 
@@ -68,7 +68,7 @@ async def test_truncated_stream_closes_connection():
         await sink.write([b"some"])
         return Response(500)
 
-    wire = await sent(handle)
+    wire = await transport_after(handle)
     assert wire.is_closed
     assert not wire.sent.endswith(b"0\r\n\r\n")
 
@@ -85,4 +85,4 @@ async def test_response_without_body_has_no_content_type(code, expected):
     async def handle(_request):
         return Response(code, headers={"ETag": "e"})
 
-    assert (await sent(handle)).sent.startswith(expected)
+    assert (await transport_after(handle)).sent.startswith(expected)

@@ -11,7 +11,7 @@ from tests.support.server.http_server import served
 LARGE = [b"a" * PIECE, b"b" * 10, b"c" * (2 * PIECE), b"d"]
 
 
-async def spoken(request, *parts, ends=False):
+async def sent_bytes(request, *parts, ends=False):
     """Return all bytes that the server sends until it closes the connection."""
 
     async def handle(request):
@@ -29,13 +29,13 @@ async def spoken(request, *parts, ends=False):
     return status, dict(line.split(": ", 1) for line in lines), body
 
 
-def asked(method=b"GET", version=b"1.1", headers=b"Connection: close\r\n"):
+def request_bytes(method=b"GET", version=b"1.1", headers=b"Connection: close\r\n"):
     return b"%b / HTTP/%b\r\nHost: x\r\n%b\r\n" % (method, version, headers)
 
 
 @pytest.mark.parametrize("parts", [[], [b"{}"], [b"one", b"two"], LARGE], ids=["none", "one", "two", "large"])
 async def test_response_body_is_concatenation_of_parts(parts):
-    status, headers, body = await spoken(asked(), *parts)
+    status, headers, body = await sent_bytes(request_bytes(), *parts)
     assert status == "HTTP/1.1 201 Created"
     assert headers.pop("Date").endswith(" GMT")
     assert headers == {
@@ -50,20 +50,20 @@ async def test_response_body_is_concatenation_of_parts(parts):
 
 
 async def test_head_response_has_length_without_body():
-    _, headers, body = await spoken(asked(b"HEAD"), *LARGE)
+    _, headers, body = await sent_bytes(request_bytes(b"HEAD"), *LARGE)
     assert (headers["Content-Length"], body) == (str(len(b"".join(LARGE))), b"")
 
 
 async def test_http_1_0_keep_alive_is_announced():
-    last = asked(version=b"1.0", headers=b"")
-    _, headers, body = await spoken(last, b"{}")
+    last = request_bytes(version=b"1.0", headers=b"")
+    _, headers, body = await sent_bytes(last, b"{}")
     assert ("Connection" in headers, body) == (False, b"{}")
-    _, headers, rest = await spoken(
-        asked(version=b"1.0", headers=b"Connection: keep-alive\r\n") + last, b"{}"
+    _, headers, rest = await sent_bytes(
+        request_bytes(version=b"1.0", headers=b"Connection: keep-alive\r\n") + last, b"{}"
     )
     assert (headers["Connection"], rest[:10]) == ("keep-alive", b"{}HTTP/1.0")
 
 
 async def test_closing_connection_is_closed_after_response():
-    _, headers, body = await spoken(asked(headers=b""), b"{}", ends=True)
+    _, headers, body = await sent_bytes(request_bytes(headers=b""), b"{}", ends=True)
     assert (headers["Connection"], body) == ("close", b"{}")

@@ -3,7 +3,7 @@
 from mockube.apiserver.http.server import UnauthenticatedConnections
 
 
-def filled(maximum, *addresses):
+def with_connections(maximum, *addresses):
     connections, closed = UnauthenticatedConnections(maximum), []
     for number, address in enumerate(addresses):
         connections.add(number, address, lambda number=number: closed.append(number))
@@ -11,17 +11,17 @@ def filled(maximum, *addresses):
 
 
 def test_oldest_unauthenticated_connection_is_evicted():
-    connections, closed = filled(3, *"aaaaa")
+    connections, closed = with_connections(3, *"aaaaa")
     assert (len(connections), closed) == (3, [0, 1])
 
 
 def test_address_with_most_connections_is_evicted_first():
-    connections, closed = filled(4, *"abbbbcb")
+    connections, closed = with_connections(4, *"abbbbcb")
     assert (len(connections), closed) == (4, [1, 2, 3])
 
 
 def test_discarded_connection_is_not_closed():
-    connections, closed = filled(3, *"aaa")
+    connections, closed = with_connections(3, *"aaa")
     connections.discard(0)
     connections.discard(0)
     connections.add(3, "a", lambda: closed.append(3))
@@ -29,7 +29,7 @@ def test_discarded_connection_is_not_closed():
 
 
 def test_re_added_connection_is_youngest():
-    connections, closed = filled(2, *"aa")
+    connections, closed = with_connections(2, *"aa")
     connections.add(0, "a", lambda: closed.append(0))
     connections.add(2, "a", lambda: closed.append(2))
     assert closed == [1]

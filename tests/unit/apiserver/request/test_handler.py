@@ -29,7 +29,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @contextlib.asynccontextmanager
-async def serving(**options):
+async def running_server(**options):
     clock = SteppedClock()
     settings = Settings(authorization_modes=("AlwaysAllow",), **options)
     async with ApiServer(
@@ -44,7 +44,7 @@ async def serving(**options):
 
 @pytest.fixture
 async def server():
-    async with serving() as server:
+    async with running_server() as server:
         yield server
 
 
@@ -224,7 +224,7 @@ async def test_large_response_is_compressed_if_accepted(server):
 
 
 async def test_request_beyond_in_flight_limit_is_refused():
-    async with serving(budget=Budget(reads=1)) as server:
+    async with running_server(budget=Budget(reads=1)) as server:
         assert server.handler.in_flight.enter("get", TOKENS["alice"])
         refused = await server.handler.handle(request_of("GET", CONFIG_MAPS, **ALICE))
         assert (refused.status, refused.retry_after) == (429, 1)
@@ -262,7 +262,7 @@ async def test_middleware_receives_authenticated_requests_and_responses_only():
         seen.append((request.user.name, response.status))
         return response
 
-    async with serving(middleware=middleware) as server:
+    async with running_server(middleware=middleware) as server:
         seen.clear()
         for uri, headers in ((f"{CONFIG_MAPS}/none", ALICE), (CONFIG_MAPS, {"Host": "localhost"})):
             await server.handler.handle(request_of("GET", uri, **headers))

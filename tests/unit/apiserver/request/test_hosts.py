@@ -9,7 +9,7 @@ from tests.support.server.handler_requests import request_of
 HOSTS = Hosts(("kubernetes.default.svc", "Api.Example.com", "*.corp.example", "10.0.0.1"))
 
 
-def asked(host, *, method="GET", version=(1, 1), **headers):
+def request_to(host, *, method="GET", version=(1, 1), **headers):
     given = headers if host is None else {"Host": host, **headers}
     return request_of(method, "/api", version=version, **given)
 
@@ -23,7 +23,7 @@ def asked(host, *, method="GET", version=(1, 1), **headers):
     ],
 )  # fmt: skip
 def test_own_names_and_addresses_are_allowed_hosts(host):
-    HOSTS.check(asked(host))
+    HOSTS.check(request_to(host))
 
 
 @pytest.mark.parametrize(
@@ -36,33 +36,33 @@ def test_own_names_and_addresses_are_allowed_hosts(host):
 )  # fmt: skip
 def test_other_host_names_are_refused_by_name(host):
     with pytest.raises(ApiError, match="is not a name of this server") as refused:
-        HOSTS.check(asked(host))
+        HOSTS.check(request_to(host))
     assert refused.value.code == 421
     assert len(refused.value.message) < 2500
 
 
 @pytest.mark.parametrize("host", ["apiserver", "front:6443", "x", "my-machine."])
 def test_local_network_name_is_allowed_with_token(host):
-    HOSTS.check(asked(host, Authorization="Bearer t"))
+    HOSTS.check(request_to(host, Authorization="Bearer t"))
     for headers in ({}, {"Authorization": "Basic dDp0"}, {"Authorization": "Bearer"}):
         with pytest.raises(ApiError, match="is not a name of this server"):
-            HOSTS.check(asked(host, **headers))
+            HOSTS.check(request_to(host, **headers))
 
 
 @pytest.mark.parametrize("host", ["evil.example", "a.local", "x y", "*", "a_b", "[x]", "x" * 100])
 def test_public_name_is_refused_even_with_token(host):
     with pytest.raises(ApiError, match="is not a name of this server"):
-        HOSTS.check(asked(host, Authorization="Bearer t"))
+        HOSTS.check(request_to(host, Authorization="Bearer t"))
 
 
 def test_http_1_1_request_needs_host():
-    HOSTS.check(asked(None, version=(1, 0)))
+    HOSTS.check(request_to(None, version=(1, 0)))
     with pytest.raises(BadRequest, match="missing required Host header"):
-        HOSTS.check(asked(None))
+        HOSTS.check(request_to(None))
 
 
 def test_asterisk_allows_any_host():
-    Hosts(("*",)).check(asked("evil.example", method="POST", Origin="http://evil.example"))
+    Hosts(("*",)).check(request_to("evil.example", method="POST", Origin="http://evil.example"))
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_asterisk_allows_any_host():
     ["https://127.0.0.1:6443", "http://localhost:8001", "https://api.example.com", "https://10.0.0.1", "https://[::1]:1", "http://x.corp.example"],
 )  # fmt: skip
 def test_local_and_own_origins_may_write(origin):
-    HOSTS.check(asked("127.0.0.1:6443", method="POST", Origin=origin))
+    HOSTS.check(request_to("127.0.0.1:6443", method="POST", Origin=origin))
 
 
 def test_same_origin_may_write():
-    HOSTS.check(asked("8.8.8.8:6443", method="POST", Origin="https://8.8.8.8:6443"))
+    HOSTS.check(request_to("8.8.8.8:6443", method="POST", Origin="https://8.8.8.8:6443"))
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "https://8.8.8.8", "http://localhost.evil.example", "x" * 9999])  # fmt: skip
@@ -88,10 +88,10 @@ def test_same_origin_may_write():
 )
 def test_cross_origin_writes_and_websockets_are_refused(origin, request_of):
     with pytest.raises(Forbidden, match="may only read"):
-        HOSTS.check(asked("127.0.0.1:6443", Origin=origin, **request_of))
+        HOSTS.check(request_to("127.0.0.1:6443", Origin=origin, **request_of))
     with pytest.raises(Forbidden, match="may only read"):
-        HOSTS.check(asked("", Origin=origin, **request_of))
+        HOSTS.check(request_to("", Origin=origin, **request_of))
 
 
 def test_cross_origin_read_is_allowed():
-    HOSTS.check(asked("127.0.0.1", Origin="http://evil.example"))
+    HOSTS.check(request_to("127.0.0.1", Origin="http://evil.example"))

@@ -18,7 +18,7 @@ ROWS = {row.kind: row for group in GROUPS for row in group.resources}
 NAMES = [f"n{number:03}" for number in range(2 * SLICE + 1)]
 
 
-def stored(kind, name, revision, **fields):
+def stored_object(kind, name, revision, **fields):
     metadata = {"name": name, "uid": f"uid-{name}", "creationTimestamp": "2030-01-01T00:00:00Z"}
     tree = {"kind": kind, "apiVersion": ROWS[kind].api_version, "metadata": metadata, **fields}
     return Stored(name.encode(), canonical(tree), revision)
@@ -28,7 +28,7 @@ def printer_of(api_version, kind):
     return printer_of_kind(GroupKind(GroupVersion.parse(api_version).group, kind))
 
 
-async def shown(kind, items, format_, view, **query):
+async def rendered_list(kind, items, format_, view, **query):
     row = ROWS[kind]
     call = Call(verb="list", resource=row, user=User(name="u"), query=query)
     answer = ListResult(
@@ -42,11 +42,13 @@ async def shown(kind, items, format_, view, **query):
 
 @pytest.fixture
 def maps():
-    return [stored("ConfigMap", name, revision, data={"a": "b"}) for revision, name in enumerate(NAMES, 1)]
+    return [
+        stored_object("ConfigMap", name, revision, data={"a": "b"}) for revision, name in enumerate(NAMES, 1)
+    ]
 
 
 async def test_list_has_list_kind_and_items_without_kind(maps):
-    listed = orjson.loads(await shown("ConfigMap", maps, Format.JSON, View.OBJECT))
+    listed = orjson.loads(await rendered_list("ConfigMap", maps, Format.JSON, View.OBJECT))
     assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == (
         "ConfigMapList",
         "v1",
@@ -57,7 +59,7 @@ async def test_list_has_list_kind_and_items_without_kind(maps):
 
 
 async def test_list_is_rendered_as_protobuf(maps):
-    listed = envelope.decode(await shown("ConfigMap", maps, Format.PROTOBUF, View.OBJECT))
+    listed = envelope.decode(await rendered_list("ConfigMap", maps, Format.PROTOBUF, View.OBJECT))
     assert (listed["kind"], listed["metadata"]["resourceVersion"]) == ("ConfigMapList", "9")
     assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
     assert listed["items"][-1]["metadata"]["resourceVersion"] == str(len(NAMES))
@@ -67,14 +69,16 @@ async def test_list_is_rendered_as_protobuf(maps):
     ("format_", "read"), [(Format.JSON, orjson.loads), (Format.PROTOBUF, envelope.decode)]
 )
 async def test_list_is_rendered_as_partial_metadata(maps, format_, read):
-    listed = read(await shown("ConfigMap", maps, format_, View.PARTIAL))
+    listed = read(await rendered_list("ConfigMap", maps, format_, View.PARTIAL))
     assert (listed["kind"], listed["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
     assert [item["metadata"]["name"] for item in listed["items"]] == NAMES
     assert "data" not in listed["items"][0]
 
 
 async def test_table_has_row_per_object(maps):
-    made = orjson.loads(await shown("ConfigMap", maps, Format.JSON, View.TABLE, includeObject=["None"]))
+    made = orjson.loads(
+        await rendered_list("ConfigMap", maps, Format.JSON, View.TABLE, includeObject=["None"])
+    )
     assert [column["name"] for column in made["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert [row["cells"] for row in made["rows"]] == [[name, 1, "0s"] for name in NAMES]
     assert made["rows"][0]["object"] is None
@@ -83,8 +87,8 @@ async def test_table_has_row_per_object(maps):
 async def test_table_rows_may_be_sorted_by_kind():
     precedences = {"a": 900, "z": 1, "c": 5, "b": 5}
     items = [
-        stored("FlowSchema", name, 1, spec={"matchingPrecedence": precedence})
+        stored_object("FlowSchema", name, 1, spec={"matchingPrecedence": precedence})
         for name, precedence in precedences.items()
     ]
-    made = orjson.loads(await shown("FlowSchema", items, Format.JSON, View.TABLE))
+    made = orjson.loads(await rendered_list("FlowSchema", items, Format.JSON, View.TABLE))
     assert [row["cells"][0] for row in made["rows"]] == ["z", "b", "c", "a"]

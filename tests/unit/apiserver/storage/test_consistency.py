@@ -71,14 +71,14 @@ class Checked:
 @pytest.fixture
 async def checked():
     made = Checked()
-    async with running(made.watch_cache.run()):
+    async with running_task(made.watch_cache.run()):
         await made.watch_cache.wait_listed()
         yield made
     await made.store.close()
 
 
 @contextlib.asynccontextmanager
-async def running(work):
+async def running_task(work):
     task = asyncio.create_task(work)
     yield
     task.cancel()
@@ -199,7 +199,7 @@ async def test_failed_check_is_counted_and_retried(checked, caplog):
 
 
 async def test_consistency_check_runs_periodically(checked):
-    async with running(checked.check.run()):
+    async with running_task(checked.check.run()):
         await turns(4)
         for seconds in (INTERVAL_SECONDS - 1, PAUSE_SECONDS):
             checked.clock.advance(seconds)

@@ -66,7 +66,7 @@ def test_history_of_small_objects_is_not_limited_by_their_bytes():
     assert len(resource_cache.since(0, b"/r/pods/")) == 1024
 
 
-def labelled(number, value, revision):
+def pod_with_app(number, value, revision):
     tree = {"metadata": {"name": f"p{number}", "labels": {"app": value} if value else {}}}
     return Stored(b"/r/pods/a/%03d" % number, orjson.dumps(tree), revision)
 
@@ -78,12 +78,12 @@ CHANGES = st.lists(st.tuples(st.integers(0, 79), st.sampled_from(["a", "b", "", 
 @given(st.lists(CHANGES, min_size=1, max_size=12), st.integers(1, 40))
 def test_index_of_label_contains_changes_made_between_its_steps(changes_between_steps, step):
     resource_cache, revisions = ResourceCache(b"/r/pods/"), count(2)
-    resource_cache.reset([labelled(number, "ab"[number % 9 > 0], 1) for number in range(70)], 1)
+    resource_cache.reset([pod_with_app(number, "ab"[number % 9 > 0], 1) for number in range(70)], 1)
     steps = resource_cache.index_label("app", step)
     for changes in changes_between_steps:
         for number, value in changes:
             before = resource_cache.get(b"/r/pods/a/%03d" % number)
-            after = labelled(number, value, next(revisions))
+            after = pod_with_app(number, value, next(revisions))
             if value is not None:
                 kind = ChangeKind.MODIFIED if before else ChangeKind.ADDED
                 resource_cache.apply(Change(kind, after, before, 0.0))
@@ -101,7 +101,7 @@ def test_index_of_label_contains_changes_made_between_its_steps(changes_between_
 
 
 def test_index_that_is_abandoned_or_reset_is_not_used(resource_cache):
-    objects = [labelled(number, "a", 1) for number in range(70)]
+    objects = [pod_with_app(number, "a", 1) for number in range(70)]
     resource_cache.reset(objects, 1)
     abandoned = resource_cache.index_label("app", 10)
     next(abandoned)
@@ -116,7 +116,7 @@ def test_index_that_is_abandoned_or_reset_is_not_used(resource_cache):
 
 
 def test_label_is_indexed_once_by_several_lists(resource_cache):
-    resource_cache.reset([labelled(number, "a", 1) for number in range(70)], 1)
+    resource_cache.reset([pod_with_app(number, "a", 1) for number in range(70)], 1)
     first = resource_cache.index_label("app", 10)
     next(first)
     assert list(resource_cache.index_label("app", 10)) == []
@@ -125,7 +125,7 @@ def test_label_is_indexed_once_by_several_lists(resource_cache):
 
 
 def test_number_of_indexed_labels_is_limited(resource_cache):
-    resource_cache.reset([labelled(number, "a", 1) for number in range(70)], 1)
+    resource_cache.reset([pod_with_app(number, "a", 1) for number in range(70)], 1)
     for number in range(20):
         assert len(list(resource_cache.index_label(f"label{number}", 100))) == 1
     assert [resource_cache.is_indexed(f"label{number}") for number in (0, 3, 4, 19)] == [

@@ -13,7 +13,7 @@ class Encoder:
         return kind.encode() + stored.value
 
 
-def shown(encode, change):
+def frame_of(encode, change):
     return change.frame(encode, change.kind.value, change.after)
 
 
@@ -25,10 +25,10 @@ def test_old_frames_are_dropped_and_encoded_again():
         change = Change(ChangeKind.ADDED, Stored(key, b"{}", revision), None, 0.0)
         changes.append(change)
         resource_cache.apply(change)
-        assert shown(encode, change) is shown(encode, change)
+        assert frame_of(encode, change) is frame_of(encode, change)
     assert encode.made == len(changes)
-    assert shown(encode, changes[1]) == b"ADDED{}"
+    assert frame_of(encode, changes[1]) == b"ADDED{}"
     assert encode.made == len(changes), "one of the last is still there"
-    assert shown(encode, changes[0]) == b"ADDED{}"
+    assert frame_of(encode, changes[0]) == b"ADDED{}"
     assert encode.made == len(changes) + 1
     assert resource_cache.since(0, resource_cache.prefix) == changes

@@ -281,14 +281,14 @@ async def test_failed_catch_up_leads_to_relist(store):
     async with mirroring(store, SteppedClock()) as watch_cache:
         resource_cache = watch_cache.resource_cache(FOLDER)
         await store.put(put(0))
-        resource_cache.apply, applying = broken, resource_cache.apply
+        resource_cache.apply, applying = raise_error, resource_cache.apply
         with pytest.raises(ValueError, match="broken"):
             await watch_cache.fresh()
         resource_cache.apply = applying
         await until(lambda: len(resource_cache) == 1)
 
 
-def broken(_change):
+def raise_error(_change):
     raise ValueError("broken")
 
 

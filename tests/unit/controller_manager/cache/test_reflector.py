@@ -41,7 +41,7 @@ class Never:
         return bytes(count)
 
 
-def after(revision):
+def watch_path(revision):
     return f"{FIRST}&resourceVersion={revision}"
 
 
@@ -134,7 +134,7 @@ async def test_server_without_watch_list_is_listed(transport):
     async with following(transport) as scene:
         await scene.informer.when_reached(8)
     assert scene.told.words == ["+a", "+b"]
-    assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7)]
+    assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7)]
 
 
 async def test_watch_list_is_not_requested_again_after_refusal(transport):
@@ -145,7 +145,7 @@ async def test_watch_list_is_not_requested_again_after_refusal(transport):
         await rest(scene, 0.8)
         await scene.informer.when_reached(9)
         await until(lambda: not transport.streams)
-    assert transport.targets[2:] == [after(7), f"{PATH}?limit=500", after(9)]
+    assert transport.targets[2:] == [watch_path(7), f"{PATH}?limit=500", watch_path(9)]
 
 
 async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
@@ -156,7 +156,7 @@ async def test_server_error_on_watch_list_falls_back_to_list_once(transport):
         await rest(scene, 0.8)
         await scene.informer.when_reached(9)
     assert scene.told.words == ["+a", "~a"]
-    assert transport.targets == [INITIAL, f"{PATH}?limit=500", after(7), INITIAL]
+    assert transport.targets == [INITIAL, f"{PATH}?limit=500", watch_path(7), INITIAL]
 
 
 async def test_list_is_read_in_pages(transport):
@@ -190,7 +190,7 @@ async def test_ended_watch_resumes_at_its_revision(transport):
         second.send_event("ADDED", tree("b", 9))
         await scene.informer.when_reached(9)
     assert scene.told.words == ["+a", "+b"]
-    assert transport.targets == [INITIAL, after(8)]
+    assert transport.targets == [INITIAL, watch_path(8)]
 
 
 async def test_ended_watch_resumes_at_bookmark(transport):
@@ -201,7 +201,7 @@ async def test_ended_watch_resumes_at_bookmark(transport):
         first.send_event("BOOKMARK", bookmark(20)).cut()
         second.send_event("ADDED", tree("b", 21))
         await scene.informer.when_reached(21)
-    assert transport.targets == [INITIAL, after(20)]
+    assert transport.targets == [INITIAL, watch_path(20)]
 
 
 async def test_truncated_event_is_received_again(transport):
@@ -242,7 +242,7 @@ async def test_expired_watch_leads_to_relist(transport, end):
         await rest(scene, 0.8)
         await scene.informer.when_reached(90)
     assert scene.told.words[2:] == ["-a", "+c"]
-    assert transport.targets == [INITIAL, after(8), INITIAL]
+    assert transport.targets == [INITIAL, watch_path(8), INITIAL]
 
 
 async def test_restarted_server_may_have_other_history(transport):
@@ -269,7 +269,7 @@ async def test_other_errors_back_off_and_keep_cache(transport):
         await rest(scene, 0.8)
         second.send_event("BOOKMARK", bookmark(9))
         await scene.informer.when_reached(9)
-    assert transport.targets == [INITIAL, after(8), after(8)]
+    assert transport.targets == [INITIAL, watch_path(8), watch_path(8)]
 
 
 async def test_watch_that_ends_at_once_backs_off(transport):
@@ -280,7 +280,7 @@ async def test_watch_that_ends_at_once_backs_off(transport):
         first.cut()
         await rest(scene, 0.8)
         await until(lambda: not transport.streams)
-    assert transport.targets == [INITIAL, after(7), after(7)]
+    assert transport.targets == [INITIAL, watch_path(7), watch_path(7)]
     assert scene.counts.short_watches == 1
 
 

@@ -84,10 +84,10 @@ async def test_handshake_that_ends_with_cancellation_does_not_delay_close(is_bef
 async def test_concurrent_requests_use_separate_connections():
     waiting = []
 
-    async def talk(writer):
+    async def serve(writer):
         waiting.append(writer)
 
-    async with serving(talk) as server, reaching(server) as connections:
+    async with serving(serve) as server, reaching(server) as connections:
         asked = [asyncio.create_task(ask(connections)) for _ in range(3)]
         await until(lambda: len(waiting) == 3)
         for number, writer in enumerate(waiting):
@@ -98,12 +98,12 @@ async def test_concurrent_requests_use_separate_connections():
 async def test_late_response_of_cancelled_request_is_not_reused():
     late = []
 
-    async def talk(writer):
+    async def serve(writer):
         if late:
             writer.write(answer(b"mine"))
         late.append(writer)
 
-    async with serving(talk) as server, reaching(server) as connections:
+    async with serving(serve) as server, reaching(server) as connections:
         first = asyncio.create_task(ask(connections))
         await until(lambda: late)
         first.cancel()
@@ -115,13 +115,13 @@ async def test_late_response_of_cancelled_request_is_not_reused():
 
 
 async def test_unsolicited_data_closes_connection():
-    async def talk(writer):
+    async def serve(writer):
         writer.write(answer(b"1"))
         await writer.drain()
         written.append(writer)
 
     written = []
-    async with serving(talk) as server, reaching(server) as connections:
+    async with serving(serve) as server, reaching(server) as connections:
         await ask(connections)
         await until(lambda: written)
         written[0].write(answer(b"2"))
@@ -131,10 +131,10 @@ async def test_unsolicited_data_closes_connection():
 
 
 async def test_closed_connection_is_not_reused():
-    async def talk(writer):
+    async def serve(writer):
         writer.write(answer(headers=b"Connection: close\r\n"))
 
-    async with serving(talk) as server, reaching(server) as connections:
+    async with serving(serve) as server, reaching(server) as connections:
         for _ in range(3):
             assert (await ask(connections)).status == 200
     assert len(server.connections) == 3
@@ -154,10 +154,10 @@ async def test_response_timeout_closes_connection():
     clock = SteppedClock()
     waiting = []
 
-    async def talk(writer):
+    async def serve(writer):
         waiting.append(writer)
 
-    async with serving(talk) as server, reaching(server, clock) as connections:
+    async with serving(serve) as server, reaching(server, clock) as connections:
         asked = asyncio.create_task(ask(connections, seconds=20.0))
         await until(lambda: waiting)
         clock.advance(20.0)
@@ -167,10 +167,10 @@ async def test_response_timeout_closes_connection():
 
 
 async def test_malformed_response_closes_connection():
-    async def talk(writer):
+    async def serve(writer):
         writer.write(b"SSH-2.0\r\n\r\n")
 
-    async with serving(talk) as server, reaching(server) as connections:
+    async with serving(serve) as server, reaching(server) as connections:
         with pytest.raises(ConnectionBroken, match="the response begins with b'SSH"):
             await ask(connections)
 

@@ -21,7 +21,7 @@ TOKEN = f"POST {ACCOUNT}/robot/token"
 ABSENT = problem(404, "NotFound", "absent")
 
 
-def issued(token, seconds=3600):
+def token_answer(token, seconds=3600):
     return answer(201, {"spec": {"expirationSeconds": seconds}, "status": {"token": token}})
 
 
@@ -48,7 +48,7 @@ def credential(transport, clock):
 
 
 async def test_token_is_requested_once_while_valid(credential, transport, clock):
-    transport.will(issued("one"))
+    transport.will(token_answer("one"))
     assert await asyncio.gather(credential.token(), credential.token()) == ["one", "one"]
     clock.advance(3600 * 0.8 - 1)
     assert await credential.token() == "one"
@@ -56,21 +56,21 @@ async def test_token_is_requested_once_while_valid(credential, transport, clock)
 
 
 async def test_token_is_renewed_before_expiry(credential, transport, clock):
-    transport.will(issued("one"), issued("two"))
+    transport.will(token_answer("one"), token_answer("two"))
     await credential.token()
     clock.advance(3600 * 0.8)
     assert await credential.token() == "two"
 
 
 async def test_token_lifetime_is_servers(credential, transport, clock):
-    transport.will(issued("one", seconds=600), issued("two"))
+    transport.will(token_answer("one", seconds=600), token_answer("two"))
     await credential.token()
     clock.advance(480.0)
     assert await credential.token() == "two"
 
 
 async def test_missing_service_account_is_created(credential, transport):
-    transport.will(ABSENT, answer(201), issued("one"))
+    transport.will(ABSENT, answer(201), token_answer("one"))
     assert await credential.token() == "one"
     assert transport.targets == [TOKEN, f"POST {ACCOUNT}", TOKEN]
     made = orjson.loads(transport.sent[1][0].body)
@@ -78,12 +78,12 @@ async def test_missing_service_account_is_created(credential, transport):
 
 
 async def test_concurrently_created_service_account_is_used(credential, transport):
-    transport.will(ABSENT, problem(409, "AlreadyExists"), issued("one"))
+    transport.will(ABSENT, problem(409, "AlreadyExists"), token_answer("one"))
     assert await credential.token() == "one"
 
 
 async def test_missing_namespace_of_service_account_is_created(credential, transport):
-    transport.will(ABSENT, ABSENT, problem(409, "AlreadyExists"), answer(201), issued("one"))
+    transport.will(ABSENT, ABSENT, problem(409, "AlreadyExists"), answer(201), token_answer("one"))
     assert await credential.token() == "one"
     assert transport.targets == [
         *(TOKEN, f"POST {ACCOUNT}", "POST /api/v1/namespaces"),
@@ -92,7 +92,7 @@ async def test_missing_namespace_of_service_account_is_created(credential, trans
 
 
 async def test_failed_renewal_keeps_valid_token(credential, transport, clock):
-    transport.will(issued("one"), problem(500, "InternalError"), issued("two"))
+    transport.will(token_answer("one"), problem(500, "InternalError"), token_answer("two"))
     await credential.token()
     clock.advance(3600 * 0.8)
     assert [await credential.token(), await credential.token()] == ["one", "one"]
@@ -115,7 +115,7 @@ async def test_failed_token_request_is_unreachable(credential, transport, outcom
 
 
 async def test_expired_token_is_not_used(credential, transport, clock):
-    transport.will(issued("one"), problem(500, "InternalError"))
+    transport.will(token_answer("one"), problem(500, "InternalError"))
     await credential.token()
     clock.advance(3600.0)
     with pytest.raises(Unreachable):
@@ -123,7 +123,7 @@ async def test_expired_token_is_not_used(credential, transport, clock):
 
 
 async def test_rejected_token_is_replaced(credential, transport):
-    transport.will(issued("one"), issued("two"))
+    transport.will(token_answer("one"), token_answer("two"))
     await credential.token()
     assert credential.forget("one")
     assert credential.forget("one")
@@ -135,7 +135,7 @@ async def test_controller_authenticates_with_its_token_only(credential, transpor
     identities = OwnIdentities(
         anonymous=sender_of(anonymous, clock), credential=lambda _: credential, rate=None
     )
-    transport.will(issued("one"))
+    transport.will(token_answer("one"))
     client = Client(sender_of(transport, clock, "admin"), identities).for_service_account("robot")
     await client.raw("GET", "/version")
     assert transport.tokens == ["admin"]

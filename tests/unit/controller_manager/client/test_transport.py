@@ -49,7 +49,7 @@ async def test_cancelled_close_leaves_no_session():
     assert not errors, "such as of a connection whose end nobody waits for any more"
 
 
-async def cut(writer):
+async def abort_connection(writer):
     writer.transport.abort()
 
 
@@ -111,19 +111,19 @@ async def test_large_body_is_sent():
     [(b"3", 3.0), (b"0", 0.0), (b"Wed, 21 Oct 2030 07:28:00 GMT", None), (b"-1", None)],
 )
 async def test_retry_after_header_is_parsed(said, expected):
-    async def talk(writer):
+    async def serve(writer):
         writer.write(answer(status=b"429 Too Many Requests", headers=b"Retry-After: %s\r\n" % said))
 
-    async with serving(talk) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, reaching(server.url) as transport:
         got = await transport.send(request(), SAID)
     assert (got.status, got.retry_after) == (429, expected)
 
 
 async def test_redirect_is_not_followed():
-    async def talk(writer):
+    async def serve(writer):
         writer.write(answer(status=b"302 Found", headers=b"Location: /elsewhere\r\n"))
 
-    async with serving(talk) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, reaching(server.url) as transport:
         assert (await transport.send(request(), SAID)).status == 302
     assert len(server.requests) == 1
 
@@ -138,10 +138,10 @@ async def test_connections_are_reused():
 async def test_number_of_connections_is_limited():
     waiting = []
 
-    async def talk(writer):
+    async def serve(writer):
         waiting.append(writer)
 
-    async with serving(talk) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, reaching(server.url) as transport:
         bounded = BoundedTransport(transport)
         sending = [asyncio.create_task(bounded.send(request(), SAID)) for _ in range(MAX_IN_FLIGHT + 8)]
         await until(lambda: len(waiting) == MAX_IN_FLIGHT)
@@ -153,7 +153,7 @@ async def test_number_of_connections_is_limited():
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("talk", [cut, cut_in_the_body])
+@pytest.mark.parametrize("talk", [abort_connection, cut_in_the_body])
 async def test_write_without_response_is_outcome_unknown_and_not_repeated(method, talk):
     async with serving(talk) as server, reaching(server.url) as transport:
         with pytest.raises(OutcomeUnknown, match=f"{method} /api"):
@@ -161,7 +161,7 @@ async def test_write_without_response_is_outcome_unknown_and_not_repeated(method
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("talk", [cut, cut_in_the_body])
+@pytest.mark.parametrize("talk", [abort_connection, cut_in_the_body])
 async def test_read_without_response_is_unreachable(talk):
     async with serving(talk) as server, reaching(server.url) as transport:
         with pytest.raises(Unreachable):
@@ -172,7 +172,7 @@ async def test_read_without_response_is_unreachable(talk):
 async def test_write_on_broken_connection_is_not_sent_twice():
     async with serving() as server, reaching(server.url) as transport:
         await transport.send(request(), SAID)
-        server.talk = cut
+        server.talk = abort_connection
         with pytest.raises(OutcomeUnknown):
             await transport.send(request("PUT", body=b"{}"), SAID)
     assert server.lines == ["GET /api HTTP/1.1", "PUT /api HTTP/1.1"]
@@ -201,7 +201,7 @@ async def test_response_timeout_is_raised():
 async def test_stream_is_read_until_cut():
     arrived = asyncio.Event()
 
-    async def talk(writer):
+    async def serve(writer):
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
         await arrived.wait()
         writer.write(b"5\r\nhal")
@@ -209,7 +209,7 @@ async def test_stream_is_read_until_cut():
         writer.close()
 
     async with (
-        serving(talk) as server,
+        serving(serve) as server,
         reaching(server.url) as transport,
         transport.stream(request(), SAID) as stream,
     ):
@@ -220,10 +220,10 @@ async def test_stream_is_read_until_cut():
 
 
 async def test_abandoned_stream_closes_connection():
-    async def talk(writer):
+    async def serve(writer):
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
 
-    async with serving(talk) as server, reaching(server.url) as transport:
+    async with serving(serve) as server, reaching(server.url) as transport:
         async with transport.stream(request(), SAID) as stream:
             await anext(stream.chunks())
             assert server.left == 0

@@ -29,7 +29,7 @@ def candidates(**pods):
         yield Candidate(name, qos_class, Counter(cpu=int(cpu), memory=int(memory)))
 
 
-def chosen(shortage, **pods):
+def preempted_uids(shortage, **pods):
     return [one.uid for one in pods_to_preempt(list(candidates(**pods)), shortage)]
 
 
@@ -47,12 +47,12 @@ def chosen(shortage, **pods):
     ],
 )
 def test_fewest_and_least_guaranteed_pods_are_preempted(shortage, pods, expected):
-    assert chosen(shortage, **pods) == expected
+    assert preempted_uids(shortage, **pods) == expected
 
 
 def test_insufficient_preemption_is_an_error():
     with pytest.raises(NothingToPreempt) as caught:
-        chosen({"cpu": 100, "memory": 5}, a="Burstable 40 5", b="Guaranteed 10 0")
+        preempted_uids({"cpu": 100, "memory": 5}, a="Burstable 40 5", b="Guaranteed 10 0")
     assert str(caught.value) == "no set of running pods found to reclaim resources: [(res: cpu, q: 50), ]"
 
 
@@ -164,7 +164,7 @@ def test_other_rejection_reasons_come_first():
 # --- the preempted pod
 
 
-def ended(**annotations):
+def preempted_pod(**annotations):
     named = {f"mockube.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}
     subject = pod(container("web"), annotations=named, terminationGracePeriodSeconds=20)
     running = SimulatedPod(subject, context=node_context(details=True)).pod
@@ -172,7 +172,7 @@ def ended(**annotations):
 
 
 def test_preempted_pod_has_reason_in_status():
-    running, step = ended()
+    running, step = preempted_pod()
     killing, write = step.effects
     assert killing == EmitEvent("Normal", "Killing", "Stopping container web", "spec.containers{web}")
     assert isinstance(write, Write)
@@ -196,4 +196,4 @@ def test_preempted_pod_has_reason_in_status():
     [({"terminate_after": "5s"}, 5), ({"terminate_after": "60s"}, 20), ({"hang_terminating": "true"}, 20)],
 )
 def test_preempted_pod_may_use_its_grace_period(annotations, seconds):
-    assert ended(**annotations)[1] == Step(again_at=START + timedelta(seconds=seconds))
+    assert preempted_pod(**annotations)[1] == Step(again_at=START + timedelta(seconds=seconds))

@@ -16,7 +16,7 @@ from tests.support.controllers.pods import START, container, node_context, patch
 RUNNING = ProcessState(restarts=0, started=START, passed_startup=True, is_ready=True)
 
 
-def look(subject, *, seconds=0, **processes):
+def step_once(subject, *, seconds=0, **processes):
     """Return the pod after one step, and the resulting actions."""
     context = replace(node_context(), processes=processes)
     taken = step(subject, context, START + timedelta(seconds=seconds))
@@ -31,32 +31,32 @@ def state(subject):
 
 
 def test_process_is_started_and_pod_waits_for_it():
-    subject, taken = look(pod(), c=NEVER_RAN)
+    subject, taken = step_once(pod(), c=NEVER_RAN)
     assert taken.actions == (StartContainer("c", 0),)
     assert state(subject)["state"] == {"waiting": {"reason": "ContainerCreating"}}
-    subject, taken = look(subject, c=ProcessState(restarts=0))
+    subject, taken = step_once(subject, c=ProcessState(restarts=0))
     assert taken.actions == ()
-    subject, taken = look(subject, c=replace(RUNNING, is_ready=False))
+    subject, taken = step_once(subject, c=replace(RUNNING, is_ready=False))
     assert (state(subject)["started"], state(subject)["ready"]) == (True, False)
-    subject, taken = look(subject, c=RUNNING)
+    subject, taken = step_once(subject, c=RUNNING)
     assert state(subject)["ready"]
 
 
 def test_exited_process_is_restarted_by_policy():
-    subject, _ = look(pod(), c=RUNNING)
+    subject, _ = step_once(pod(), c=RUNNING)
     ended = replace(RUNNING, exit=Exit(code=3, at=START))
-    again, taken = look(subject, c=ended)
+    again, taken = step_once(subject, c=ended)
     assert taken.actions == (StartContainer("c", 1),)
     assert state(again)["state"]["terminated"]["exitCode"] == 3
-    subject, _ = look(pod(policy="Never"), c=RUNNING)
-    over, taken = look(subject, c=ended)
+    subject, _ = step_once(pod(policy="Never"), c=RUNNING)
+    over, taken = step_once(subject, c=ended)
     assert taken.actions == ()
     assert over["status"]["phase"] == "Failed"
 
 
 def test_lost_process_has_ended_and_is_restarted():
-    subject, _ = look(pod(), c=RUNNING)
-    subject, taken = look(subject, seconds=5, c=NEVER_RAN)
+    subject, _ = step_once(pod(), c=RUNNING)
+    subject, taken = step_once(subject, seconds=5, c=NEVER_RAN)
     end = state(subject)["state"]["terminated"]
     assert (end["exitCode"], end["reason"]) == (137, "ContainerStatusUnknown")
     assert taken.actions == (StartContainer("c", 1),)
@@ -64,33 +64,33 @@ def test_lost_process_has_ended_and_is_restarted():
 
 def test_deleted_pod_is_removed_after_last_process_with_sidecars_last():
     subject = pod(init=[container("side", restartPolicy="Always")])
-    subject, _ = look(subject, c=RUNNING, side=RUNNING)
+    subject, _ = step_once(subject, c=RUNNING, side=RUNNING)
     subject = with_metadata(
         subject, deletionTimestamp=format_time(START + timedelta(seconds=30)), deletionGracePeriodSeconds=30
     )
-    assert look(subject, c=RUNNING, side=RUNNING)[1].actions == (StopContainer("c"),)
+    assert step_once(subject, c=RUNNING, side=RUNNING)[1].actions == (StopContainer("c"),)
     stopping = replace(RUNNING, is_stopping=True)
-    assert look(subject, c=stopping, side=RUNNING)[1].actions == ()
+    assert step_once(subject, c=stopping, side=RUNNING)[1].actions == ()
     ended = replace(RUNNING, exit=Exit(code=0, at=START))
-    assert look(subject, c=ended, side=RUNNING)[1].actions == (StopContainer("side"),)
-    assert isinstance(look(subject, c=ended, side=ended)[1].effects[-1], Remove)
+    assert step_once(subject, c=ended, side=RUNNING)[1].actions == (StopContainer("side"),)
+    assert isinstance(step_once(subject, c=ended, side=ended)[1].effects[-1], Remove)
 
 
 def test_deadline_stops_processes_before_pod_fails():
-    subject, _ = look(pod(activeDeadlineSeconds=10), c=RUNNING)
-    same, taken = look(subject, seconds=10, c=RUNNING)
+    subject, _ = step_once(pod(activeDeadlineSeconds=10), c=RUNNING)
+    same, taken = step_once(subject, seconds=10, c=RUNNING)
     assert taken.actions == (StopContainer("c"),)
     assert same["status"]["phase"] == "Running"
-    failed, _ = look(subject, seconds=11, c=replace(RUNNING, exit=Exit(code=143, at=START)))
+    failed, _ = step_once(subject, seconds=11, c=replace(RUNNING, exit=Exit(code=143, at=START)))
     assert (failed["status"]["phase"], failed["status"]["reason"]) == ("Failed", "DeadlineExceeded")
 
 
 def test_changed_image_restarts_process_at_once():
-    subject, _ = look(pod(), c=RUNNING)
+    subject, _ = step_once(pod(), c=RUNNING)
     subject = {**subject, "spec": {**subject["spec"], "containers": [container(image="nginx:2")]}}
-    assert look(subject, c=RUNNING)[1].actions == (StopContainer("c"),)
+    assert step_once(subject, c=RUNNING)[1].actions == (StopContainer("c"),)
     ended = replace(RUNNING, exit=Exit(code=143, at=START), is_stopping=True)
-    assert look(subject, c=ended)[1].actions == (StartContainer("c", 1),)
+    assert step_once(subject, c=ended)[1].actions == (StartContainer("c", 1),)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from mockube.controller_manager.kubelet.pod_lifecycle.program import KILLED, Program, program_of
 
 
-def told(*argv, image="busybox"):
+def parsed_program(*argv, image="busybox"):
     return program_of({"image": image, "command": list(argv)})
 
 
@@ -33,7 +33,7 @@ def told(*argv, image="busybox"):
     ],
 )
 def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
-    program = told(*argv)
+    program = parsed_program(*argv)
     assert (program.seconds, program.exit_code) == (seconds, code)
 
 
@@ -47,7 +47,7 @@ def test_simulated_commands_have_duration_and_exit_code(argv, seconds, code):
     ],
 )
 def test_unknown_commands_are_not_simulated(argv):
-    assert told(*argv) is None
+    assert parsed_program(*argv) is None
 
 
 @pytest.mark.parametrize(

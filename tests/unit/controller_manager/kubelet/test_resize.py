@@ -5,32 +5,34 @@ import pytest
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 
-def sized(cpu, **fields):
+def container_with_cpu(cpu, **fields):
     return container(resources={"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}, **fields)
 
 
-def given(world):
+def resources_and_restarts(world):
     status = world.status["containerStatuses"][0]
     return status["resources"]["requests"]["cpu"], status["allocatedResources"]["cpu"], status["restartCount"]
 
 
 def test_container_status_has_allocated_resources():
-    assert given(SimulatedPod(pod(sized("1")))) == ("1", "1", 0)
+    assert resources_and_restarts(SimulatedPod(pod(container_with_cpu("1")))) == ("1", "1", 0)
 
 
 def test_resize_is_applied_at_once():
-    world = SimulatedPod(pod(sized("1"))).change(containers=[sized("2")])
-    assert given(world) == ("2", "2", 0)
+    world = SimulatedPod(pod(container_with_cpu("1"))).change(containers=[container_with_cpu("2")])
+    assert resources_and_restarts(world) == ("2", "2", 0)
     assert world.writes == 2
     assert world.status["observedGeneration"] == 2
 
 
 def test_resize_in_progress_has_condition():
-    world = SimulatedPod(pod(sized("1"), annotations={"mockube.dev/resize-after": "10s"})).after(60)
-    world.change(containers=[sized("2")])
-    assert given(world) == ("1", "1", 0)
+    world = SimulatedPod(pod(container_with_cpu("1"), annotations={"mockube.dev/resize-after": "10s"})).after(
+        60
+    )
+    world.change(containers=[container_with_cpu("2")])
+    assert resources_and_restarts(world) == ("1", "1", 0)
     assert world.condition("PodResizeInProgress")["status"] == "True"
-    assert given(world.after(10)) == ("2", "2", 0)
+    assert resources_and_restarts(world.after(10)) == ("2", "2", 0)
     assert "PodResizeInProgress" not in world.conditions()
 
 
@@ -50,32 +52,36 @@ def test_resize_in_progress_has_condition():
     ],
 )  # fmt: skip
 def test_infeasible_resize_is_not_applied(cpu, used, reason, message):
-    world = SimulatedPod(pod(sized("1")), context=node_context(used={"cpu": used})).change(
-        containers=[sized(cpu)]
+    world = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": used})).change(
+        containers=[container_with_cpu(cpu)]
     )
-    assert given(world) == ("1", "1", 0)
+    assert resources_and_restarts(world) == ("1", "1", 0)
     condition = world.condition("PodResizePending")
     assert (condition["status"], condition["reason"], condition["message"]) == ("True", reason, message)
     assert world.ready
 
 
 def test_deferred_resize_is_applied_when_node_has_capacity():
-    world = SimulatedPod(pod(sized("1")), context=node_context(used={"cpu": "3"})).change(
-        containers=[sized("2")]
+    world = SimulatedPod(pod(container_with_cpu("1")), context=node_context(used={"cpu": "3"})).change(
+        containers=[container_with_cpu("2")]
     )
     world.context = node_context(used={"cpu": "1"})
-    assert given(world.after(30)) == ("2", "2", 0)
+    assert resources_and_restarts(world.after(30)) == ("2", "2", 0)
     assert "PodResizePending" not in world.conditions()
 
 
 def test_resize_policy_may_restart_container():
     policy = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
-    world = SimulatedPod(pod(sized("1", resizePolicy=policy))).change(
-        containers=[sized("2", resizePolicy=policy)]
+    world = SimulatedPod(pod(container_with_cpu("1", resizePolicy=policy))).change(
+        containers=[container_with_cpu("2", resizePolicy=policy)]
     )
-    assert given(world) == ("2", "2", 1)
+    assert resources_and_restarts(world) == ("2", "2", 1)
 
 
 def test_reverted_resize_leaves_no_trace():
-    world = SimulatedPod(pod(sized("1"))).change(containers=[sized("8")]).change(containers=[sized("1")])
+    world = (
+        SimulatedPod(pod(container_with_cpu("1")))
+        .change(containers=[container_with_cpu("8")])
+        .change(containers=[container_with_cpu("1")])
+    )
     assert "PodResizePending" not in world.conditions()

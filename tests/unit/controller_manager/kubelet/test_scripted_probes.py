@@ -8,7 +8,7 @@ GET = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
 PROBED = {"readinessProbe": GET, "livenessProbe": GET, "startupProbe": GET}
 
 
-def world(annotations, *, policy="Always", **fields):
+def simulated_pod(annotations, *, policy="Always", **fields):
     named = {f"mockube.dev/{name}": text for name, text in annotations.items()}
     subject = pod(container("c", **fields), annotations=named, policy=policy)
     return SimulatedPod(subject, context=node_context(details=True))
@@ -19,14 +19,14 @@ def now(world):
     return next(iter(status["state"])), status["started"], status["ready"], status["restartCount"]
 
 
-def told(world):
+def warnings_and_kills(world):
     return [
         (one.reason, one.message) for one in world.events if one.type == "Warning" or one.reason == "Killing"
     ]
 
 
 def test_probes_succeed_at_once_by_default():
-    probed = world({}, **PROBED)
+    probed = simulated_pod({}, **PROBED)
     assert now(probed) == ("running", True, True, 0)
     assert probed.writes == 1
     assert probed.due is None
@@ -55,7 +55,7 @@ def test_probes_succeed_at_once_by_default():
     ],
 )
 def test_probes_start_after_initial_delay(fields, changes):
-    probed = world({}, **fields)
+    probed = simulated_pod({}, **fields)
     passed = 0
     for at, started, ready in changes:
         before = now(probed)
@@ -65,41 +65,50 @@ def test_probes_start_after_initial_delay(fields, changes):
         passed = at
         assert now(probed) == ("running", started, ready, 0)
     assert probed.due is None
-    assert told(probed) == []
+    assert warnings_and_kills(probed) == []
 
 
 def test_liveness_delay_does_not_delay_readiness():
-    assert now(world({}, livenessProbe={**GET, "initialDelaySeconds": 60})) == ("running", True, True, 0)
+    assert now(simulated_pod({}, livenessProbe={**GET, "initialDelaySeconds": 60})) == (
+        "running",
+        True,
+        True,
+        0,
+    )
 
 
 @pytest.mark.parametrize("annotation", ["startup-after", "fail-readiness-after", "fail-liveness-after"])
 def test_annotations_without_probe_have_no_effect(annotation):
-    plain = world({annotation: "5s"})
+    plain = simulated_pod({annotation: "5s"})
     assert now(plain) == ("running", True, True, 0)
     assert plain.due is None
 
 
 def test_readiness_fails_after_failure_threshold():
-    probed = world({"fail-readiness-after": "30s"}, readinessProbe=GET)
+    probed = simulated_pod({"fail-readiness-after": "30s"}, readinessProbe=GET)
     probed.after(49)
     assert now(probed) == ("running", True, True, 0)
     probed.after(1)
     assert now(probed) == ("running", True, False, 0)
-    assert told(probed) == [("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")]
+    assert warnings_and_kills(probed) == [
+        ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")
+    ]
     assert probed.due is None
     ready = next(one for one in probed.status["conditions"] if one["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "ContainersNotReady")
 
 
 def test_always_failing_readiness_is_never_ready():
-    probed = world({"fail-readiness-after": "0s"}, readinessProbe=GET)
+    probed = simulated_pod({"fail-readiness-after": "0s"}, readinessProbe=GET)
     probed.after(3600)
     assert now(probed) == ("running", True, False, 0)
-    assert told(probed) == [("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")]
+    assert warnings_and_kills(probed) == [
+        ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")
+    ]
 
 
 def test_slow_startup_probe_delays_readiness():
-    probed = world({"startup-after": "15s"}, **PROBED)
+    probed = simulated_pod({"startup-after": "15s"}, **PROBED)
     assert now(probed) == ("running", False, False, 0)
     probed.after(19)
     assert now(probed) == ("running", False, False, 0)
@@ -108,12 +117,12 @@ def test_slow_startup_probe_delays_readiness():
 
 
 def test_failing_startup_probe_restarts_container_with_backoff():
-    probed = world({"startup-after": "never"}, startupProbe=GET)
+    probed = simulated_pod({"startup-after": "never"}, startupProbe=GET)
     probed.after(19)
     assert now(probed) == ("running", False, False, 0)
     probed.after(1)
     assert now(probed) == ("running", False, False, 1)
-    assert told(probed)[1:3] == [
+    assert warnings_and_kills(probed)[1:3] == [
         ("Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 500"),
         ("Killing", "Container c failed startup probe, will be restarted"),
     ]
@@ -124,14 +133,14 @@ def test_failing_startup_probe_restarts_container_with_backoff():
 
 @pytest.mark.parametrize(("policy", "state"), [("Always", "running"), ("Never", "terminated")])
 def test_failing_liveness_probe_ends_run(policy, state):
-    probed = world(
+    probed = simulated_pod(
         {"fail-liveness-after": "0s"}, policy=policy, livenessProbe={**GET, "initialDelaySeconds": 5}
     )
     probed.after(24)
     assert now(probed) == ("running", True, True, 0)
     probed.after(1)
     assert now(probed)[0] == state
-    assert ("Killing", "Container c failed liveness probe, will be restarted") in told(probed)
+    assert ("Killing", "Container c failed liveness probe, will be restarted") in warnings_and_kills(probed)
 
 
 def test_started_sidecar_lets_containers_start():
@@ -151,15 +160,15 @@ def test_started_sidecar_lets_containers_start():
     ],
 )
 def test_failing_hooks_record_events(annotation, hook, event):
-    hooked = world({annotation: "true"}, lifecycle={hook: {"exec": {"command": ["true"]}}})
+    hooked = simulated_pod({annotation: "true"}, lifecycle={hook: {"exec": {"command": ["true"]}}})
     if hook == "preStop":
         hooked.delete()
-    assert event in told(hooked)
+    assert event in warnings_and_kills(hooked)
     restarts = 0 if hook == "preStop" else 1
     assert hooked.status["containerStatuses"][0]["restartCount"] == restarts
 
 
 def test_hooks_succeed_by_default():
-    hooked = world({}, lifecycle={"postStart": {"exec": {"command": ["false"]}}})
+    hooked = simulated_pod({}, lifecycle={"postStart": {"exec": {"command": ["false"]}}})
     assert now(hooked) == ("running", True, True, 0)
-    assert told(hooked) == []
+    assert warnings_and_kills(hooked) == []

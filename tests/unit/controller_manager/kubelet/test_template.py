@@ -15,7 +15,7 @@ POD = {
 ENVIRONMENT = {"Now": lambda: "now", "PodIPWith": lambda *asked: "/".join(map(str, asked))}
 
 
-def rendered(text):
+def render(text):
     return parse(text).render(POD, ENVIRONMENT)
 
 
@@ -94,7 +94,7 @@ def rendered(text):
     ],
 )
 def test_templates_are_rendered(text, expected):
-    assert rendered(text) == expected
+    assert render(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,5 +133,5 @@ def test_invalid_template_is_refused(text, problem):
 )
 def test_unrenderable_template_is_refused(text, problem):
     with pytest.raises(TemplateError) as raised:
-        rendered(text)
+        render(text)
     assert problem in str(raised.value)

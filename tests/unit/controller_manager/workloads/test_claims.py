@@ -78,7 +78,7 @@ def test_ownership_actions_release_and_adopt():
     assert not adoption_and_release_actions(claimed(pod("a", of=subject)), PODS, subject, REPLICA_SETS)
 
 
-def concerned(old, new, *owners):
+def owners_to_reconcile(old, new, *owners):
     keys = keys_of_owners(PODS, REPLICA_SETS, lambda it: labels.from_label_selector(it["spec"]["selector"]))
     change = Change(*(None if it is None else PodView.of(it) for it in (old, new)))
     return sorted(key.name for key in keys(Cached({REPLICA_SETS: owners}), change))
@@ -108,4 +108,4 @@ def concerned(old, new, *owners):
     ],
 )
 def test_changes_map_to_owners(old, new, expected):
-    assert concerned(old, new, owner(), owner("db", "u2")) == expected
+    assert owners_to_reconcile(old, new, owner(), owner("db", "u2")) == expected

@@ -9,20 +9,20 @@ from mockube.controller_manager.workloads.deletion_order import deletion_cost, p
 NOW = datetime(2030, 1, 10, tzinfo=UTC)
 
 
-def ago(seconds):
+def time_ago(seconds):
     return format_time(NOW - timedelta(seconds=seconds))
 
 
 def pod(name, *, node="n1", phase="Running", ready=3600, cost=None, restarts=0, created=3600, **fields):
     annotations = {} if cost is None else {"controller.kubernetes.io/pod-deletion-cost": cost}
     conditions = [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": ready}]
-    conditions = [{**it, "lastTransitionTime": ago(ready) if ready else ""} for it in conditions]
+    conditions = [{**it, "lastTransitionTime": time_ago(ready) if ready else ""} for it in conditions]
     return PodView.of(
         {
             "metadata": {
                 "name": name,
                 "uid": fields.get("uid", name),
-                "creationTimestamp": ago(created),
+                "creationTimestamp": time_ago(created),
                 "annotations": annotations,
             },
             "spec": {"nodeName": node, "initContainers": fields.get("inits", [])},

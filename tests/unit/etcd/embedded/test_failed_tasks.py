@@ -51,7 +51,7 @@ async def durable(tmp_path, clock):
     await store.close()
 
 
-def logged(caplog):
+def logged_faults(caplog):
     texts = map(caplog.handler.format, caplog.records)
     return [text for text in texts if f"RuntimeError: {FAULT}" in text and "Traceback" in text]
 
@@ -71,7 +71,7 @@ async def test_failed_expiry_of_leases_ends_store(store, clock, caplog):
     clock.advance(60)
     await until(supervising.done)
     assert str(supervising.exception()) == FAULT
-    (entry,) = logged(caplog)
+    (entry,) = logged_faults(caplog)
     assert "the store's task 'expire leases' failed" in entry
 
 
@@ -82,7 +82,7 @@ async def test_failed_checkpoint_ends_store(durable, caplog):
     await durable.compact(result.revision)
     await until(supervising.done)
     assert str(supervising.exception()) == FAULT
-    (entry,) = logged(caplog)
+    (entry,) = logged_faults(caplog)
     assert "the store's task 'checkpoint' failed" in entry
 
 
@@ -95,7 +95,7 @@ async def test_failed_group_commit_ends_store_and_fails_writes(durable, caplog):
     assert str(supervising.exception()) == FAULT
     with pytest.raises(Unavailable, match=FAULT):
         await durable.put(Put(key=b"a", value=b"2"))
-    (entry,) = logged(caplog)
+    (entry,) = logged_faults(caplog)
     assert "the log's writer failed" in entry
 
 
@@ -171,10 +171,10 @@ async def test_rewrite_that_fails_after_its_caller_is_logged(store, caplog):
         await turn()
     store._rewrites._prepare = fail
     rewriting.cancel()
-    await until(lambda: store._rewrites.end is None and logged(caplog))
+    await until(lambda: store._rewrites.end is None and logged_faults(caplog))
     assert rewriting.cancelled()
     assert await values(store) == {b"old"}
-    assert "a rewrite failed" in logged(caplog)[0]
+    assert "a rewrite failed" in logged_faults(caplog)[0]
 
 
 async def test_errors_of_thread_reach_callers_or_log(caplog):
@@ -184,4 +184,4 @@ async def test_errors_of_thread_reach_callers_or_log(caplog):
         await thread.call(fail)
     assert await thread.call(lambda: 7) == 7
     await thread.close()
-    assert len(logged(caplog)) == 1
+    assert len(logged_faults(caplog)) == 1

@@ -9,7 +9,7 @@ from mockube.etcd.embedded import frame
 PAYLOADS = st.lists(st.binary(max_size=40), max_size=6)
 
 
-def written(payloads, start=0):
+def encoded_frames(payloads, start=0):
     data = bytes(start)
     for payload in payloads:
         data += frame.encode(payload, len(data))
@@ -22,22 +22,22 @@ def payloads(data, start=0):
 
 @given(PAYLOADS, st.integers(0, 9))
 def test_written_frames_are_read(given_payloads, start):
-    assert payloads(written(given_payloads, start), start) == given_payloads
+    assert payloads(encoded_frames(given_payloads, start), start) == given_payloads
 
 
 @given(PAYLOADS.filter(len), st.data())
 def test_truncation_keeps_earlier_frames(given_payloads, data):
-    content = written(given_payloads)
+    content = encoded_frames(given_payloads)
     at = data.draw(st.integers(0, len(content) - 1))
     left = payloads(content[:at])
     assert left == given_payloads[: len(left)]
     assert len(left) < len(given_payloads)
-    assert len(written(given_payloads[: len(left) + 1])) > at
+    assert len(encoded_frames(given_payloads[: len(left) + 1])) > at
 
 
 @given(PAYLOADS.filter(len), st.data())
 def test_flipped_byte_is_detected(given_payloads, data):
-    content = bytearray(written(given_payloads))
+    content = bytearray(encoded_frames(given_payloads))
     at = data.draw(st.integers(0, len(content) - 1))
     content[at] ^= data.draw(st.integers(1, 255))
     left = payloads(bytes(content))
@@ -47,20 +47,20 @@ def test_flipped_byte_is_detected(given_payloads, data):
 
 @pytest.mark.parametrize("at", range(len(frame.encode(b"first", 0))))
 def test_next_frame_is_found_after_damage(at):
-    content = bytearray(written([b"first", b"second"]))
+    content = bytearray(encoded_frames([b"first", b"second"]))
     content[at] ^= 0x10
-    assert frame.find_frame(bytes(content), 0) == len(written([b"first"]))
+    assert frame.find_frame(bytes(content), 0) == len(encoded_frames([b"first"]))
 
 
 def test_frame_at_other_offset_is_invalid():
     # A value can contain a copy of a log; a frame within a payload must not be found as a frame of the file.
     copy = frame.encode(b"stored as a value", 100)
-    content = b"?" + written([copy])[1:]
+    content = b"?" + encoded_frames([copy])[1:]
     assert copy in content
     assert frame.find_frame(content, 0) is None
 
 
 def test_trailing_zeros_contain_no_frame():
-    content = written([b"one"]) + bytes(4096)
+    content = encoded_frames([b"one"]) + bytes(4096)
     assert payloads(content) == [b"one"]
-    assert frame.find_frame(content, len(written([b"one"]))) is None
+    assert frame.find_frame(content, len(encoded_frames([b"one"]))) is None

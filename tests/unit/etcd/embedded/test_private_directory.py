@@ -18,27 +18,31 @@ FOLDER = Path("/data")
 US, OUR_GROUP = 1000, 1000
 
 
-def found(mode, *, uid=US, gid=OUR_GROUP):
+def directory_stat(mode, *, uid=US, gid=OUR_GROUP):
     return os.stat_result((stat.S_IFDIR | mode, 1, 1, 1, uid, gid, 0, 0, 0, 0))
 
 
 @pytest.mark.parametrize(
     ("held", "says"),
     [
-        pytest.param(found(0o700), "", id="ours alone"),
-        pytest.param(found(0o755), "", id="world-readable"),
-        pytest.param(found(0o775), "", id="writable by own group"),
+        pytest.param(directory_stat(0o700), "", id="ours alone"),
+        pytest.param(directory_stat(0o755), "", id="world-readable"),
+        pytest.param(directory_stat(0o775), "", id="writable by own group"),
         pytest.param(
-            found(0o775, gid=7), "group 7, which is not that of this process", id="writable by another group"
+            directory_stat(0o775, gid=7),
+            "group 7, which is not that of this process",
+            id="writable by another group",
         ),
-        pytest.param(found(0o755, gid=7), "", id="readable by another group"),
-        pytest.param(found(0o777), "by every user: `chmod go-w /data`", id="world-writable"),
-        pytest.param(found(0o1777), "by every user", id="world-writable with sticky bit"),
+        pytest.param(directory_stat(0o755, gid=7), "", id="readable by another group"),
+        pytest.param(directory_stat(0o777), "by every user: `chmod go-w /data`", id="world-writable"),
+        pytest.param(directory_stat(0o1777), "by every user", id="world-writable with sticky bit"),
         pytest.param(
-            found(0o700, uid=0), "belongs to user 0, and this process runs as user 1000", id="of root"
+            directory_stat(0o700, uid=0),
+            "belongs to user 0, and this process runs as user 1000",
+            id="of root",
         ),
         pytest.param(
-            found(0o700, uid=7), "run it as user 7, `chown 1000` the directory", id="of another user"
+            directory_stat(0o700, uid=7), "run it as user 7, `chown 1000` the directory", id="of another user"
         ),
     ],
 )

@@ -21,7 +21,7 @@ def answer(revision, rest=b""):
     return b"{" + HEADER % revision + rest + b"}"
 
 
-def watched(revision, rest=b""):
+def watch_result(revision, rest=b""):
     return b'{"result":' + answer(revision, rest) + b"}"
 
 
@@ -68,7 +68,7 @@ KV_EMPTY = KeyValue(key=b"b", value=b"", create_revision=5, mod_revision=5, vers
             id="grant",
         ),
         pytest.param(
-            answers.decode_keep_alive(watched(1, b',"ID":"7","TTL":"5"')),
+            answers.decode_keep_alive(watch_result(1, b',"ID":"7","TTL":"5"')),
             Lease(id=7, ttl=5, remaining=5),
             id="keep alive",
         ),
@@ -116,7 +116,7 @@ def test_failed_txn_without_responses_is_decoded():
 @pytest.mark.parametrize(
     "decoded",
     [
-        pytest.param(lambda: answers.decode_keep_alive(watched(1, b',"ID":"8"')), id="keep alive"),
+        pytest.param(lambda: answers.decode_keep_alive(watch_result(1, b',"ID":"8"')), id="keep alive"),
         pytest.param(
             lambda: answers.decode_time_to_live(answer(1, b',"ID":"8","TTL":"-1"')), id="time to live"
         ),
@@ -129,7 +129,7 @@ def test_missing_lease_is_decoded(decoded):
 
 def test_events_are_decoded():
     tombstone = b'{"type":"DELETE","kv":{"key":"YQ==","mod_revision":"8"},"prev_kv":' + A + b"}"
-    decoded = answers.decode_watch(watched(8, b',"events":[{"kv":' + EMPTY + b"}," + tombstone + b"]"))
+    decoded = answers.decode_watch(watch_result(8, b',"events":[{"kv":' + EMPTY + b"}," + tombstone + b"]"))
     deleted = KeyValue(key=b"a", value=b"", create_revision=0, mod_revision=8, version=0)
     assert decoded.events == [
         Event(kind=EventKind.PUT, kv=KV_EMPTY),
@@ -161,19 +161,21 @@ def watch_answer(revision, **fields):
     ],
 )
 def test_watch_response_is_decoded(rest, expected):
-    assert answers.decode_watch(watched(4, rest)) == expected
+    assert answers.decode_watch(watch_result(4, rest)) == expected
 
 
 @pytest.mark.parametrize(
     ("message", "error"),
     [
         pytest.param(
-            watched(4, b',"created":true,"canceled":true,"cancel_reason":"mvcc: watcher range is empty"'),
+            watch_result(
+                4, b',"created":true,"canceled":true,"cancel_reason":"mvcc: watcher range is empty"'
+            ),
             InvalidRequest,
             id="invalid watch",
         ),
         pytest.param(
-            watched(
+            watch_result(
                 4,
                 b',"created":true,"canceled":true,"cancel_reason":'
                 b'"rpc error: code = PermissionDenied desc = etcdserver: permission denied"',
@@ -181,7 +183,7 @@ def test_watch_response_is_decoded(rest, expected):
             PermissionDenied,
             id="forbidden watch",
         ),
-        pytest.param(watched(4, b',"canceled":true'), Interrupted, id="watch cancelled by etcd"),
+        pytest.param(watch_result(4, b',"canceled":true'), Interrupted, id="watch cancelled by etcd"),
         pytest.param(
             b'{"error":{"grpc_code":14,"http_code":503,"message":"transport is closing"}}',
             Interrupted,

@@ -31,7 +31,7 @@ async def finished(task, clock):
     return await task
 
 
-def asked(gateway):
+def request_count(gateway):
     return len(gateway.requests)
 
 
@@ -50,14 +50,14 @@ async def test_possibly_executed_request_is_repeated_only_if_idempotent(failure,
     with pytest.raises(type(failure)) as raised:
         await over(broken, up, clock=clock).call(PUT, b"")
     assert raised.value.outcome_unknown
-    assert asked(up) == 0
+    assert request_count(up) == 0
 
 
 async def test_refusal_is_not_retried(clock):
     refusing, other = FakeGateway(PermissionDenied("no")), FakeGateway("answer")
     with pytest.raises(PermissionDenied):
         await over(refusing, other, clock=clock).call(RANGE, b"")
-    assert asked(other) == 0
+    assert request_count(other) == 0
 
 
 async def test_last_responding_member_is_preferred(clock):
@@ -65,7 +65,7 @@ async def test_last_responding_member_is_preferred(clock):
     transport = over(down, up, clock=clock)
     await transport.call(RANGE, b"")
     await transport.call(RANGE, b"")
-    assert (asked(down), asked(up)) == (1, 2)
+    assert (request_count(down), request_count(up)) == (1, 2)
 
 
 async def test_member_that_failed_write_is_no_longer_preferred(clock):
@@ -90,7 +90,7 @@ async def test_write_that_times_out_has_unknown_outcome(clock):
     with pytest.raises(Timeout):
         await finished(writing, clock)
     assert clock.monotonic() == pytest.approx(6.0)
-    assert asked(up) == 0
+    assert request_count(up) == 0
 
 
 async def test_unavailable_members_are_retried_with_backoff_until_deadline(clock):
@@ -99,7 +99,7 @@ async def test_unavailable_members_are_retried_with_backoff_until_deadline(clock
     with pytest.raises(Unavailable):
         await finished(writing, clock)
     # Rounds begin at 0, 0.05, 0.15, 0.35 and 0.75 seconds; the next would be too late.
-    assert [asked(member) for member in members] == [5, 5]
+    assert [request_count(member) for member in members] == [5, 5]
     assert clock.monotonic() == pytest.approx(0.75)
 
 
@@ -110,7 +110,7 @@ async def test_untrusted_member_is_tried_once(clock):
     impostors = FakeGateway(NotTrusted("who?")), FakeGateway(NotTrusted("who?"))
     with pytest.raises(Unavailable, match=r"who\?"):
         await over(*impostors, clock=clock).call(RANGE, b"")
-    assert [asked(member) for member in impostors] == [1, 1]
+    assert [request_count(member) for member in impostors] == [1, 1]
 
 
 async def test_cancellation_of_call_is_raised(clock):
@@ -157,7 +157,7 @@ class TestTokens:
         member.outcomes = ["first token", TokenRejected("old"), "second token", TokenRejected("no")]
         with pytest.raises(PermissionDenied, match="no"):
             await transport.call(PUT, b"")
-        assert asked(member) == 4
+        assert request_count(member) == 4
 
     async def test_wrong_password_is_an_error(self, transport, member):
         member.outcomes = [PermissionDenied("wrong")]
@@ -177,6 +177,6 @@ async def test_watch_uses_member_that_confirms_it(clock):
     silent = FakeGateway(None, streams=[FakeStream()], endpoint="silent")
     up = FakeGateway(None, streams=[FakeStream(CREATED)], endpoint="up")
     opening = asyncio.create_task(over(silent, up, clock=clock).open_watch(b""))
-    await until(lambda: asked(silent))
+    await until(lambda: request_count(silent))
     watch = await finished(opening, clock)
     assert watch.gateway is up

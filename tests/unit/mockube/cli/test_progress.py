@@ -6,7 +6,7 @@ from mockube.apimachinery.clock import SteppedClock
 from mockube.cli.progress import Progress
 
 
-def said(*, live):
+def progress_output(*, live):
     out, clock = io.StringIO(), SteppedClock()
     progress = Progress(out, live=live, clock=clock)
     progress.step("starting")
@@ -20,12 +20,12 @@ def said(*, live):
 
 
 def test_progress_without_terminal_prints_one_line_per_step():
-    assert said(live=False) == "mockube: starting\nmockube: something happened\nmockube: waiting\n"
+    assert progress_output(live=False) == "mockube: starting\nmockube: something happened\nmockube: waiting\n"
 
 
 def test_progress_at_terminal_updates_one_line():
     erase = "\r\x1b[K"
-    assert said(live=True) == (
+    assert progress_output(live=True) == (
         f"{erase}mockube: starting ... 0.0 s"
         f"{erase}mockube: starting ... 0.1 s"
         f"{erase}mockube: something happened\n"

@@ -30,14 +30,14 @@ def process():
         running.kill()
 
 
-def started(pid):
+def start_time(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
 
 
 async def test_lock_holder_is_current_process_until_released(folder):
     async with hold_lock(folder, SteppedClock()):
         found = holder(folder.lock)
-        assert found == Holder(os.getpid(), started(os.getpid()))
+        assert found == Holder(os.getpid(), start_time(os.getpid()))
         assert look(folder).holder == found
     assert holder(folder.lock) is None
     assert folder.lock.read_bytes() == b""
@@ -53,7 +53,7 @@ async def test_stale_lock_has_no_holder(folder):
 
 def test_signal_is_sent_to_lock_holder():
     with process() as one:
-        send_signals(Holder(one.pid, started(one.pid)), (signal.SIGTERM,))
+        send_signals(Holder(one.pid, start_time(one.pid)), (signal.SIGTERM,))
         assert one.wait() == -signal.SIGTERM
 
 
@@ -66,7 +66,7 @@ def test_signal_is_not_sent_to_other_process_with_same_pid():
 
 def test_signal_to_ended_process_is_ignored():
     with process() as one:
-        pid, since = one.pid, started(one.pid)
+        pid, since = one.pid, start_time(one.pid)
     send_signals(Holder(pid, since), (signal.SIGTERM,))
 
 

@@ -69,7 +69,7 @@ async def test_in_process_watch_refusal_has_body(transport):
         assert orjson.loads(await stream.read())["reason"] == "BadRequest"
 
 
-async def cut(request):
+async def abort_request(request):
     request.client.abort()
     return text_response("nobody reads this")
 
@@ -78,7 +78,7 @@ async def never(_):
     await asyncio.get_running_loop().create_future()
 
 
-@pytest.mark.parametrize("handle", [cut, never])
+@pytest.mark.parametrize("handle", [abort_request, never])
 async def test_in_process_request_timeout_has_unknown_outcome_for_writes(handle):
     clock = SteppedClock()
     transport = DirectTransport(handle, clock)
@@ -120,7 +120,7 @@ async def fail_in_stream(request):
     raise RuntimeError("a fault in the program")
 
 
-def logged(caplog):
+def is_fault_logged(caplog):
     (entry,) = map(caplog.handler.format, caplog.records)
     return "Traceback" in entry and "RuntimeError: a fault in the program" in entry
 
@@ -130,14 +130,14 @@ async def test_failed_in_process_request_is_logged_and_cut(caplog, method, error
     transport = DirectTransport(fail, RealClock())
     with pytest.raises(error, match="the connection was cut"):
         await transport.send(request(method, CONFIG_MAPS), ADMIN)
-    assert logged(caplog)
+    assert is_fault_logged(caplog)
 
 
 async def test_failed_in_process_stream_is_logged_and_ends(caplog):
     transport = DirectTransport(fail_in_stream, RealClock())
     async with transport.stream(request("GET", CONFIG_MAPS), ADMIN) as stream:
         assert await stream.read() == b"first"
-    assert logged(caplog)
+    assert is_fault_logged(caplog)
 
 
 async def test_failed_in_process_stream_without_beginning_is_refused(caplog):
@@ -145,7 +145,7 @@ async def test_failed_in_process_stream_without_beginning_is_refused(caplog):
     with pytest.raises(Unreachable, match="the connection was cut"):
         async with transport.stream(request("GET", CONFIG_MAPS), ADMIN):
             pass
-    assert logged(caplog)
+    assert is_fault_logged(caplog)
 
 
 async def test_in_process_request_that_fails_after_its_caller_is_logged(caplog):
@@ -163,4 +163,4 @@ async def test_in_process_request_that_fails_after_its_caller_is_logged(caplog):
         await waiting
     going.set()
     await until(lambda: caplog.records)
-    assert logged(caplog)
+    assert is_fault_logged(caplog)

@@ -27,7 +27,7 @@ metadata:
 """
 
 
-def found(data, file="f"):
+def documents_of(data, file="f"):
     return [
         (str(one.origin), one.problem if isinstance(one, Unreadable) else one.tree)
         for one in read(data, file)
@@ -43,7 +43,7 @@ def text_of(tree):
 
 
 def test_list_printed_by_kubectl_is_read():
-    assert found(LIST) == [
+    assert documents_of(LIST) == [
         ("f: document 1, item 1", config_map("a", data={"text": "- a\nkind: b\n\nc\n"})),
         ("f: document 1, item 2", config_map("b")),
     ]
@@ -58,19 +58,19 @@ def test_document_is_read_equally_in_every_format():
     )
     as_json = orjson.dumps(whole)
     for text in (as_yaml, indented, as_yaml.replace(b"\n", b"\r\n"), as_json):
-        assert [tree for _, tree in found(text)] == trees
+        assert [tree for _, tree in documents_of(text)] == trees
     flow = b"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}"
-    assert [tree for _, tree in found(flow)] == [config_map("a")]
+    assert [tree for _, tree in documents_of(flow)] == [config_map("a")]
 
 
 def test_documents_are_counted_without_empty_ones():
     data = b"---\n# nothing\n---\n" + text_of(config_map("a")) + b"---  # next\n" + text_of(config_map("b"))
-    assert [origin for origin, _ in found(data)] == ["f: document 1", "f: document 2"]
+    assert [origin for origin, _ in documents_of(data)] == ["f: document 1", "f: document 2"]
 
 
 def test_item_of_typed_list_gets_kind():
     data = b'{"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"metadata": {"name": "a"}}]}'
-    assert found(data) == [("f: document 1, item 1", config_map("a"))]
+    assert documents_of(data) == [("f: document 1, item 1", config_map("a"))]
 
 
 @pytest.mark.parametrize("kind", ["Menu", "AllowList"])
@@ -81,12 +81,12 @@ def test_object_with_own_items_field_is_no_list(kind):
         "kind": kind,
         "metadata": {"name": "m"},
     }
-    assert found(text_of(tree)) == [("f: document 1", tree)]
+    assert documents_of(text_of(tree)) == [("f: document 1", tree)]
 
 
 def test_dates_are_read_as_texts():
     data = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, creationTimestamp: 2026-01-01T00:00:00Z}\n"
-    assert found(data)[0][1]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert documents_of(data)[0][1]["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_dates_are_read_as_texts():
     ],
 )
 def test_unreadable_document_does_not_hide_others(data, problem):
-    (origin, told), (_, tree) = found(data + b"\n---\n" + text_of(config_map("a")))
+    (origin, told), (_, tree) = documents_of(data + b"\n---\n" + text_of(config_map("a")))
     assert (origin, problem in told) == ("f: document 1", True)
     assert tree == config_map("a")
 
 
 def test_unreadable_item_does_not_hide_others():
     data = LIST.replace(b"  kind: ConfigMap\n  metadata: {name: b}", b"  kind: [")
-    assert [(origin, isinstance(tree, str)) for origin, tree in found(data)] == [
+    assert [(origin, isinstance(tree, str)) for origin, tree in documents_of(data)] == [
         ("f: document 1, item 1", False),
         ("f: document 1, item 2", True),
     ]

@@ -23,7 +23,7 @@ def resource(target, current=None, kind="Resource"):
     return autoscaler([spec], [] if current is None else [metric(kind, name="cpu", current=current)])
 
 
-def sized(kind, target, current=None):
+def autoscaler_with_target(kind, target, current=None):
     return autoscaler(
         [metric(kind, target=target)], [] if current is None else [metric(kind, current=current)]
     )
@@ -57,14 +57,14 @@ def test_resource_metric_targets(kind, target, current, expected):
     ],
 )
 def test_value_metric_targets(kind, target, current, expected):
-    assert targets(sized(kind, target, current)) == expected
+    assert targets(autoscaler_with_target(kind, target, current)) == expected
 
 
 @pytest.mark.parametrize(
     ("current", "expected"), [(None, "<unknown>/1k"), ({"averageValue": "1500m"}, "1500m/1k")]
 )
 def test_pod_average_metric_targets(current, expected):
-    assert targets(sized("Pods", {"averageValue": "1000"}, current)) == expected
+    assert targets(autoscaler_with_target("Pods", {"averageValue": "1000"}, current)) == expected
 
 
 CPU = metric("Resource", name="cpu", target={"averageUtilization": 80})

@@ -12,7 +12,7 @@ def container(state, *, name="main", restarts=0, **fields):
     return {"name": name, "restartCount": restarts, "state": state, **fields}
 
 
-def running(**fields):
+def running_container(**fields):
     return container({"running": {"startedAt": ago(minutes=1)}}, ready=True, started=True, **fields)
 
 
@@ -28,7 +28,7 @@ def terminated(code=0, reason="", signal=0, **fields):
     )
 
 
-def ended(**span):
+def last_terminated(**span):
     return {"lastState": {"terminated": {"exitCode": 1, "finishedAt": ago(**span)}}}
 
 
@@ -48,7 +48,7 @@ def pod(*main, init=(), sidecars=(), phase="Running", conditions=(), deleting=Fa
     }
 
 
-def shown(tree):
+def pod_columns(tree):
     cells = printed("", "Pod", tree)
     return cells["Ready"], cells["Status"], cells["Restarts"]
 
@@ -70,13 +70,17 @@ def shown(tree):
             ("0/1", "ContainerCreating", "0"),
             id="creating",
         ),
-        pytest.param(pod(running(), conditions=[READY]), ("1/1", "Running", "0"), id="runs"),
+        pytest.param(pod(running_container(), conditions=[READY]), ("1/1", "Running", "0"), id="runs"),
         pytest.param(
             pod(container({"running": {}}, ready=False)), ("0/1", "Running", "0"), id="runs but is not ready"
         ),
         pytest.param(pod(waiting()), ("0/1", "Running", "0"), id="waits without a reason"),
         pytest.param(
-            pod(running(name="a"), waiting("ImagePullBackOff", name="b"), waiting("ErrImagePull", name="c")),
+            pod(
+                running_container(name="a"),
+                waiting("ImagePullBackOff", name="b"),
+                waiting("ErrImagePull", name="c"),
+            ),
             ("1/3", "ImagePullBackOff", "0"),
             id="reason of the first waiting container",
         ),
@@ -84,7 +88,7 @@ def shown(tree):
     ],
 )
 def test_pod_status_column_follows_containers(tree, expected):
-    assert shown(tree) == expected
+    assert pod_columns(tree) == expected
 
 
 @pytest.mark.parametrize(
@@ -101,12 +105,12 @@ def test_pod_status_column_follows_containers(tree, expected):
             pod(terminated(3), phase="Failed"), ("0/1", "ExitCode:3", "0"), id="exit code without reason"
         ),
         pytest.param(
-            pod(terminated(reason="Completed", name="a"), running(name="b"), conditions=[READY]),
+            pod(terminated(reason="Completed", name="a"), running_container(name="b"), conditions=[READY]),
             ("1/2", "Running", "0"),
             id="one completed and the pod is ready",
         ),
         pytest.param(
-            pod(terminated(reason="Completed", name="a"), running(name="b")),
+            pod(terminated(reason="Completed", name="a"), running_container(name="b")),
             ("1/2", "NotReady", "0"),
             id="one completed and the pod is not ready",
         ),
@@ -119,7 +123,7 @@ def test_pod_status_column_follows_containers(tree, expected):
             pod(
                 terminated(reason="Completed", name="a"),
                 terminated(2, "OOMKilled", name="b"),
-                running(name="c"),
+                running_container(name="c"),
                 conditions=[READY],
             ),
             ("1/3", "Running", "0"),
@@ -128,14 +132,14 @@ def test_pod_status_column_follows_containers(tree, expected):
     ],
 )
 def test_pod_status_column_of_terminated_containers(tree, expected):
-    assert shown(tree) == expected
+    assert pod_columns(tree) == expected
 
 
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
         pytest.param(
-            pod(waiting("PodInitializing"), init=[running(name="i")], phase="Pending"),
+            pod(waiting("PodInitializing"), init=[running_container(name="i")], phase="Pending"),
             ("0/1", "Init:0/1", "0"),
             id="first of one",
         ),
@@ -176,21 +180,25 @@ def test_pod_status_column_of_terminated_containers(tree, expected):
     ],
 )
 def test_pod_status_column_of_init_containers(tree, expected):
-    assert shown(tree) == expected
+    assert pod_columns(tree) == expected
 
 
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
         pytest.param(
-            pod(running(restarts=1), init=[running(name="proxy", restarts=2)], sidecars={"proxy"}),
+            pod(
+                running_container(restarts=1),
+                init=[running_container(name="proxy", restarts=2)],
+                sidecars={"proxy"},
+            ),
             ("2/2", "Running", "3"),
             id="counted with the containers",
         ),
         pytest.param(
             pod(
                 waiting("PodInitializing"),
-                init=[running(name="proxy"), waiting("PodInitializing", name="i")],
+                init=[running_container(name="proxy"), waiting("PodInitializing", name="i")],
                 sidecars={"proxy"},
             ),
             ("1/2", "Init:1/2", "0"),
@@ -207,7 +215,7 @@ def test_pod_status_column_of_init_containers(tree, expected):
         ),
         pytest.param(
             pod(
-                running(),
+                running_container(),
                 init=[waiting("CrashLoopBackOff", name="proxy", restarts=3)],
                 sidecars={"proxy"},
                 conditions=[INITIALIZED, READY],
@@ -218,32 +226,39 @@ def test_pod_status_column_of_init_containers(tree, expected):
     ],
 )
 def test_pod_status_column_of_sidecars(tree, expected):
-    assert shown(tree) == expected
+    assert pod_columns(tree) == expected
 
 
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        pytest.param(pod(running(restarts=2)), "2", id="without time of last restart"),
-        pytest.param(pod(running(restarts=2, **ended(minutes=5))), "2 (5m ago)", id="once"),
+        pytest.param(pod(running_container(restarts=2)), "2", id="without time of last restart"),
+        pytest.param(
+            pod(running_container(restarts=2, **last_terminated(minutes=5))), "2 (5m ago)", id="once"
+        ),
         pytest.param(
             pod(
-                running(name="a", restarts=1, **ended(hours=9)),
-                running(name="b", restarts=1, **ended(minutes=30)),
+                running_container(name="a", restarts=1, **last_terminated(hours=9)),
+                running_container(name="b", restarts=1, **last_terminated(minutes=30)),
             ),
             "2 (30m ago)",
             id="latest termination counts",
         ),
-        pytest.param(pod(running(**ended(minutes=5))), "0", id="terminated but never restarted"),
         pytest.param(
-            pod(running(restarts=1), init=[terminated(name="i", restarts=3, **ended(minutes=5))]),
+            pod(running_container(**last_terminated(minutes=5))), "0", id="terminated but never restarted"
+        ),
+        pytest.param(
+            pod(
+                running_container(restarts=1),
+                init=[terminated(name="i", restarts=3, **last_terminated(minutes=5))],
+            ),
             "1",
             id="without restarts of init containers",
         ),
         pytest.param(
             pod(
-                running(restarts=1, **ended(hours=9)),
-                init=[running(name="proxy", restarts=1, **ended(minutes=5))],
+                running_container(restarts=1, **last_terminated(hours=9)),
+                init=[running_container(name="proxy", restarts=1, **last_terminated(minutes=5))],
                 sidecars={"proxy"},
             ),
             "2 (5m ago)",
@@ -252,19 +267,21 @@ def test_pod_status_column_of_sidecars(tree, expected):
     ],
 )
 def test_restarts_column_has_time_of_last(tree, expected):
-    assert shown(tree)[2] == expected
+    assert pod_columns(tree)[2] == expected
 
 
 @pytest.mark.parametrize(
     ("tree", "expected"),
     [
-        pytest.param(pod(running(), deleting=True), "Terminating", id="running"),
+        pytest.param(pod(running_container(), deleting=True), "Terminating", id="running"),
         pytest.param(pod(waiting("CrashLoopBackOff"), deleting=True), "Terminating", id="crashing"),
         pytest.param(
             pod(terminated(reason="Completed"), phase="Succeeded", deleting=True), "Completed", id="completed"
         ),
-        pytest.param(pod(running(), deleting=True, reason="NodeLost"), "Unknown", id="node is lost"),
+        pytest.param(
+            pod(running_container(), deleting=True, reason="NodeLost"), "Unknown", id="node is lost"
+        ),
     ],
 )
 def test_deleted_pod_is_terminating(tree, expected):
-    assert shown(tree)[1] == expected
+    assert pod_columns(tree)[1] == expected

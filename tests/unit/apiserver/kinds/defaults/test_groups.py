@@ -12,7 +12,7 @@ def scheme(*path, value):
     return value
 
 
-def found(tree, path):
+def value_at(tree, path):
     for step in path:
         tree = tree[0] if step == "[]" else tree[step]
     return tree
@@ -116,4 +116,4 @@ def found(tree, path):
 )  # fmt: skip
 def test_fields_are_defaulted(filled, api_version, kind, where, given, expected):
     path = where.split()
-    assert found(filled(api_version, kind, scheme(*path, value=given)), path) == expected
+    assert value_at(filled(api_version, kind, scheme(*path, value=given)), path) == expected

@@ -10,7 +10,7 @@ AT = ROOT.child("spec", "a")
 INTEGER, TEXT = {"type": "integer"}, {"type": "string"}
 
 
-def found(schema, value):
+def messages(schema, value):
     return [
         str(error).removeprefix("spec.a: ").removeprefix("<nil>: ") for error in checker(schema)(value, AT)
     ]
@@ -35,7 +35,7 @@ def found(schema, value):
     ],
 )
 def test_valid_value_passes(schema, value):
-    assert found(schema, value) == []
+    assert messages(schema, value) == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_valid_value_passes(schema, value):
     ],
 )  # fmt: skip
 def test_invalid_value_is_refused(schema, value, problem):
-    assert problem in found(schema, value)
+    assert problem in messages(schema, value)
 
 
 def test_errors_have_path_of_value():
@@ -145,15 +145,15 @@ def test_unchanged_invalid_values_are_ratcheted():
     old = {"half": 2, "map": [{"k": "a", "n": 3}], "atomic": [{"n": 3}], "other": 1}
     added = [{"k": "b", "n": 4}, {"k": "a", "n": 3}]
 
-    def refused(new, *old):
+    def error_fields(new, *old):
         return [error.field for error in checker(schema)(new, ROOT, *old)]
 
-    assert refused(old) == ["other", "atomic[0].n", "half", "map[0].n"]
-    assert refused(old, old) == []
-    assert refused(old | {"half": 1.5}, old) == []
+    assert error_fields(old) == ["other", "atomic[0].n", "half", "map[0].n"]
+    assert error_fields(old, old) == []
+    assert error_fields(old | {"half": 1.5}, old) == []
     changed = {"half": 4, "map": added, "atomic": [{"n": 3}, {"n": 1}], "other": 2}
-    assert refused(changed, old) == ["other", "atomic[0].n", "half", "map[0].n"]
-    assert refused(old | {"map": [{"k": "a", "n": 2}]}, old) == ["map[0].n"]
+    assert error_fields(changed, old) == ["other", "atomic[0].n", "half", "map[0].n"]
+    assert error_fields(old | {"map": [{"k": "a", "n": 2}]}, old) == ["map[0].n"]
 
 
 ANY, ONE = (
@@ -246,7 +246,7 @@ BELOW_ONE = {"properties": {"b": {"maximum": 0}}}
 )  # fmt: skip
 def test_errors_are_those_of_best_matching_alternative(combined, value, problems):
     """The errors are those of kube-apiserver 1.36.3."""
-    errors = found({"type": "object", "properties": PROPERTIES} | combined, value)
+    errors = messages({"type": "object", "properties": PROPERTIES} | combined, value)
     assert [error.endswith(problem) for error, problem in zip(errors, problems, strict=True)] == [True] * len(
         problems
     )
@@ -256,4 +256,4 @@ def test_nested_alternatives_take_linear_time():
     schema = {"required": ["x"]}
     for _ in range(60):
         schema = {"anyOf": [schema, {"required": ["y"]}]}
-    assert found({"type": "object"} | schema, {})[-1].endswith("Required value")
+    assert messages({"type": "object"} | schema, {})[-1].endswith("Required value")

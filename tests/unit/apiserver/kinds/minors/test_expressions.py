@@ -145,7 +145,7 @@ OBJECTS = {
 
 @pytest.mark.parametrize(("resource", "count"), [*zip(OBJECTS, (1, 1, 3, 1), strict=True)])
 def test_objects_with_newer_expressions_are_refused_by_older_minors(resource, count):
-    def wrong(minor):
+    def error_details(minor):
         kinds = kinds_of(minor)
         row = next(one.resource for one in kinds.all if (one.resource.group, one.resource.name) == resource)
         created = kind_rules.check_create(row, OBJECTS[resource], kinds)
@@ -153,7 +153,7 @@ def test_objects_with_newer_expressions_are_refused_by_older_minors(resource, co
         assert {error.detail for error in created} <= {error.detail for error in updated}
         return [error.detail for error in created]
 
-    assert wrong("1.31") == wrong("1.36") == []
-    found = wrong("1.30")
+    assert error_details("1.31") == error_details("1.36") == []
+    found = error_details("1.30")
     assert len(found) == count
     assert all("undeclared reference to 'isIP' (in container '')" in detail for detail in found)

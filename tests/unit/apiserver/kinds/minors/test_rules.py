@@ -20,7 +20,7 @@ def row(resource, minor):
     )
 
 
-def wrong(resource, tree, minor, name="a"):
+def create_errors(resource, tree, minor, name="a"):
     whole = {"metadata": {"name": name, "namespace": "default"}} | tree
     found = kind_rules.check_create(row(resource, minor), whole, kinds_of(minor))
     return [str(error) for error in found]
@@ -28,8 +28,8 @@ def wrong(resource, tree, minor, name="a"):
 
 def refusing(resource, tree, name="a"):
     """Return the minor versions that refuse an object that the newest one accepts."""
-    assert wrong(resource, tree, minors.NEWEST, name) == []
-    return [minor for minor in minors.OLDER if wrong(resource, tree, minor, name)]
+    assert create_errors(resource, tree, minors.NEWEST, name) == []
+    return [minor for minor in minors.OLDER if create_errors(resource, tree, minor, name)]
 
 
 def pod(**container):
@@ -65,7 +65,7 @@ def test_search_domains_with_underscores_are_refused_until_1_32():
 
 def test_traffic_distribution_values_until_1_33():
     assert refusing(SERVICES, service(trafficDistribution="PreferSameNode")) == [*minors.OLDER[2:]]
-    (problem,) = wrong(SERVICES, service(trafficDistribution="PreferSameNode"), "1.31")
+    (problem,) = create_errors(SERVICES, service(trafficDistribution="PreferSameNode"), "1.31")
     assert problem == (
         'spec.trafficDistribution: Unsupported value: "PreferSameNode": supported values: "PreferClose"'
     )
@@ -85,7 +85,7 @@ def test_stateful_set_templates_are_not_validated_until_1_33():
             "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"restartPolicy": "Always"}},
         }
     }
-    taken = [minor for minor in minors.MINORS if not wrong(STATEFUL_SETS, tree, minor)]
+    taken = [minor for minor in minors.MINORS if not create_errors(STATEFUL_SETS, tree, minor)]
     assert taken == ["1.33", "1.32", "1.31", "1.30", "1.29"]
 
 

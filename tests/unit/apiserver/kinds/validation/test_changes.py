@@ -19,14 +19,16 @@ def resource(group, kind):
     )
 
 
-def named(kind, rest, name="a"):
+def with_metadata(kind, rest, name="a"):
     where = {"namespace": "ns"} if kind in NAMESPACED else {}
     return {"kind": kind, "metadata": {"name": name, "uid": "1", **where}} | rest
 
 
-def said(group, kind, old, new, subresource="", name="a"):
+def update_errors(group, kind, old, new, subresource="", name="a"):
     row = resource(group, kind)
-    found = validations.check_update(row, subresource, named(kind, new, name), named(kind, old, name))
+    found = validations.check_update(
+        row, subresource, with_metadata(kind, new, name), with_metadata(kind, old, name)
+    )
     return list(dict.fromkeys(map(str, found)))
 
 
@@ -184,12 +186,14 @@ CHANGES = [
 
 @pytest.mark.parametrize(("group", "kind", "old", "new", "expected"), CHANGES)
 def test_invalid_update_is_refused(group, kind, old, new, expected):
-    assert said(group, kind, old, new) == expected
+    assert update_errors(group, kind, old, new) == expected
 
 
 def test_csr_approval_needs_approval_subresource():
     old, new = {"spec": REQUEST}, {"spec": REQUEST, "status": {"conditions": [APPROVED]}}
-    assert said("certificates.k8s.io", "CertificateSigningRequest", old, new, "approval") == [NOT_SIGNED]
+    assert update_errors("certificates.k8s.io", "CertificateSigningRequest", old, new, "approval") == [
+        NOT_SIGNED
+    ]
 
 
 GIVEN = {"driver": "d.example.com", "pool": "p", "device": "a"}
@@ -219,7 +223,7 @@ NO_REQUEST = (
 )  # fmt: skip
 def test_resource_claim_status_is_validated(status, expected):
     old, new = {"spec": ASKED}, {"spec": ASKED, "status": status}
-    assert said("resource.k8s.io", "ResourceClaim", old, new, "status") == expected
+    assert update_errors("resource.k8s.io", "ResourceClaim", old, new, "status") == expected
 
 
 @pytest.mark.parametrize(
@@ -243,4 +247,6 @@ def test_deleted_namespace_must_be_terminating(phase, deleted, expected):
 def test_flow_schema_condition_needs_type():
     old, new = {"spec": {}}, {"spec": {}, "status": {"conditions": [{}]}}
     group = "flowcontrol.apiserver.k8s.io"
-    assert said(group, "FlowSchema", old, new, "status") == ["status.conditions[0].type: Required value"]
+    assert update_errors(group, "FlowSchema", old, new, "status") == [
+        "status.conditions[0].type: Required value"
+    ]

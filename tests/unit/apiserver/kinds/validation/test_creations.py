@@ -12,7 +12,7 @@ CLUSTERED = {
 }  # fmt: skip
 
 
-def said(group, kind, tree, name="a"):
+def create_errors(group, kind, tree, name="a"):
     namespaced = kind not in CLUSTERED
     where = {"namespace": "ns"} if namespaced else {}
     row = Resource(group=group, version="v1", name=f"{kind.lower()}s", kind=kind, namespaced=namespaced)
@@ -122,17 +122,17 @@ CREATIONS = [
 
 @pytest.mark.parametrize(("group", "kind", "tree", "expected"), CREATIONS)
 def test_invalid_create_is_refused(group, kind, tree, expected):
-    assert said(group, kind, tree) == expected
+    assert create_errors(group, kind, tree) == expected
 
 
 def test_ip_address_name_must_be_canonical():
     parent = {"spec": {"parentRef": {"resource": "services", "name": "s"}}}
-    assert said("networking.k8s.io", "IPAddress", parent, "10.0.0.1") == []
+    assert create_errors("networking.k8s.io", "IPAddress", parent, "10.0.0.1") == []
     empty = ["spec.parentRef.resource: Required value", "spec.parentRef.name: Required value"]
-    assert said("networking.k8s.io", "IPAddress", {"spec": {"parentRef": {}}}, "10.0.0.1") == empty
+    assert create_errors("networking.k8s.io", "IPAddress", {"spec": {"parentRef": {}}}, "10.0.0.1") == empty
     absent = ["spec.parentRef: Required value"]
-    assert said("networking.k8s.io", "IPAddress", {"spec": {}}, "10.0.0.1") == absent
-    assert said("networking.k8s.io", "IPAddress", parent, "fd00:0::1") == [
+    assert create_errors("networking.k8s.io", "IPAddress", {"spec": {}}, "10.0.0.1") == absent
+    assert create_errors("networking.k8s.io", "IPAddress", parent, "fd00:0::1") == [
         'metadata.name: Invalid value: "fd00:0::1": must be in canonical form ("fd00::1")'
     ]
 
@@ -180,7 +180,9 @@ def test_definition_schemas_are_validated(schema, expected):
         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
     }
     tree = {"spec": spec, "status": {"storedVersions": ["v1"]}}
-    assert said("apiextensions.k8s.io", "CustomResourceDefinition", tree, "as.example.com") == expected
+    assert (
+        create_errors("apiextensions.k8s.io", "CustomResourceDefinition", tree, "as.example.com") == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,5 +192,5 @@ def test_mutation_needs_expression(kind, field):
     matched = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     mutation = {"patchType": kind, field: {"expression": " "}}
     spec = {"matchConstraints": {"resourceRules": [matched]}, "mutations": [mutation]}
-    found = said("admissionregistration.k8s.io", "MutatingAdmissionPolicy", {"spec": spec})
+    found = create_errors("admissionregistration.k8s.io", "MutatingAdmissionPolicy", {"spec": spec})
     assert f"spec.mutations[0].{field}.expression: Required value" in found

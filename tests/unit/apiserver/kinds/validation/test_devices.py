@@ -15,7 +15,7 @@ COUNTER = {"a": {"value": "1"}}
 EXACT = {"deviceClassName": "x", "allocationMode": "ExactCount", "count": 1}
 
 
-def said(kind, spec, old=None):
+def errors_of(kind, spec, old=None):
     row = Resource(
         group="resource.k8s.io",
         version="v1",
@@ -39,7 +39,7 @@ def device(name="a", **fields):
     return {"name": name, **fields}
 
 
-def shared(value, policy):
+def slice_with_policy(value, policy):
     capacity = {"c": {"value": value, "requestPolicy": policy}}
     return slice_of(devices=[device(allowMultipleAllocations=True, capacity=capacity)])
 
@@ -127,7 +127,7 @@ def shared(value, policy):
     ],
 )
 def test_resource_slices_are_validated(spec, expected):
-    assert said("ResourceSlice", spec) == expected
+    assert errors_of("ResourceSlice", spec) == expected
 
 
 POLICY = "spec.devices[0].capacity[c].requestPolicy"
@@ -175,14 +175,14 @@ POLICY = "spec.devices[0].capacity[c].requestPolicy"
     ],
 )
 def test_device_request_policies_are_validated(policy, expected):
-    assert said("ResourceSlice", shared("10", policy)) == [POLICY + text for text in expected]
+    assert errors_of("ResourceSlice", slice_with_policy("10", policy)) == [POLICY + text for text in expected]
 
 
 def test_unchanged_taints_are_not_validated_again():
     old = slice_of(devices=[device(taints=[{"key": "a", "effect": "Odd"}])])
-    assert said("ResourceSlice", old, old) == []
+    assert errors_of("ResourceSlice", old, old) == []
     moved = slice_of(devices=old["devices"], nodeName="m")
-    assert said("ResourceSlice", moved, old) == ['spec.nodeName: Invalid value: "m": field is immutable']
+    assert errors_of("ResourceSlice", moved, old) == ['spec.nodeName: Invalid value: "m": field is immutable']
 
 
 @pytest.mark.parametrize(
@@ -212,4 +212,4 @@ def test_unchanged_taints_are_not_validated_again():
     ],
 )
 def test_resource_claims_are_validated(devices, expected):
-    assert said("ResourceClaim", {"devices": devices}) == expected
+    assert errors_of("ResourceClaim", {"devices": devices}) == expected

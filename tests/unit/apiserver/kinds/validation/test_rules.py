@@ -20,7 +20,7 @@ GONE = object()
 """The field is absent."""
 
 
-def found(check, value):
+def errors_of(check, value):
     return [str(error) for error in check(value, ROOT)]
 
 
@@ -46,7 +46,7 @@ def found(check, value):
     ],
 )
 def test_field_rules_handle_every_presence(way, value, told):
-    assert found(way, {} if value is GONE else {"x": value}) == told
+    assert errors_of(way, {} if value is GONE else {"x": value}) == told
 
 
 def test_rules_of_value_and_fields_keep_order():
@@ -55,7 +55,7 @@ def test_rules_of_value_and_fields_keep_order():
         require_that(lambda tree: len(tree) > 1, "small"),
         all_of(pointer("b", REFUSE), require("c")),
     )
-    assert found(check, {"b": 0}) == [
+    assert errors_of(check, {"b": 0}) == [
         "a: Required value",
         '<nil>: Invalid value: {"b":0}: small',
         "b: Invalid value: 0: no",
@@ -65,7 +65,7 @@ def test_rules_of_value_and_fields_keep_order():
 
 def test_field_paths_include_list_indexes():
     check = require("list", each_item(all_of(require("name"), optional("port", REFUSE))))
-    assert found(check, {"list": [{"name": "a"}, {"port": 1}]}) == [
+    assert errors_of(check, {"list": [{"name": "a"}, {"port": 1}]}) == [
         "list[1].name: Required value",
         "list[1].port: Invalid value: 1: no",
     ]

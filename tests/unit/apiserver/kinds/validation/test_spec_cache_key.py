@@ -18,7 +18,7 @@ SPEC = {
 POD = {"name": "p", "namespace": "ns"}
 
 
-def found(spec, metadata=POD, options=STRICT):
+def spec_errors(spec, metadata=POD, options=STRICT):
     return [str(error) for error in check_pod_spec(spec, metadata, ROOT, options)]
 
 
@@ -75,7 +75,7 @@ def test_equal_specs_are_validated_once():
 def test_cached_errors_have_path_of_each_object():
     wrong = {**SPEC, "restartPolicy": "x"}
     told = 'restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'
-    assert found(wrong) == found(wrong) == [told]
+    assert spec_errors(wrong) == spec_errors(wrong) == [told]
     assert [str(error) for error in check_pod_spec(wrong, None, ROOT.child("spec"), STRICT)] == [
         f"spec.{told}"
     ]
@@ -83,19 +83,19 @@ def test_cached_errors_have_path_of_each_object():
 
 def test_template_and_pod_results_are_cached_separately():
     spec = with_volumes({"name": "v", "image": {"pullPolicy": "Always"}})
-    assert (found(spec, None), len(found(spec)), found(spec, None)) == ([], 1, [])
+    assert (spec_errors(spec, None), len(spec_errors(spec)), spec_errors(spec, None)) == ([], 1, [])
 
 
 def test_long_pod_name_makes_ephemeral_claim_name_invalid():
     template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     spec = with_volumes({"name": "v", "ephemeral": {"volumeClaimTemplate": template}})
-    assert (found(spec), len(found(spec, {"name": "p" * 253}))) == ([], 1)
+    assert (spec_errors(spec), len(spec_errors(spec, {"name": "p" * 253}))) == ([], 1)
 
 
 def test_mirror_pod_claims_are_refused_despite_cache():
     spec = {**SPEC, "resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}
     watch_cache = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}
-    assert (found(spec), found(spec, watch_cache)) == (
+    assert (spec_errors(spec), spec_errors(spec, watch_cache)) == (
         [],
         ["[]: Forbidden: static pods do not support resource claims"],
     )
@@ -104,7 +104,11 @@ def test_mirror_pod_claims_are_refused_despite_cache():
 def test_lenient_options_are_cached_separately():
     spec = {**SPEC, "securityContext": {"seLinuxChangePolicy": "MountOption"}}
     lenient = PodValidationOptions(selinux_policy=True)
-    assert (found(spec, options=lenient), len(found(spec)), found(spec, options=lenient)) == ([], 1, [])
+    assert (
+        spec_errors(spec, options=lenient),
+        len(spec_errors(spec)),
+        spec_errors(spec, options=lenient),
+    ) == ([], 1, [])
 
 
 def test_warnings_are_repeated_and_annotations_not_cached():

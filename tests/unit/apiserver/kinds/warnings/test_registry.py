@@ -23,7 +23,7 @@ def cases():
     ]
 
 
-def whole(sent):
+def decoded_with_defaults(sent):
     """Return an object decoded and with its defaults, as the warnings receive it."""
     version, kind = sent["apiVersion"], sent["kind"]
     tree = {"apiVersion": version, "kind": kind} | DECODER.decode(SCHEMAS.kind(version, kind), sent).tree
@@ -31,16 +31,16 @@ def whole(sent):
     return tree
 
 
-def told(new, old=None, subresource=""):
+def warnings_for(new, old=None, subresource=""):
     resource = RESOURCES[new["apiVersion"], new["kind"]]
     if old is None:
-        return [*RULES.warn_create(resource, whole(new))]
-    return [*RULES.warn_update(resource, subresource, whole(new), whole(old))]
+        return [*RULES.warn_create(resource, decoded_with_defaults(new))]
+    return [*RULES.warn_update(resource, subresource, decoded_with_defaults(new), decoded_with_defaults(old))]
 
 
 @pytest.mark.parametrize("case", cases())
 def test_warnings_match_recording(case):
-    assert told(case["new"], case.get("old"), case.get("subresource", "")) == case.get("warnings", [])
+    assert warnings_for(case["new"], case.get("old"), case.get("subresource", "")) == case.get("warnings", [])
 
 
 def daemon_set(seconds):
@@ -60,4 +60,4 @@ def daemon_set(seconds):
     [pytest.param(1, 1, id="its template changes"), pytest.param(-1, 0, id="unchanged template")],
 )
 def test_daemon_set_template_warnings_need_template_change(was, count):
-    assert len(told(daemon_set(-1), daemon_set(was))) == count
+    assert len(warnings_for(daemon_set(-1), daemon_set(was))) == count

@@ -15,7 +15,7 @@ WEB = {
 }
 
 
-def said(message="m", *, reason="Why", after=0, about=WEB, **more):
+def occurrence(message="m", *, reason="Why", after=0, about=WEB, **more):
     """Return an occurrence that was reported `after` this many seconds."""
     return Occurrence(
         at=START + timedelta(seconds=after),
@@ -42,7 +42,7 @@ def counted():
 
 
 def test_event_has_upstreams_fields(counted):
-    assert counted.write(said("Scaled up")).body == {
+    assert counted.write(occurrence("Scaled up")).body == {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": f"web.{NANOSECONDS:x}", "namespace": "default"},
@@ -68,14 +68,14 @@ def test_event_has_upstreams_fields(counted):
 
 def test_event_about_cluster_scoped_object_is_in_default_namespace(counted):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
-    body = counted.write(said(about=node)).body
+    body = counted.write(occurrence(about=node)).body
     assert body["metadata"]["namespace"] == "default"
     assert "namespace" not in body["involvedObject"]
 
 
 def test_repeated_event_increases_count(counted):
-    first = counted.write(said())
-    again = counted.write(said(after=90))
+    first = counted.write(occurrence())
+    again = counted.write(occurrence(after=90))
     assert again.change == {"count": 2, "lastTimestamp": "2030-01-01T00:01:30Z", "message": "m"}
     assert again.body["metadata"] == first.body["metadata"]
     assert again.body["firstTimestamp"] == "2030-01-01T00:00:00Z"
@@ -83,7 +83,7 @@ def test_repeated_event_increases_count(counted):
 
 def test_different_message_or_object_is_another_event(counted):
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
-    writes = [said("a"), said("b"), said("a", reason="Other"), said("a", about=other)]
+    writes = [occurrence("a"), occurrence("b"), occurrence("a", reason="Other"), occurrence("a", about=other)]
     assert [short(counted.write(one)) for one in writes] == [
         "create a x1",
         "create b x1",
@@ -93,7 +93,7 @@ def test_different_message_or_object_is_another_event(counted):
 
 
 def test_similar_events_are_combined(counted):
-    told = [short(counted.write(said(f"pod {number}"))) for number in range(12)]
+    told = [short(counted.write(occurrence(f"pod {number}"))) for number in range(12)]
     assert told[:9] == [f"create pod {number} x1" for number in range(9)]
     assert told[9:] == [
         "create (combined from similar events): pod 9 x1",
@@ -103,7 +103,7 @@ def test_similar_events_are_combined(counted):
 
 
 def test_combined_event_has_no_reporting_component(counted):
-    bodies = [counted.write(said(f"pod {number}")).body for number in range(10)]
+    bodies = [counted.write(occurrence(f"pod {number}")).body for number in range(10)]
     assert bodies[8]["reportingComponent"]
     assert [bodies[9][field] for field in ("reportingComponent", "reportingInstance")] == ["", ""]
 
@@ -117,24 +117,24 @@ def test_combined_event_has_no_reporting_component(counted):
 )
 def test_events_are_similar_for_ten_minutes_only(counted, pause, expected):
     for number in range(9):
-        counted.write(said(f"pod {number}"))
-    assert short(counted.write(said("later", after=pause))) == expected
+        counted.write(occurrence(f"pod {number}"))
+    assert short(counted.write(occurrence("later", after=pause))) == expected
 
 
 def test_event_rate_of_object_is_limited(counted):
-    told = [short(counted.write(said(after=number))) for number in range(30)]
+    told = [short(counted.write(occurrence(after=number))) for number in range(30)]
     assert told[24] == "patch m x25"
     assert told[25:] == [None] * 5
-    assert short(counted.write(said(after=299))) is None
+    assert short(counted.write(occurrence(after=299))) is None
     # Events that were not written are counted, too.
-    assert short(counted.write(said(after=601))) == "patch m x32"
+    assert short(counted.write(occurrence(after=601))) == "patch m x32"
 
 
 def test_event_rate_limit_is_per_object(counted):
     for number in range(40):
-        counted.write(said(after=number))
+        counted.write(occurrence(after=number))
     other = {**WEB, "metadata": {**WEB["metadata"], "uid": "u-other"}}
-    assert short(counted.write(said(about=other, after=40))) == "create m x1"
+    assert short(counted.write(occurrence(about=other, after=40))) == "create m x1"
 
 
 # --- events.k8s.io/v1
@@ -146,7 +146,7 @@ def series():
 
 
 def scheduling(message="0/3 nodes are available", *, after=0, **more):
-    return said(message, reason="FailedScheduling", after=after, action="Scheduling", **more)
+    return occurrence(message, reason="FailedScheduling", after=after, action="Scheduling", **more)
 
 
 def test_scheduler_event_has_upstreams_fields(series):

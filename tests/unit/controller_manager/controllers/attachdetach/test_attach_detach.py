@@ -30,7 +30,7 @@ NB = "csi-fced8c6e1fd91db6f55f1015c5b0e68aeaf9c74221b3ef2e422442a78ddd6a24"
 PLACE = {"devicePath": "", "name": "kubernetes.io/csi/csi.example.com^h1"}
 
 
-def world(*, modes=("ReadWriteOnce",), driver="csi.example.com", managed="true", **source):
+def cluster_with_claim(*, modes=("ReadWriteOnce",), driver="csi.example.com", managed="true", **source):
     found = FakeApiServer(ATTACH_DETACH, SteppedClock())
     for name in ("na", "nb"):
         found.add(NODES, {"metadata": {"name": name, "annotations": {MANAGED: managed}}, "status": {}})
@@ -53,41 +53,41 @@ def attach(volumes, name):
     volumes.change(VOLUME_ATTACHMENTS, name, ("status",), {"attached": True}, "")
 
 
-def listed(volumes, node):
+def attached_volumes(volumes, node):
     return volumes.get(NODES, node, "")["status"].get("volumesAttached") or []
 
 
-def look(volumes, *nodes):
+def reconcile_nodes(volumes, *nodes):
     for node in nodes or ("na", "nb"):
         volumes.reconcile(Key("", node))
 
 
 def test_volume_is_attached_to_node_of_pod():
-    volumes = world()
+    volumes = cluster_with_claim()
     pod(volumes, "pa", "na")
-    look(volumes)
+    reconcile_nodes(volumes)
     (found,) = volumes.all(VOLUME_ATTACHMENTS)
     assert meta.name(found) == NA
     source = {"persistentVolumeName": "pv"}
     assert found["spec"] == {"attacher": "csi.example.com", "nodeName": "na", "source": source}
-    assert listed(volumes, "na") == []
+    assert attached_volumes(volumes, "na") == []
     attach(volumes, NA)
-    look(volumes)
-    assert listed(volumes, "na") == [PLACE]
+    reconcile_nodes(volumes)
+    assert attached_volumes(volumes, "na") == [PLACE]
     message = 'AttachVolume.Attach succeeded for volume "pv" '
     assert volumes.events == [("Normal", "SuccessfulAttachVolume", message)]
     writes = len(volumes.done)
-    look(volumes)
+    reconcile_nodes(volumes)
     assert len(volumes.done) == writes == 2
 
 
 def attached(*pods, **of):
-    volumes = world(**of)
+    volumes = cluster_with_claim(**of)
     for name, node in pods or (("pa", "na"),):
         pod(volumes, name, node)
-    look(volumes, "na")
+    reconcile_nodes(volumes, "na")
     attach(volumes, NA)
-    look(volumes, "na")
+    reconcile_nodes(volumes, "na")
     volumes.events.clear()
     return volumes
 
@@ -99,8 +99,8 @@ def test_volume_is_detached_after_last_pod(ends):
         volumes.change(PODS, "pa", ("status", "phase"), "Succeeded")
     else:
         volumes.remove(PODS, "pa")
-    look(volumes)
-    assert listed(volumes, "na") == []
+    reconcile_nodes(volumes)
+    assert attached_volumes(volumes, "na") == []
     assert volumes.all(VOLUME_ATTACHMENTS) == []
 
 
@@ -108,23 +108,23 @@ def test_volume_in_use_by_node_stays_attached():
     volumes = attached()
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
-    look(volumes)
-    assert listed(volumes, "na") == [PLACE]
+    reconcile_nodes(volumes)
+    assert attached_volumes(volumes, "na") == [PLACE]
     volumes.change(NODES, "na", ("status", "volumesInUse"), [], "")
-    look(volumes)
+    reconcile_nodes(volumes)
     assert volumes.all(VOLUME_ATTACHMENTS) == []
 
 
 def test_single_node_volume_waits_for_other_node():
     volumes = attached()
     pod(volumes, "pb", "nb")
-    look(volumes)
-    look(volumes)
+    reconcile_nodes(volumes)
+    reconcile_nodes(volumes)
     message = 'Multi-Attach error for volume "pv" Volume is already used by pod(s) pa'
     assert volumes.events == [("Warning", "FailedAttachVolume", message)]
     assert volumes.names(VOLUME_ATTACHMENTS) == [NA]
     volumes.remove(PODS, "pa")
-    look(volumes)
+    reconcile_nodes(volumes)
     assert volumes.names(VOLUME_ATTACHMENTS) == [NB]
 
 
@@ -133,7 +133,7 @@ def test_attach_conflict_without_pod_has_other_event():
     volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
     volumes.remove(PODS, "pa")
     pod(volumes, "pb", "nb")
-    look(volumes)
+    reconcile_nodes(volumes)
     problem = "Volume is already exclusively attached to one node and can't be attached to another"
     assert volumes.events[0][2] == f'Multi-Attach error for volume "pv" {problem}'
 
@@ -142,7 +142,7 @@ def test_attach_conflict_without_pod_has_other_event():
 def test_multi_node_volume_is_attached_to_both(modes):
     volumes = attached(modes=modes)
     pod(volumes, "pb", "nb")
-    look(volumes)
+    reconcile_nodes(volumes)
     assert volumes.names(VOLUME_ATTACHMENTS) == [NA, NB]
 
 
@@ -150,28 +150,28 @@ def test_multi_node_volume_is_attached_to_both(modes):
     "of", [{"managed": "false"}, {"hostPath": {"path": "/x"}}], ids=["by the kubelet", "a directory"]
 )
 def test_other_volumes_are_ignored(of):
-    volumes = world(**of)
+    volumes = cluster_with_claim(**of)
     pod(volumes, "pa", "na")
-    look(volumes)
+    reconcile_nodes(volumes)
     assert volumes.done == []
 
 
 @pytest.mark.parametrize(("required", "count"), [(False, 0), (True, 1)])
 def test_csi_driver_without_attach_needs_no_attachment(required, count):
-    volumes = world()
+    volumes = cluster_with_claim()
     pod(volumes, "pa", "na")
     driver = {"metadata": {"name": "csi.example.com"}, "spec": {"attachRequired": required}}
     volumes.add(CSI_DRIVERS, driver)
-    look(volumes)
+    reconcile_nodes(volumes)
     assert len(volumes.all(VOLUME_ATTACHMENTS)) == count
 
 
 def test_foreign_attachments_stay():
-    volumes = world()
+    volumes = cluster_with_claim()
     source = {"persistentVolumeName": "nothing"}
     spec = {"attacher": "a", "nodeName": "na", "source": source}
     volumes.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "by-hand"}, "spec": spec})
-    look(volumes)
+    reconcile_nodes(volumes)
     assert volumes.names(VOLUME_ATTACHMENTS) == ["by-hand"]
 
 
@@ -181,14 +181,14 @@ def test_attachment_of_deleted_object_is_removed(gone):
     if gone is PERSISTENT_VOLUMES:
         volumes.remove(PODS, "pa")
     volumes.remove(gone, "na" if gone is NODES else "pv", "")
-    look(volumes, "na")
+    reconcile_nodes(volumes, "na")
     assert volumes.all(VOLUME_ATTACHMENTS) == []
 
 
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from(["+na", "-na", "+nb", "-nb", "attach", "look na", "look nb"]), max_size=25))
 def test_single_node_volume_is_never_attached_twice(steps):
-    volumes, numbers = world(), itertools.count()
+    volumes, numbers = cluster_with_claim(), itertools.count()
     for step in steps:
         node = step[-2:]
         if step.startswith("+"):
@@ -201,10 +201,10 @@ def test_single_node_volume_is_never_attached_twice(steps):
             for name in volumes.names(VOLUME_ATTACHMENTS):
                 attach(volumes, name)
         else:
-            look(volumes, node)
+            reconcile_nodes(volumes, node)
         assert len(volumes.all(VOLUME_ATTACHMENTS)) <= 1
     for _ in range(3):
-        look(volumes)
+        reconcile_nodes(volumes)
     nodes = {one["spec"]["nodeName"] for one in volumes.all(VOLUME_ATTACHMENTS)}
     users = {one["spec"]["nodeName"] for one in volumes.all(PODS)}
     assert nodes <= users

@@ -30,7 +30,7 @@ def token(name, namespace="kube-system", **data):
     return {"metadata": metadata, "type": TYPE, "data": encoded}
 
 
-def world(controller, *secrets, data=None):
+def cluster_with_secrets(controller, *secrets, data=None):
     found = FakeApiServer(controller, SteppedClock(NOW))
     for secret in secrets:
         found.add(SECRETS, secret)
@@ -47,7 +47,9 @@ def signed(found):
 
 def test_each_token_signs_and_stale_signatures_are_removed():
     data = {"kubeconfig": KUBECONFIG, "jws-kubeconfig-zzzzzz": "gone", "other": "kept"}
-    found = world(BOOTSTRAP_SIGNER, token("abcdef", expiration="2099-01-01T00:00:00Z"), data=data)
+    found = cluster_with_secrets(
+        BOOTSTRAP_SIGNER, token("abcdef", expiration="2099-01-01T00:00:00Z"), data=data
+    )
     found.reconcile(CLUSTER_INFO)
     assert signed(found) == {"jws-kubeconfig-abcdef": SIGNATURE}
     assert found.get(CONFIG_MAPS, "cluster-info", "kube-public")["data"]["other"] == "kept"
@@ -70,34 +72,34 @@ def test_each_token_signs_and_stale_signatures_are_removed():
     ids=["not for this", "another id", "no secret", "ended", "no time", "a long name", "elsewhere", "opaque"],
 )
 def test_token_without_signing_usage_does_not_sign(secret):
-    found = world(BOOTSTRAP_SIGNER, secret, data={"kubeconfig": KUBECONFIG})
+    found = cluster_with_secrets(BOOTSTRAP_SIGNER, secret, data={"kubeconfig": KUBECONFIG})
     found.reconcile(CLUSTER_INFO)
     assert found.done == []
 
 
 @pytest.mark.parametrize("data", [None, {}, {"other": "x"}], ids=["no ConfigMap", "empty", "no kubeconfig"])
 def test_config_map_without_kubeconfig_is_not_signed(data):
-    found = world(BOOTSTRAP_SIGNER, token("abcdef"), data=data)
+    found = cluster_with_secrets(BOOTSTRAP_SIGNER, token("abcdef"), data=data)
     found.reconcile(CLUSTER_INFO)
     assert found.done == []
 
 
 @pytest.mark.parametrize("end", ["2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "soon"])
 def test_expired_token_is_deleted(end):
-    found = world(TOKEN_CLEANER, token("abcdef", expiration=end))
+    found = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration=end))
     found.reconcile(Key("kube-system", "bootstrap-token-abcdef"))
     assert found.all(SECRETS) == []
 
 
 def test_token_is_requeued_until_its_expiry():
-    found = world(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
+    found = cluster_with_secrets(TOKEN_CLEANER, token("abcdef", expiration="2030-01-01T00:01:00Z"))
     key = Key("kube-system", "bootstrap-token-abcdef")
     assert found.plan(key).again_after == timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("secret", [token("abcdef"), token("abcdef", namespace="default", expiration="soon")])
 def test_other_secrets_are_kept(secret):
-    found = world(TOKEN_CLEANER, secret)
+    found = cluster_with_secrets(TOKEN_CLEANER, secret)
     found.reconcile(Key(secret["metadata"]["namespace"], "bootstrap-token-abcdef"))
     assert len(found.all(SECRETS)) == 1
 

@@ -43,7 +43,7 @@ def authority(**lifetime):
 OWN = authority()
 
 
-def world(spec, *conditions, own=OWN, **status):
+def cluster_with_request(spec, *conditions, own=OWN, **status):
     signers = dict.fromkeys(
         ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving"), own
     )
@@ -68,7 +68,7 @@ def certificate(status):
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["name"])
 def test_csr_is_signed_as_recorded(case):
-    requests = world(case["spec"], APPROVED)
+    requests = cluster_with_request(case["spec"], APPROVED)
     requests.reconcile(KEY)
     status = status_of(requests)
     if "failed" in case:
@@ -99,19 +99,19 @@ def test_csr_is_signed_as_recorded(case):
     ids=["not approved", "denied as well", "failed", "of another signer"],
 )
 def test_other_csrs_are_ignored(conditions, signer):
-    requests = world({**RECORDED[0]["spec"], "signerName": signer}, *conditions)
+    requests = cluster_with_request({**RECORDED[0]["spec"], "signerName": signer}, *conditions)
     assert requests.reconcile(KEY) == ([], None)
 
 
 def test_certificate_does_not_outlive_ca():
     old = authority(days=3650 - 1)
-    requests = world(RECORDED[0]["spec"], APPROVED, own=old)
+    requests = cluster_with_request(RECORDED[0]["spec"], APPROVED, own=old)
     requests.reconcile(KEY)
     assert certificate(status_of(requests)).not_valid_after_utc == old.certificate.not_valid_after_utc
 
 
 def test_expired_ca_signs_nothing():
-    requests = world(RECORDED[0]["spec"], APPROVED, own=authority(days=3650, minutes=10))
+    requests = cluster_with_request(RECORDED[0]["spec"], APPROVED, own=authority(days=3650, minutes=10))
     with pytest.raises(RequeueWithBackoff, match="the signer has expired"):
         requests.reconcile(KEY)
 
@@ -126,7 +126,7 @@ def test_expired_ca_signs_nothing():
     ids=["no PEM", "an end is missing", "no base64"],
 )
 def test_unparsable_csr_is_retried(request_, problem):
-    requests = world({**RECORDED[0]["spec"], "request": request_}, APPROVED)
+    requests = cluster_with_request({**RECORDED[0]["spec"], "request": request_}, APPROVED)
     with pytest.raises(RequeueWithBackoff, match=f'unable to parse csr "c": {problem}'):
         requests.reconcile(KEY)
 
@@ -182,7 +182,7 @@ def test_file_with_two_certificates_is_refused():
 
 
 def test_conflicting_csr_is_retried():
-    requests = world(RECORDED[0]["spec"], APPROVED)
+    requests = cluster_with_request(RECORDED[0]["spec"], APPROVED)
     plan = requests.plan(KEY)
     requests.change(CERTIFICATE_SIGNING_REQUESTS, "c", ("status", "conditions"), [APPROVED], "")
     requests.execute_one(plan)
@@ -192,7 +192,7 @@ def test_conflicting_csr_is_retried():
 
 
 def test_serial_numbers_are_random():
-    requests = [world(RECORDED[0]["spec"], APPROVED) for _ in range(2)]
+    requests = [cluster_with_request(RECORDED[0]["spec"], APPROVED) for _ in range(2)]
     signing = requests[1].controller.reconcile.args[0]
     requests[1].controller = signing_controller(replace(signing, random=SeededRandom(7)))
     for one in requests:

@@ -20,7 +20,7 @@ def role(name, *rules, labels=None, selectors=None):
     return tree | {"aggregationRule": {"clusterRoleSelectors": selectors}} if selectors else tree
 
 
-def planned(*roles):
+def actions_for(*roles):
     return reconcile(Cached({CLUSTER_ROLES: roles}, CLUSTER_ROLE_AGGREGATION.indexes), Key("", "sum"), NOW)
 
 
@@ -37,17 +37,17 @@ def test_rules_are_ordered_by_selector_and_name_without_duplicates():
         role("a", NODES, PODS, labels=TO_VIEW),
         role("z", PODS, labels=TO_EDIT),
     )
-    assert rules(planned(both, *others)) == [PODS, NODES]
+    assert rules(actions_for(both, *others)) == [PODS, NODES]
 
 
 def test_role_does_not_select_itself():
     own = role("sum", PODS, labels=TO_VIEW, selectors=[{"matchLabels": TO_VIEW}])
-    assert rules(planned(own)) is None
+    assert rules(actions_for(own)) is None
 
 
 def test_up_to_date_role_is_not_written():
     assert (
-        planned(role("sum", PODS, selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW))
+        actions_for(role("sum", PODS, selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW))
         is EMPTY_PLAN
     )
 
@@ -55,16 +55,16 @@ def test_up_to_date_role_is_not_written():
 def test_match_expressions_select_roles():
     exists = [{"matchExpressions": [{"key": "to-view", "operator": "Exists"}]}]
     assert rules(
-        planned(role("sum", selectors=exists), role("a", PODS, labels=TO_VIEW), role("b", NODES))
+        actions_for(role("sum", selectors=exists), role("a", PODS, labels=TO_VIEW), role("b", NODES))
     ) == [PODS]
 
 
 def test_deleted_role_is_not_created_again():
-    (patch,) = planned(
+    (patch,) = actions_for(
         role("sum", selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW)
     ).actions
     assert patch.body["metadata"] == {"name": "sum", "uid": "uid-sum"}
 
 
 def test_role_without_aggregation_rule_is_ignored():
-    assert planned(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is EMPTY_PLAN
+    assert actions_for(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is EMPTY_PLAN

@@ -22,7 +22,7 @@ KEY = Key("default", "p")
 ALL = {"operator": "Exists", "effect": "NoExecute"}
 
 
-def world(*tolerations, effect="NoExecute", node="n", uid="p", tainted=True, generation=1):
+def cluster_with_device(*tolerations, effect="NoExecute", node="n", uid="p", tainted=True, generation=1):
     found = FakeApiServer(DEVICE_TAINT_EVICTION, SteppedClock())
     spec = {
         "resourceClaims": [{"name": "c", "resourceClaimName": "c"}],
@@ -53,7 +53,7 @@ def slice_(pods, name, generation, taints):
 
 
 def test_pod_with_tainted_device_is_evicted():
-    pods = world()
+    pods = cluster_with_device()
     pods.reconcile(KEY)
     found = pods.get(PODS, "p")
     assert meta.is_deleting(found)
@@ -64,7 +64,7 @@ def test_pod_with_tainted_device_is_evicted():
 
 
 def test_toleration_seconds_delay_eviction():
-    pods = world({**ALL, "tolerationSeconds": 60}, {**ALL, "tolerationSeconds": 30})
+    pods = cluster_with_device({**ALL, "tolerationSeconds": 60}, {**ALL, "tolerationSeconds": 30})
     plan = pods.plan(KEY)
     assert timedelta(seconds=29) < plan.again_after <= timedelta(seconds=30)
     pods.reconcile(KEY)
@@ -75,7 +75,7 @@ def test_toleration_seconds_delay_eviction():
 
 
 def test_removed_taint_cancels_eviction():
-    pods = world({**ALL, "tolerationSeconds": 60})
+    pods = cluster_with_device({**ALL, "tolerationSeconds": 60})
     pods.reconcile(KEY)
     pods.change(RESOURCE_SLICES, "old", ("spec", "devices"), [{"name": "g"}], "")
     pods.reconcile(KEY)
@@ -96,16 +96,16 @@ def test_removed_taint_cancels_eviction():
     ids=["another effect", "not bound", "not its claim", "no taint", "a newer slice"],
 )
 def test_unaffected_pods_stay(of):
-    assert world(**of).reconcile(KEY) == ([], None)
+    assert cluster_with_device(**of).reconcile(KEY) == ([], None)
 
 
 @pytest.mark.parametrize("toleration", [ALL, {"key": "k", "effect": "NoExecute"}])
 def test_toleration_without_seconds_prevents_eviction(toleration):
-    assert world(toleration).reconcile(KEY) == ([], None)
+    assert cluster_with_device(toleration).reconcile(KEY) == ([], None)
 
 
 def test_unrelated_toleration_does_not_prevent_eviction():
-    pods = world(
+    pods = cluster_with_device(
         {"key": "k", "value": "x", "effect": "NoExecute"}, {"operator": "Exists", "effect": "NoSchedule"}
     )
     pods.reconcile(KEY)
@@ -113,7 +113,7 @@ def test_unrelated_toleration_does_not_prevent_eviction():
 
 
 def test_generated_claim_of_other_pod_does_not_count():
-    pods = world()
+    pods = cluster_with_device()
     pods.change(PODS, "p", ("spec", "resourceClaims"), [{"name": "c", "resourceClaimTemplateName": "t"}])
     assert pods.reconcile(KEY) == ([], None)
     pods.change(PODS, "p", ("status", "resourceClaimStatuses"), [{"name": "c", "resourceClaimName": "c"}])
@@ -122,7 +122,7 @@ def test_generated_claim_of_other_pod_does_not_count():
 
 @pytest.mark.parametrize("writes", range(4))
 def test_restart_after_each_action_leads_to_same_end(writes):
-    pods = world()
+    pods = cluster_with_device()
     pods.begin(KEY, writes)
     pods.reconcile(KEY)
     assert meta.is_deleting(pods.get(PODS, "p"))
@@ -130,7 +130,7 @@ def test_restart_after_each_action_leads_to_same_end(writes):
 
 
 def test_changes_map_to_pod_keys():
-    pods = world()
+    pods = cluster_with_device()
     caches = pods.caches()
     of_pod, of_claim, of_slice = (watch.keys for watch in DEVICE_TAINT_EVICTION.watches)
     view = PodView.of(pods.get(PODS, "p"))

@@ -15,20 +15,20 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY = Key("default", "web")
 
 
-def planned(objects, remembered=None):
+def planned_writes(objects, remembered=None):
     """Return the planned actions without Remember."""
     actions = reconcile(Cached(objects), KEY, NOW, remembered).actions
     return tuple(action for action in actions if not isinstance(action, Remember))
 
 
-def remembered(objects, before=None):
+def remembered_state(objects, before=None):
     actions = reconcile(Cached(objects), KEY, NOW, before).actions
     (memory,) = [action.memory for action in actions if isinstance(action, Remember)]
     return memory
 
 
-def written(svc, *pods):
-    (action,) = planned({SERVICES: [svc], PODS: pods})
+def created_endpoints(svc, *pods):
+    (action,) = planned_writes({SERVICES: [svc], PODS: pods})
     assert isinstance(action, Create)
     return action.bodies[0]
 
@@ -38,7 +38,7 @@ def addresses(subset, field="addresses"):
 
 
 def test_endpoints_of_service_and_pods():
-    assert written(service(), pod(1), pod(2, ready=False)) == {
+    assert created_endpoints(service(), pod(1), pod(2, ready=False)) == {
         "apiVersion": "v1",
         "kind": "Endpoints",
         "metadata": {
@@ -80,13 +80,15 @@ def test_endpoints_of_service_and_pods():
     ],
 )
 def test_unreachable_pods_have_no_addresses(absent):
-    assert "subsets" not in {name: value for name, value in written(service(), absent).items() if value}
+    assert "subsets" not in {
+        name: value for name, value in created_endpoints(service(), absent).items() if value
+    }
 
 
 def test_not_ready_addresses_are_published_if_requested():
-    (subset,) = written(service(publishNotReadyAddresses=True), pod(1, ready=False), pod(2, deleting=True))[
-        "subsets"
-    ]
+    (subset,) = created_endpoints(
+        service(publishNotReadyAddresses=True), pod(1, ready=False), pod(2, deleting=True)
+    )["subsets"]
     assert addresses(subset) == ["10.244.0.1", "10.244.0.2"]
 
 
@@ -94,7 +96,7 @@ def test_named_ports_group_addresses_into_subsets():
     web = {"name": "web", "port": 80, "targetPort": "http", "protocol": "TCP"}
     also = {"name": "metrics", "port": 90, "targetPort": 9090, "protocol": "TCP"}
     pods = [pod(at, ports=[{"name": "http", "containerPort": 8080 + at % 2}]) for at in (1, 2)]
-    subsets = written(service(web, also), *pods)["subsets"]
+    subsets = created_endpoints(service(web, also), *pods)["subsets"]
     found = {tuple(port["port"] for port in one["ports"]): addresses(one) for one in subsets}
     assert found == {
         (9090,): ["10.244.0.1", "10.244.0.2"],
@@ -109,14 +111,14 @@ def test_ports_are_sorted_by_hash():
         {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
         for name, port in (("b", 81), ("a", 8080))
     ]
-    (subset,) = written(service(*reversed(ports)), pod(1))["subsets"]
+    (subset,) = created_endpoints(service(*reversed(ports)), pod(1))["subsets"]
     assert [port["name"] for port in subset["ports"]] == ["b", "a"]
 
 
 def test_headless_service_without_ports_has_endpoints():
     headless = service(clusterIP="None")
     headless["spec"]["ports"] = []
-    endpoints = written(headless, pod(1, hostname="a", subdomain="web"))
+    endpoints = created_endpoints(headless, pod(1, hostname="a", subdomain="web"))
     assert endpoints["metadata"]["labels"] == {
         "team": "a",
         "service.kubernetes.io/headless": "",
@@ -128,25 +130,25 @@ def test_headless_service_without_ports_has_endpoints():
 
 
 def test_unchanged_endpoints_are_not_written():
-    endpoints = written(service(), pod(1))
-    assert planned({SERVICES: [service()], PODS: [pod(1)], ENDPOINTS: [endpoints]}) == ()
+    endpoints = created_endpoints(service(), pod(1))
+    assert planned_writes({SERVICES: [service()], PODS: [pod(1)], ENDPOINTS: [endpoints]}) == ()
 
 
 def test_changed_endpoints_are_updated():
-    endpoints = written(service(), pod(1))
-    (action,) = planned({SERVICES: [service()], PODS: [pod(1), pod(2)], ENDPOINTS: [endpoints]})
+    endpoints = created_endpoints(service(), pod(1))
+    (action,) = planned_writes({SERVICES: [service()], PODS: [pod(1), pod(2)], ENDPOINTS: [endpoints]})
     assert isinstance(action, Update)
     assert addresses(action.body["subsets"][0]) == ["10.244.0.1", "10.244.0.2"]
 
 
 def test_last_change_trigger_time_annotation_follows_changes():
-    endpoints = written(service(), pod(1))
-    known = remembered({SERVICES: [service()], PODS: [pod(1)]})
-    (update,) = planned({SERVICES: [service()], ENDPOINTS: [endpoints]}, known)
+    endpoints = created_endpoints(service(), pod(1))
+    known = remembered_state({SERVICES: [service()], PODS: [pod(1)]})
+    (update,) = planned_writes({SERVICES: [service()], ENDPOINTS: [endpoints]}, known)
     assert "annotations" not in update.body["metadata"] or not update.body["metadata"]["annotations"]
     later = pod(1, ready=False)
     later["status"]["conditions"][0]["lastTransitionTime"] = "2030-01-01T00:01:00Z"
-    (update,) = planned({SERVICES: [service()], PODS: [later], ENDPOINTS: [endpoints]}, known)
+    (update,) = planned_writes({SERVICES: [service()], PODS: [later], ENDPOINTS: [endpoints]}, known)
     name = "endpoints.kubernetes.io/last-change-trigger-time"
     assert update.body["metadata"]["annotations"] == {name: "2030-01-01T00:01:00Z"}
 
@@ -156,28 +158,28 @@ def test_endpoints_without_service_map_to_no_key():
     made = {"metadata": {"name": "mine", "namespace": "default"}}
     assert [*watch.keys(Cached({}), Change(None, made))] == []
     assert [*watch.keys(Cached({}), Change(made, None))] == [Key("default", "mine")]
-    assert [*watch.keys(Cached({}), Change(None, written(service(), pod(1))))] == [KEY]
+    assert [*watch.keys(Cached({}), Change(None, created_endpoints(service(), pod(1))))] == [KEY]
 
 
 @pytest.mark.parametrize("svc", [service(selector=None), service(type="ExternalName")])
 def test_services_without_managed_endpoints_are_ignored(svc):
-    assert planned({SERVICES: [svc], PODS: [pod(1)]}) == ()
+    assert planned_writes({SERVICES: [svc], PODS: [pod(1)]}) == ()
 
 
 def test_endpoints_of_deleted_service_are_deleted():
     endpoints = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}}
-    known = remembered({SERVICES: [service()]})
-    (action,) = planned({ENDPOINTS: [endpoints]}, known)
+    known = remembered_state({SERVICES: [service()]})
+    (action,) = planned_writes({ENDPOINTS: [endpoints]}, known)
     assert isinstance(action, Delete)
-    assert planned({ENDPOINTS: [endpoints]}) == (), "a user made them for no service"
-    (left_over,) = planned({ENDPOINTS: [written(service(), pod(1))]})
+    assert planned_writes({ENDPOINTS: [endpoints]}) == (), "a user made them for no service"
+    (left_over,) = planned_writes({ENDPOINTS: [created_endpoints(service(), pod(1))]})
     assert isinstance(left_over, Delete)
     lock = {
         "metadata": endpoints["metadata"]
         | {"annotations": {"control-plane.alpha.kubernetes.io/leader": "{}"}}
     }
-    assert planned({ENDPOINTS: [lock]}, known) == ()
-    assert planned({}) == ()
+    assert planned_writes({ENDPOINTS: [lock]}, known) == ()
+    assert planned_writes({}) == ()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ LABELS = {
 }
 
 
-def planned(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
+def planned_writes(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
     """Return the planned writes and Events, without Remember."""
     actions = all_planned(svc, pods, slices, maximum=maximum, nodes=nodes, memory=memory)
     return tuple(action for action in actions if not isinstance(action, Remember))
@@ -36,24 +36,24 @@ def all_planned(svc, pods, slices=(), *, maximum=3, nodes=(NODE,), memory=None):
     return partial(reconcile, maximum)(caches, KEY, NOW, memory).actions
 
 
-def remembered(svc, pods):
+def remembered_state(svc, pods):
     (memory,) = [action.memory for action in all_planned(svc, pods) if isinstance(action, Remember)]
     return memory
 
 
 def test_last_change_annotation_is_updated_or_removed():
-    slices = made(planned(service(), [pod(1), pod(2)]))
-    known = remembered(service(), [pod(1), pod(2)])
-    (update,) = planned(service(), [pod(1)], slices, memory=known)
+    slices = created_slices(planned_writes(service(), [pod(1), pod(2)]))
+    known = remembered_state(service(), [pod(1), pod(2)])
+    (update,) = planned_writes(service(), [pod(1)], slices, memory=known)
     assert not update.body["metadata"].get("annotations")
     later = pod(2, ready=False)
     later["status"]["conditions"][0]["lastTransitionTime"] = "2030-01-01T00:01:00Z"
-    (update,) = planned(service(), [pod(1), later], slices, memory=known)
+    (update,) = planned_writes(service(), [pod(1), later], slices, memory=known)
     name = "endpoints.kubernetes.io/last-change-trigger-time"
     assert update.body["metadata"]["annotations"] == {name: "2030-01-01T00:01:00Z"}
 
 
-def made(actions):
+def created_slices(actions):
     """Return the slices that exist after these creations."""
     assert all(isinstance(action, Create) for action in actions)
     bodies = [body for action in actions for body in action.bodies]
@@ -68,7 +68,7 @@ def sizes(bodies):
 
 
 def test_slice_of_service_and_pod():
-    (slice_,) = made(planned(service(), [pod(1)]))
+    (slice_,) = created_slices(planned_writes(service(), [pod(1)]))
     assert slice_["metadata"] == {
         "generateName": "web-",
         "name": "web-0",
@@ -113,85 +113,85 @@ def test_slice_of_service_and_pod():
     ],
 )
 def test_endpoint_conditions(shown, spec, conditions):
-    (slice_,) = made(planned(service(**spec), [shown]))
+    (slice_,) = created_slices(planned_writes(service(**spec), [shown]))
     assert tuple(slice_["endpoints"][0]["conditions"].values()) == conditions
 
 
 def test_service_without_pods_has_empty_slice():
-    (slice_,) = made(planned(service(), []))
+    (slice_,) = created_slices(planned_writes(service(), []))
     assert (slice_["endpoints"], slice_["ports"]) == ([], [])
-    assert planned(service(), [], [slice_]) == ()
+    assert planned_writes(service(), [], [slice_]) == ()
 
 
 def test_empty_slice_is_filled_first():
-    empty = made(planned(service(), []))
-    (update,) = planned(service(), [pod(1)], empty)
+    empty = created_slices(planned_writes(service(), []))
+    (update,) = planned_writes(service(), [pod(1)], empty)
     assert isinstance(update, Update)
     assert update.body["metadata"]["name"] == "web-0"
     assert sizes([update.body]) == [1]
 
 
 def test_pod_of_unknown_node_is_not_in_slice():
-    (slice_,) = made(planned(service(), [pod(1)], nodes=()))
+    (slice_,) = created_slices(planned_writes(service(), [pod(1)], nodes=()))
     assert slice_["endpoints"] == []
 
 
 def test_pods_beyond_slice_limit_get_second_slice():
     pods = [pod(at) for at in range(1, 8)]
-    slices = made(planned(service(), pods))
+    slices = created_slices(planned_writes(service(), pods))
     assert sizes(slices) == [1, 3, 3]
-    assert planned(service(), pods, slices) == ()
+    assert planned_writes(service(), pods, slices) == ()
 
 
 def test_new_pod_fills_slice_with_room():
-    slices = made(planned(service(), [pod(at) for at in range(1, 5)]))
-    (update,) = planned(service(), [pod(at) for at in range(1, 6)], slices)
+    slices = created_slices(planned_writes(service(), [pod(at) for at in range(1, 5)]))
+    (update,) = planned_writes(service(), [pod(at) for at in range(1, 6)], slices)
     assert isinstance(update, Update)
     assert sizes([update.body]) == [2]
 
 
 def test_new_pod_fills_slice_that_changes_anyway():
-    slices = made(planned(service(), [pod(at) for at in range(1, 4)]))
-    (update,) = planned(service(), [pod(2), pod(3), pod(4)], slices)
+    slices = created_slices(planned_writes(service(), [pod(at) for at in range(1, 4)]))
+    (update,) = planned_writes(service(), [pod(2), pod(3), pod(4)], slices)
     assert sorted(one["targetRef"]["name"] for one in update.body["endpoints"]) == ["web-2", "web-3", "web-4"]
 
 
 def test_emptied_slice_is_deleted():
-    slices = made(planned(service(), [pod(at) for at in range(1, 5)]))
-    (delete,) = planned(service(), [pod(at) for at in range(1, 4)], slices)
+    slices = created_slices(planned_writes(service(), [pod(at) for at in range(1, 5)]))
+    (delete,) = planned_writes(service(), [pod(at) for at in range(1, 4)], slices)
     assert isinstance(delete, Delete)
 
 
 def test_each_address_family_has_a_slice():
     both = service(ipFamilies=["IPv4", "IPv6"])
-    slices = made(planned(both, [pod(1, ips=["10.244.0.1", "fd00::1"])]))
+    slices = created_slices(planned_writes(both, [pod(1, ips=["10.244.0.1", "fd00::1"])]))
     assert [(one["addressType"], one["endpoints"][0]["addresses"]) for one in slices] == [
         ("IPv4", ["10.244.0.1"]),
         ("IPv6", ["fd00::1"]),
     ]
-    (delete,) = planned(service(), [pod(1)], slices)
+    (delete,) = planned_writes(service(), [pod(1)], slices)
     assert isinstance(delete, Delete)
 
 
 def test_slice_of_former_service_is_replaced():
-    (old,) = made(planned(service(), [pod(1)]))
+    (old,) = created_slices(planned_writes(service(), [pod(1)]))
     svc = service()
     svc["metadata"]["uid"] = "uid-new"
-    create, delete = planned(svc, [pod(1)], [old])
+    create, delete = planned_writes(svc, [pod(1)], [old])
     assert isinstance(create, Create)
     assert isinstance(delete, Delete)
 
 
 def test_changed_service_labels_update_slices():
-    slices = made(planned(service(), [pod(1)]))
+    slices = created_slices(planned_writes(service(), [pod(1)]))
     svc = service()
     svc["metadata"]["labels"] = {"team": "b"}
-    (update,) = planned(svc, [pod(1)], slices)
+    (update,) = planned_writes(svc, [pod(1)], slices)
     assert update.body["metadata"]["labels"] == LABELS | {"team": "b"}
 
 
 def test_deleting_or_selectorless_service_gets_no_slices():
     svc = service()
     svc["metadata"]["deletionTimestamp"] = THEN
-    assert planned(svc, [pod(1)]) == ()
-    assert planned(service(selector=None), [pod(1)]) == ()
+    assert planned_writes(svc, [pod(1)]) == ()
+    assert planned_writes(service(selector=None), [pod(1)]) == ()

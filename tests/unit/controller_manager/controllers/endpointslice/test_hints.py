@@ -42,7 +42,7 @@ def caches(svc, pods, slices=(), nodes=TWO_ZONES):
     return Cached({SERVICES: [svc], PODS: pods, ENDPOINT_SLICES: slices, NODES: nodes}, INDEXES)
 
 
-def planned(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=False):
+def planned_actions(svc, pods, slices=(), nodes=TWO_ZONES, *, was_shared=False):
     known = Memory(TriggerTimes(NOW, {}), is_shared=True) if was_shared else None
     return partial(reconcile, 100)(caches(svc, pods, slices, nodes), KEY, NOW, known).actions
 
@@ -52,7 +52,7 @@ def changes_of(actions):
     return tuple(action for action in actions if not isinstance(action, Remember))
 
 
-def written(actions):
+def slices_after(actions):
     """Return the named slices after these actions."""
     bodies = [body for action in actions if isinstance(action, Create) for body in action.bodies]
     named = [body | {"metadata": body["metadata"] | {"name": f"web-{at}"}} for at, body in enumerate(bodies)]
@@ -61,7 +61,7 @@ def written(actions):
 
 def zones(actions):
     """Return the zones in the hints of all endpoints, in the order of the pods."""
-    endpoints = [endpoint for one in written(actions) for endpoint in one["endpoints"]]
+    endpoints = [endpoint for one in slices_after(actions) for endpoint in one["endpoints"]]
     hints = [endpoint.get("hints", {}).get("forZones", []) for endpoint in endpoints]
     return "".join(zone["name"] for each in hints for zone in each)
 
@@ -97,17 +97,17 @@ def auto():
 )
 def test_ready_endpoint_has_hints_of_its_zone(distribution, expected):
     svc = service(trafficDistribution=distribution)
-    (slice_,) = written(planned(svc, [*pods_on("b"), pod(2, node="node-a", ready=False)]))
+    (slice_,) = slices_after(planned_actions(svc, [*pods_on("b"), pod(2, node="node-a", ready=False)]))
     assert [endpoint.get("hints") for endpoint in slice_["endpoints"]] == [expected, None]
 
 
 def test_hint_changes_update_each_slice_once():
-    slices = written(planned(service(), pods_on("ab")))
+    slices = slices_after(planned_actions(service(), pods_on("ab")))
     close = service(trafficDistribution="PreferClose")
-    slices = written(planned(close, pods_on("ab"), slices))
+    slices = slices_after(planned_actions(close, pods_on("ab"), slices))
     assert [len(one["endpoints"]) for one in slices] == [2]
-    assert changes_of(planned(close, pods_on("ab"), slices)) == ()
-    (slice_,) = written(planned(service(), pods_on("ab"), slices))
+    assert changes_of(planned_actions(close, pods_on("ab"), slices)) == ()
+    (slice_,) = slices_after(planned_actions(service(), pods_on("ab"), slices))
     assert not any("hints" in endpoint for endpoint in slice_["endpoints"])
 
 
@@ -115,17 +115,17 @@ def test_hint_changes_update_each_slice_once():
 
 
 def test_equal_zones_share_endpoints_equally():
-    actions = planned(auto(), pods_on("aaab"))
+    actions = planned_actions(auto(), pods_on("aaab"))
     assert sorted(zones(actions)) == ["a", "a", "b", "b"]
     event = "Topology Aware Hints has been enabled, addressType: IPv4"
     assert messages(actions) == [("Normal", "TopologyAwareHintsEnabled", event)]
     assert memory(actions) == [True]
-    assert changes_of(planned(auto(), pods_on("aaab"), written(actions), was_shared=True)) == ()
+    assert changes_of(planned_actions(auto(), pods_on("aaab"), slices_after(actions), was_shared=True)) == ()
 
 
 def test_zone_with_more_cpu_gets_more_endpoints():
     nodes = (node("node-a", "a", "12"), node("node-b", "b"))
-    assert sorted(zones(planned(auto(), pods_on("aabb"), nodes=nodes))) == ["a", "a", "a", "b"]
+    assert sorted(zones(planned_actions(auto(), pods_on("aabb"), nodes=nodes))) == ["a", "a", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_overloaded_zones_get_no_hints(pods, nodes, problem):
     node_info = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
     if pods == "aac":
         pods, problem = "aaac", "One or more endpoints do not have a zone specified"
-    actions = planned(auto(), pods_on(pods), nodes=nodes)
+    actions = planned_actions(auto(), pods_on(pods), nodes=nodes)
     assert zones(actions) == ""
     message = f"{problem or node_info}, addressType: IPv4"
     assert messages(actions) == [("Warning", "TopologyAwareHintsDisabled", message)]
@@ -165,8 +165,8 @@ def test_overloaded_zones_get_no_hints(pods, nodes, problem):
 
 
 def test_hints_are_removed_with_annotation():
-    slices = written(planned(auto(), pods_on("ab")))
-    actions = planned(service(), pods_on("ab"), slices, was_shared=True)
+    slices = slices_after(planned_actions(auto(), pods_on("ab")))
+    actions = planned_actions(service(), pods_on("ab"), slices, was_shared=True)
     assert zones(actions) == ""
     event = "Topology Aware Hints has been disabled, addressType: IPv4"
     assert messages(actions) == [("Warning", "TopologyAwareHintsDisabled", event)]
@@ -174,9 +174,11 @@ def test_hints_are_removed_with_annotation():
 
 
 def test_hints_for_removed_zone_are_reassigned():
-    slices = written(planned(auto(), pods_on("aabb")))
+    slices = slices_after(planned_actions(auto(), pods_on("aabb")))
     nodes = (node("node-a", "a"), node("node-b", "c"))
-    assert sorted(zones(planned(auto(), pods_on("aabb"), slices, nodes, was_shared=True))) == list("aacc")
+    assert sorted(zones(planned_actions(auto(), pods_on("aabb"), slices, nodes, was_shared=True))) == list(
+        "aacc"
+    )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_hints_for_removed_zone_are_reassigned():
     ],
 )
 def test_node_changes_map_to_services_with_overloaded_zones(nodes, is_due):
-    slices = written(planned(auto(), pods_on("aabb")))
+    slices = slices_after(planned_actions(auto(), pods_on("aabb")))
     keys = next(watch.keys for watch in SERVICE_ENDPOINT_SLICES.watches if watch.resource is NODES)
     new = node("node-new", "a", ready=False)
     change = Change(None, new)

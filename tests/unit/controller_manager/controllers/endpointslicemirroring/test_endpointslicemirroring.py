@@ -33,7 +33,7 @@ def endpoints(*addresses, waiting=(), **metadata):
     return {"metadata": named | metadata, "subsets": [subset]}
 
 
-def planned(mirrored, slices=(), service=SERVICE):
+def planned_actions(mirrored, slices=(), service=SERVICE):
     objects = {
         SERVICES: [] if service is None else [service],
         ENDPOINTS: [] if mirrored is None else [mirrored],
@@ -42,7 +42,7 @@ def planned(mirrored, slices=(), service=SERVICE):
     return reconcile(Cached(objects, {ENDPOINT_SLICES: {BY_MIRRORED: by_mirrored}}), KEY, NOW).actions
 
 
-def made(actions):
+def created_slices(actions):
     return [
         action.bodies[0]
         | {"metadata": action.bodies[0]["metadata"] | {"name": f"web-{at}", "uid": f"slice-{at}"}}
@@ -52,7 +52,9 @@ def made(actions):
 
 
 def test_endpoints_are_mirrored_to_slice():
-    (slice_,) = made(planned(endpoints("10.1.1.1", waiting=["10.1.1.2"], annotations={"a": "b"})))
+    (slice_,) = created_slices(
+        planned_actions(endpoints("10.1.1.1", waiting=["10.1.1.2"], annotations={"a": "b"}))
+    )
     assert slice_["metadata"] == {
         "generateName": "web-",
         "name": "web-0",
@@ -79,18 +81,18 @@ def test_endpoints_are_mirrored_to_slice():
 
 
 def test_each_family_is_mirrored_to_own_slice():
-    slices = made(planned(endpoints("10.1.1.1", "fd00::1")))
+    slices = created_slices(planned_actions(endpoints("10.1.1.1", "fd00::1")))
     assert [one["addressType"] for one in slices] == ["IPv4", "IPv6"]
 
 
 def test_unchanged_mirror_is_not_written():
     mirrored = endpoints("10.1.1.1")
-    assert planned(mirrored, made(planned(mirrored))) == ()
+    assert planned_actions(mirrored, created_slices(planned_actions(mirrored))) == ()
 
 
 def test_changed_endpoints_update_mirror():
-    slices = made(planned(endpoints("10.1.1.1")))
-    (update,) = planned(endpoints("10.1.1.2"), slices)
+    slices = created_slices(planned_actions(endpoints("10.1.1.1")))
+    (update,) = planned_actions(endpoints("10.1.1.2"), slices)
     assert isinstance(update, Update)
     assert [one["addresses"] for one in update.body["endpoints"]] == [["10.1.1.2"]]
 
@@ -116,6 +118,6 @@ def test_changed_endpoints_update_mirror():
     ],
 )
 def test_unmirrored_endpoints_have_no_slices(mirrored, service):
-    assert planned(mirrored, service=service) == ()
-    (delete,) = planned(mirrored, made(planned(endpoints("10.1.1.1"))), service)
+    assert planned_actions(mirrored, service=service) == ()
+    (delete,) = planned_actions(mirrored, created_slices(planned_actions(endpoints("10.1.1.1"))), service)
     assert isinstance(delete, Delete)

@@ -16,7 +16,7 @@ TEMPLATE = {
 }
 
 
-def world(*, deleting=False):
+def cluster_with_pod(*, deleting=False):
     world = FakeApiServer(EPHEMERAL_VOLUME, SteppedClock())
     volumes = [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}, {"name": "x", "emptyDir": {}}]
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
@@ -26,7 +26,7 @@ def world(*, deleting=False):
 
 
 def test_ephemeral_volume_gets_claim_owned_by_pod():
-    shown = world()
+    shown = cluster_with_pod()
     shown.reconcile(APP)
     (claim,) = shown.all(PERSISTENT_VOLUME_CLAIMS)
     assert meta.name(claim) == "app-tmp"
@@ -37,7 +37,7 @@ def test_ephemeral_volume_gets_claim_owned_by_pod():
 
 
 def test_foreign_claim_of_same_name_records_event():
-    shown = world()
+    shown = cluster_with_pod()
     shown.add(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}})
     assert shown.reconcile(APP) == ([], None)
     message = (
@@ -47,11 +47,11 @@ def test_foreign_claim_of_same_name_records_event():
 
 
 def test_deleting_pod_gets_no_claim():
-    assert world(deleting=True).reconcile(APP) == ([], None)
+    assert cluster_with_pod(deleting=True).reconcile(APP) == ([], None)
 
 
 def test_changes_map_to_pod_keys():
-    shown = world()
+    shown = cluster_with_pod()
     shown.reconcile(APP)
     (claim,) = shown.all(PERSISTENT_VOLUME_CLAIMS)
     of_pod, of_claim = (watch.keys for watch in EPHEMERAL_VOLUME.watches)
@@ -63,7 +63,7 @@ def test_changes_map_to_pod_keys():
 
 
 def test_deleted_foreign_claim_is_replaced_by_pods_own():
-    shown = world()
+    shown = cluster_with_pod()
     foreign = {"metadata": {"name": "app-tmp", "namespace": "default"}, "spec": {}}
     _, of_claim = (watch.keys for watch in EPHEMERAL_VOLUME.watches)
     assert set(of_claim(shown.caches(), Change(foreign, None))) == {APP}

@@ -12,7 +12,7 @@ from mockube.controller_manager.controllers.garbagecollector.decision import (
 SOLID, DANGLING, WAITING = OwnerState.SOLID, OwnerState.DANGLING, OwnerState.WAITING
 
 
-def thing(*owners, finalizers=()):
+def dependent(*owners, finalizers=()):
     return {
         "metadata": {
             "name": "b",
@@ -41,13 +41,13 @@ def thing(*owners, finalizers=()):
     ],
 )
 def test_decision_for_object(owner_states, has_dependents, is_in_circle, expected):
-    obj = thing(*(f"uid-{at}" for at in range(len(owner_states))))
+    obj = dependent(*(f"uid-{at}" for at in range(len(owner_states))))
     assert decide(obj, owner_states, has_dependents=has_dependents, is_in_circle=is_in_circle) == expected
 
 
 @pytest.mark.parametrize("gone", [DANGLING, WAITING])
 def test_missing_owner_is_removed_and_existing_one_kept(gone):
-    verdict = decide(thing("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
+    verdict = decide(dependent("uid-1", "uid-2"), [gone, SOLID], has_dependents=True, is_in_circle=False)
     owners = [{"uid": "uid-2"}]
     assert verdict == Disown(
         {"metadata": {"resourceVersion": "7", "uid": "uid-b", "ownerReferences": owners}}
@@ -60,7 +60,7 @@ def test_missing_owner_is_removed_and_existing_one_kept(gone):
 )
 def test_deletion_keeps_propagation_of_finalizers(finalizer, propagation):
     verdict = decide(
-        thing("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_circle=False
+        dependent("uid-1", finalizers=[finalizer]), [DANGLING], has_dependents=False, is_in_circle=False
     )
     assert verdict == Remove(propagation=propagation)
 

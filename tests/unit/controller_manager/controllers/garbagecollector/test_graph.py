@@ -5,7 +5,7 @@ from mockube.controller_manager.client.resources import Key
 from mockube.controller_manager.controllers.garbagecollector.graph import Graph
 
 
-def thing(name, *owners, namespace="default", finalizers=(), deleting=False):
+def config_map(name, *owners, namespace="default", finalizers=(), deleting=False):
     metadata = {
         "name": name,
         "namespace": namespace,
@@ -26,7 +26,7 @@ def owner(name, *, kind="ConfigMap", blocks=False):
     }
 
 
-def saw(graph, *things):
+def observe(graph, *things):
     looks = [graph.observe(kinds.CONFIG_MAPS, one) for one in things]
     return names(look.delete for look in looks), names(look.orphan for look in looks)
 
@@ -36,12 +36,12 @@ def names(lists):
 
 
 def test_dependent_of_observed_owner_needs_no_check():
-    assert saw(Graph(), thing("a"), thing("b", owner("a"))) == ([], [])
+    assert observe(Graph(), config_map("a"), config_map("b", owner("a"))) == ([], [])
 
 
 def test_unknown_owner_is_looked_up_once():
     graph = Graph()
-    assert saw(graph, thing("b", owner("a")), thing("c", owner("a"))) == (["a"], [])
+    assert observe(graph, config_map("b", owner("a")), config_map("c", owner("a"))) == (["a"], [])
     virtual = graph.node("uid-a")
     assert virtual.is_virtual
     assert virtual.identity.key == Key("default", "a")
@@ -49,7 +49,7 @@ def test_unknown_owner_is_looked_up_once():
 
 def test_absent_owner_leads_to_check_of_dependents():
     graph = Graph()
-    saw(graph, thing("b", owner("a")), thing("c", owner("a")))
+    observe(graph, config_map("b", owner("a")), config_map("c", owner("a")))
     look = graph.remove("uid-a")
     assert names([look.delete]) == ["b", "c"]
     assert graph.node("uid-a") is None
@@ -57,8 +57,8 @@ def test_absent_owner_leads_to_check_of_dependents():
 
 def test_virtual_owner_becomes_real_when_observed():
     graph = Graph()
-    saw(graph, thing("b", owner("a")))
-    assert saw(graph, thing("a")) == ([], [])
+    observe(graph, config_map("b", owner("a")))
+    assert observe(graph, config_map("a")) == ([], [])
     assert not graph.node("uid-a").is_virtual
     assert [*graph.node("uid-a").dependents] == ["uid-b"]
 
@@ -74,58 +74,60 @@ def test_virtual_owner_becomes_real_when_observed():
 @pytest.mark.parametrize("owner_first", [True, False])
 def test_owner_with_wrong_coordinates_is_dangling(wrong, owner_first):
     graph = Graph()
-    pair = thing("a"), thing("b", wrong)
-    looked_at, _ = saw(graph, *(pair if owner_first else pair[::-1]))
+    pair = config_map("a"), config_map("b", wrong)
+    looked_at, _ = observe(graph, *(pair if owner_first else pair[::-1]))
     assert looked_at[-1] == "b"
 
 
 def test_owner_in_other_namespace_is_dangling():
-    assert saw(Graph(), thing("a", namespace="other"), thing("b", owner("a"))) == (["b"], [])
+    assert observe(Graph(), config_map("a", namespace="other"), config_map("b", owner("a"))) == (["b"], [])
 
 
 def test_owner_in_other_version_is_the_same():
-    assert saw(Graph(), thing("a"), thing("b", owner("a") | {"apiVersion": "v2"})) == ([], [])
+    assert observe(Graph(), config_map("a"), config_map("b", owner("a") | {"apiVersion": "v2"})) == ([], [])
 
 
 def test_virtual_owner_is_removed_with_last_dependent():
     graph = Graph()
-    saw(graph, thing("b", owner("a")))
+    observe(graph, config_map("b", owner("a")))
     graph.remove("uid-b")
     assert len(graph) == 0
 
 
 def test_foreground_deletion_checks_dependents_and_owner():
     graph = Graph()
-    saw(graph, thing("a"), thing("b", owner("a", blocks=True)), thing("c", owner("a")))
-    going = thing("a", finalizers=["foregroundDeletion"], deleting=True)
-    assert saw(graph, going) == (["b", "c", "a"], [])
-    assert saw(graph, going) == ([], [])
+    observe(graph, config_map("a"), config_map("b", owner("a", blocks=True)), config_map("c", owner("a")))
+    going = config_map("a", finalizers=["foregroundDeletion"], deleting=True)
+    assert observe(graph, going) == (["b", "c", "a"], [])
+    assert observe(graph, going) == ([], [])
     assert [node.uid for node in graph.node("uid-a").blocking_dependents] == ["uid-b"]
     assert names([graph.remove("uid-b").delete]) == ["a"]
 
 
 def test_new_dependent_of_waiting_owner_is_checked():
     graph = Graph()
-    saw(graph, thing("a", finalizers=["foregroundDeletion"], deleting=True))
-    assert saw(graph, thing("b", owner("a"))) == (["b"], [])
+    observe(graph, config_map("a", finalizers=["foregroundDeletion"], deleting=True))
+    assert observe(graph, config_map("b", owner("a"))) == (["b"], [])
 
 
 def test_removed_block_releases_waiting_owner():
     graph = Graph()
     blocking = owner("a", blocks=True)
-    saw(graph, thing("a", finalizers=["foregroundDeletion"], deleting=True), thing("b", blocking))
-    assert saw(graph, thing("b", owner("a"))) == (["a"], [])
+    observe(
+        graph, config_map("a", finalizers=["foregroundDeletion"], deleting=True), config_map("b", blocking)
+    )
+    assert observe(graph, config_map("b", owner("a"))) == (["a"], [])
     assert graph.node("uid-a").blocking_dependents == []
-    assert saw(graph, thing("b")) == ([], [])
+    assert observe(graph, config_map("b")) == ([], [])
     assert graph.node("uid-a").dependents == {}
 
 
 def test_orphaning_deletion_releases_dependents():
     graph = Graph()
-    saw(graph, thing("a"), thing("b", owner("a")))
-    going = thing("a", finalizers=["orphan"], deleting=True)
-    assert saw(graph, going) == ([], ["a"])
-    assert saw(graph, going) == ([], [])
+    observe(graph, config_map("a"), config_map("b", owner("a")))
+    going = config_map("a", finalizers=["orphan"], deleting=True)
+    assert observe(graph, going) == ([], ["a"])
+    assert observe(graph, going) == ([], [])
 
 
 def test_removal_of_unknown_object_does_nothing():

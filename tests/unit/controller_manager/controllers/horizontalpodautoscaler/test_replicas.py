@@ -23,7 +23,7 @@ def pods(*described):
     return [pod(f"p{at}", **fields) for at, fields in enumerate(described)]
 
 
-def same(count, **fields):
+def identical_pods(count, **fields):
     return pods(*[fields] * count)
 
 
@@ -36,9 +36,9 @@ def of_cpu(found, values, *, target, container="", **how):
 @pytest.mark.parametrize(
     ("found", "values", "target", "expected"),
     [
-        pytest.param(same(3), [300, 500, 700], 30, (5, 50, 500), id="scale up"),
-        pytest.param(same(5), [100, 300, 500, 250, 250], 50, (3, 28, 280), id="scale down"),
-        pytest.param(same(3), [1010, 1030, 1020], 100, (3, 102, 1020), id="within the tolerance"),
+        pytest.param(identical_pods(3), [300, 500, 700], 30, (5, 50, 500), id="scale up"),
+        pytest.param(identical_pods(5), [100, 300, 500, 250, 250], 50, (3, 28, 280), id="scale down"),
+        pytest.param(identical_pods(3), [1010, 1030, 1020], 100, (3, 102, 1020), id="within the tolerance"),
         pytest.param(
             pods({"ready": "False", **NEW}, {}, {}), [300, 500, 700], 30, (4, 60, 600), id="unready, less"
         ),
@@ -58,9 +58,13 @@ def of_cpu(found, values, *, target, container="", **how):
         ),
         pytest.param(pods({}, {}, {"phase": "Failed"}), [500, 700, None], 50, (3, 60, 600), id="failed"),
         pytest.param(pods({}, {}, {"deleting": True}), [500, 700, None], 50, (3, 60, 600), id="deleted"),
-        pytest.param(same(4), [400, 950, None, None], 100, (4, 67, 675), id="missing, none up"),
-        pytest.param(same(4), [None, None, 1950, 950], 50, (6, 145, 1450), id="missing, up by less"),
-        pytest.param(same(5), [None, 100, 200, 300, 50], 50, (4, 16, 162), id="missing, down by less"),
+        pytest.param(identical_pods(4), [400, 950, None, None], 100, (4, 67, 675), id="missing, none up"),
+        pytest.param(
+            identical_pods(4), [None, None, 1950, 950], 50, (6, 145, 1450), id="missing, up by less"
+        ),
+        pytest.param(
+            identical_pods(5), [None, 100, 200, 300, 50], 50, (4, 16, 162), id="missing, down by less"
+        ),
     ],
 )
 def test_utilization_replicas(found, values, target, expected):
@@ -68,13 +72,13 @@ def test_utilization_replicas(found, values, target, expected):
 
 
 def test_missing_pod_counts_as_full_utilization_above_target():
-    found = of_cpu(same(3), [1000, 1000, None], target=300)
+    found = of_cpu(identical_pods(3), [1000, 1000, None], target=300)
     assert found.replicas == 2
 
 
 def test_assumptions_do_not_reverse_direction():
-    assert of_cpu(same(2), [1120, None], target=100, tolerances=(0.01, 0.01)).replicas == 2
-    assert of_cpu(same(10), [900, *[None] * 9], target=100, tolerances=(0.0, 0.0)).replicas == 10
+    assert of_cpu(identical_pods(2), [1120, None], target=100, tolerances=(0.01, 0.01)).replicas == 2
+    assert of_cpu(identical_pods(10), [900, *[None] * 9], target=100, tolerances=(0.0, 0.0)).replicas == 10
 
 
 @pytest.mark.parametrize(
@@ -135,8 +139,8 @@ def test_requests_of_pods():
 def test_uncalculable_replicas_are_an_error():
     for found, values, problem in (
         ([], [1], "no pods returned by selector while calculating replica count"),
-        (same(1), [], "did not receive metrics for targeted pods (pods might be unready)"),
-        (same(1, requests=("0",)), [1], "no metrics returned matched known pods"),
+        (identical_pods(1), [], "did not receive metrics for targeted pods (pods might be unready)"),
+        (identical_pods(1, requests=("0",)), [1], "no metrics returned matched known pods"),
     ):
         with pytest.raises(CalculationError) as caught:
             of_cpu(found, values, target=10)
@@ -155,7 +159,9 @@ def test_uncalculable_replicas_are_an_error():
     ],
 )
 def test_average_values(values, target, expected):
-    assert replicas_for_average(situation(*same(3)), samples(*values), "", target=target) == expected
+    assert (
+        replicas_for_average(situation(*identical_pods(3)), samples(*values), "", target=target) == expected
+    )
 
 
 def test_total_values():
@@ -170,7 +176,7 @@ def test_total_values():
 
 
 def test_values_per_pod():
-    three = situation(*same(3))
+    three = situation(*identical_pods(3))
     assert replicas_for_value_per_pod(three, 40000, target=10000) == (4, 13334)
     assert replicas_for_value_per_pod(three, 31000, target=10000) == (3, 10334)
     none = situation(status_replicas=0, spec_replicas=1)
@@ -180,7 +186,7 @@ def test_values_per_pod():
 
 
 def test_tolerances_of_both_directions():
-    assert of_cpu(same(2), [1300, 1300], target=100, tolerances=(0.1, 0.3)).replicas == 2
-    assert of_cpu(same(2), [1310, 1310], target=100, tolerances=(0.1, 0.3)).replicas == 3
-    assert of_cpu(same(2), [500, 500], target=100, tolerances=(0.5, 0.1)).replicas == 2
-    assert of_cpu(same(2), [490, 490], target=100, tolerances=(0.5, 0.1)).replicas == 1
+    assert of_cpu(identical_pods(2), [1300, 1300], target=100, tolerances=(0.1, 0.3)).replicas == 2
+    assert of_cpu(identical_pods(2), [1310, 1310], target=100, tolerances=(0.1, 0.3)).replicas == 3
+    assert of_cpu(identical_pods(2), [500, 500], target=100, tolerances=(0.5, 0.1)).replicas == 2
+    assert of_cpu(identical_pods(2), [490, 490], target=100, tolerances=(0.5, 0.1)).replicas == 1

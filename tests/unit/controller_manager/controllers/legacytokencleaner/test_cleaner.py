@@ -36,7 +36,7 @@ def pod(spec):
     return {"metadata": {"name": "p", "namespace": "ns"}, "spec": spec}
 
 
-def found(one, *pods, account=ACCOUNT):
+def unused_marks(one, *pods, account=ACCOUNT):
     def by_type(secret):
         return [secret["type"]]
 
@@ -64,17 +64,19 @@ def found(one, *pods, account=ACCOUNT):
     ],
 )
 def test_unused_token_is_marked_then_deleted(one, expected):
-    assert found(one) == expected
+    assert unused_marks(one) == expected
 
 
 def test_manually_created_token_is_kept():
-    assert found(secret(), account={**ACCOUNT, "secrets": []}) == []
+    assert unused_marks(secret(), account={**ACCOUNT, "secrets": []}) == []
 
 
 def test_token_used_by_pod_is_kept():
     container = {"envFrom": [{"secretRef": {"name": "t"}}]}
-    assert found(secret(), pod({"initContainers": [container]})) == []
-    assert found(secret(), pod({"containers": [{"envFrom": [{"configMapRef": {"name": "t"}}]}]})) == [False]
+    assert unused_marks(secret(), pod({"initContainers": [container]})) == []
+    assert unused_marks(secret(), pod({"containers": [{"envFrom": [{"configMapRef": {"name": "t"}}]}]})) == [
+        False
+    ]
 
 
 def test_last_use_counts_from_end_of_day():

@@ -14,7 +14,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PODS, JOBS = GroupResource("", "pods"), GroupResource("batch", "jobs")
 
 
-def thing(*finalizers, **metadata):
+def object_with_finalizers(*finalizers, **metadata):
     return {"metadata": {"name": "a", "finalizers": [*finalizers], **metadata}}
 
 
@@ -22,22 +22,28 @@ def thing(*finalizers, **metadata):
     ("resource", "objects", "seconds"),
     [
         pytest.param(PODS, [], 0, id="no pods"),
-        pytest.param(PODS, [thing()], 30, id="a pod without deletion timestamp"),
+        pytest.param(PODS, [object_with_finalizers()], 30, id="a pod without deletion timestamp"),
         pytest.param(
-            PODS, [thing(deletionTimestamp="2030-01-01T00:00:12Z")], 12, id="a pod with a grace period"
+            PODS,
+            [object_with_finalizers(deletionTimestamp="2030-01-01T00:00:12Z")],
+            12,
+            id="a pod with a grace period",
         ),
         pytest.param(
-            PODS, [thing(deletionTimestamp="2029-12-31T23:00:00Z")], 0, id="a pod past its grace period"
+            PODS,
+            [object_with_finalizers(deletionTimestamp="2029-12-31T23:00:00Z")],
+            0,
+            id="a pod past its grace period",
         ),
-        pytest.param(JOBS, [thing()], 0, id="a job"),
-        pytest.param(JOBS, [thing("a/b")], 15, id="job with a finalizer"),
+        pytest.param(JOBS, [object_with_finalizers()], 0, id="a job"),
+        pytest.param(JOBS, [object_with_finalizers("a/b")], 15, id="job with a finalizer"),
     ],
 )
 def test_remaining_time_is_estimated(resource, objects, seconds):
     assert estimate_of(resource, objects, NOW) == timedelta(seconds=seconds)
 
 
-def said(remains):
+def condition_summaries(remains):
     namespace = with_conditions({"metadata": {"name": "a"}}, remains, NOW)
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in conditions.of(namespace)}
 
@@ -45,7 +51,7 @@ def said(remains):
 def test_empty_namespace_is_finalized():
     remains = RemainingContent()
     assert remains.is_empty
-    assert said(remains) == {
+    assert condition_summaries(remains) == {
         "NamespaceDeletionDiscoveryFailure": (
             "False",
             "ResourcesDiscovered",
@@ -72,11 +78,11 @@ def test_empty_namespace_is_finalized():
 
 def test_remaining_content_is_reported():
     remains = RemainingContent()
-    remains.add(PODS, [thing(), thing("a/b")], timedelta(seconds=30))
-    remains.add(JOBS, [thing("a/b")], timedelta(seconds=15))
+    remains.add(PODS, [object_with_finalizers(), object_with_finalizers("a/b")], timedelta(seconds=30))
+    remains.add(JOBS, [object_with_finalizers("a/b")], timedelta(seconds=15))
     assert not remains.is_empty
     assert remains.estimate == timedelta(seconds=30)
-    now_said = said(remains)
+    now_said = condition_summaries(remains)
     assert now_said["NamespaceContentRemaining"] == (
         "True",
         "SomeResourcesRemain",
@@ -108,7 +114,7 @@ def test_remaining_content_is_reported():
 )
 def test_deletion_failures_are_reported(remains, condition, text):
     assert not remains.is_empty
-    status, _, message = said(remains)[condition]
+    status, _, message = condition_summaries(remains)[condition]
     assert (status, message) == ("True", text)
 
 

@@ -14,7 +14,7 @@ def parts(text, mask):
     return CidrSet(NodeRange(ip_network(text), mask))
 
 
-def taken(one, count):
+def allocate_many(one, count):
     return [str(one.allocate()) for _ in range(count)]
 
 
@@ -28,14 +28,14 @@ def taken(one, count):
     ],
 )
 def test_cidrs_are_allocated_in_order(network, mask, first):
-    assert taken(parts(network, mask), 2) == first
+    assert allocate_many(parts(network, mask), 2) == first
 
 
 def test_released_cidr_is_allocated_last():
     one = parts("10.0.0.0/22", 24)
-    taken(one, 2)
+    allocate_many(one, 2)
     one.release(ip_network("10.0.0.0/24"))
-    assert taken(one, 3) == ["10.0.2.0/24", "10.0.3.0/24", "10.0.0.0/24"]
+    assert allocate_many(one, 3) == ["10.0.2.0/24", "10.0.3.0/24", "10.0.0.0/24"]
     with pytest.raises(RangeFull, match="no remaining CIDRs left to allocate in the accepted range"):
         one.allocate()
 
@@ -53,7 +53,7 @@ def test_occupied_cidr_is_not_allocated(occupied, left):
     one = parts("10.0.0.0/22", 24)
     one.occupy(ip_network(occupied))
     one.occupy(ip_network(occupied))
-    assert taken(one, len(left)) == left
+    assert allocate_many(one, len(left)) == left
     with pytest.raises(RangeFull):
         one.allocate()
 

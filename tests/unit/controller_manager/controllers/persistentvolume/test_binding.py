@@ -19,7 +19,7 @@ BINDER = (PERSISTENT_VOLUME_BINDER,)
 DATA, VOL = Key("default", "data"), Key("", "vol")
 
 
-def bound(**claim):
+def bound_claim(**claim):
     storage = Storage(BINDER)
     storage.volume(size="5Gi", persistentVolumeReclaimPolicy="Retain")
     storage.claim(size="2Gi", **claim)
@@ -28,7 +28,7 @@ def bound(**claim):
 
 
 def test_claim_and_volume_are_bound():
-    storage = bound()
+    storage = bound_claim()
     claim, volume = storage.get_claim(), storage.get_volume()
     assert meta.annotations(claim) == {
         "pv.kubernetes.io/bind-completed": "yes",
@@ -106,7 +106,7 @@ def test_requested_volume_must_fit():
 
 
 def test_requested_volume_must_be_free():
-    storage = bound()
+    storage = bound_claim()
     storage.claim("late", volumeName="vol")
     storage.settle()
     assert storage.phase("late") == "Pending"
@@ -224,7 +224,7 @@ def test_volume_chosen_by_scheduler_is_bound():
 
 
 def test_claim_whose_volume_is_deleted_is_lost():
-    storage = bound()
+    storage = bound_claim()
     storage.remove(PERSISTENT_VOLUMES, "vol", namespace="")
     storage.settle()
     assert storage.get_claim()["status"] == {"phase": "Lost"}
@@ -233,14 +233,14 @@ def test_claim_whose_volume_is_deleted_is_lost():
 
 
 def test_claim_without_its_volume_name_is_lost():
-    storage = bound()
+    storage = bound_claim()
     storage.change(PERSISTENT_VOLUME_CLAIMS, "data", ("spec", "volumeName"), "")
     storage.reconcile(DATA)
     assert storage.phase("data") == "Lost"
 
 
 def test_claim_whose_volume_is_bound_elsewhere_is_lost():
-    storage = bound()
+    storage = bound_claim()
     storage.change(PERSISTENT_VOLUMES, "vol", ("spec", "claimRef", "uid"), "other", namespace="")
     storage.reconcile(DATA)
     assert storage.phase("data") == "Lost"
@@ -248,7 +248,7 @@ def test_claim_whose_volume_is_bound_elsewhere_is_lost():
 
 
 def test_volume_without_claim_ref_is_bound_again():
-    storage = bound()
+    storage = bound_claim()
     volume = storage.get_volume()
     spec = {field: value for field, value in volume["spec"].items() if field != "claimRef"}
     storage.put(PERSISTENT_VOLUMES, {**volume, "spec": spec})
@@ -259,7 +259,7 @@ def test_volume_without_claim_ref_is_bound_again():
 # --- release
 
 
-def released(policy, **spec):
+def released_volume(policy, **spec):
     storage = Storage(BINDER)
     storage.volume(persistentVolumeReclaimPolicy=policy, **spec)
     storage.claim()
@@ -270,7 +270,7 @@ def released(policy, **spec):
 
 
 def test_retained_volume_is_released():
-    storage = released("Retain")
+    storage = released_volume("Retain")
     assert storage.phase("vol") == "Released"
     storage.claim()
     storage.settle()
@@ -278,7 +278,7 @@ def test_retained_volume_is_released():
 
 
 def test_host_path_volume_with_delete_policy_is_deleted():
-    storage = released("Delete")
+    storage = released_volume("Delete")
     assert meta.is_deleting(storage.get_volume())
 
 
@@ -298,25 +298,25 @@ def test_host_path_volume_with_delete_policy_is_deleted():
     ],
 )
 def test_undeletable_volume_fails(source, message):
-    storage = released("Delete", **source)
+    storage = released_volume("Delete", **source)
     assert storage.get_volume()["status"] == {"phase": "Failed", "message": message}
     assert storage.events == [("Warning", "VolumeFailedDelete", message)]
 
 
 def test_csi_volume_is_deleted_by_its_driver():
-    storage = released("Delete", csi={"driver": "x", "volumeHandle": "y"})
+    storage = released_volume("Delete", csi={"driver": "x", "volumeHandle": "y"})
     assert storage.phase("vol") == "Released"
     assert not meta.is_deleting(storage.get_volume())
 
 
 def test_recycle_policy_fails():
-    storage = released("Recycle")
+    storage = released_volume("Recycle")
     assert storage.phase("vol") == "Failed"
     assert storage.reasons() == ["VolumeFailedRecycle"]
 
 
 def test_volume_is_not_released_because_of_stale_cache():
-    storage = bound()
+    storage = bound_claim()
     claim = storage.get_claim()
     storage.remove(PERSISTENT_VOLUME_CLAIMS, "data")
     storage.pending_writes = {PERSISTENT_VOLUME_CLAIMS: {("default", "data"): claim}}
@@ -326,7 +326,7 @@ def test_volume_is_not_released_because_of_stale_cache():
 
 
 def test_superfluous_dynamically_bound_volume_becomes_available():
-    storage = bound()
+    storage = bound_claim()
     claim = storage.get_claim()
     ref = {"namespace": "default", "name": "data", "uid": meta.uid(claim)}
     other = storage.volume("other", claimRef=ref)
@@ -339,7 +339,7 @@ def test_superfluous_dynamically_bound_volume_becomes_available():
 
 
 def test_superfluous_pre_bound_volume_keeps_claim_ref():
-    storage = bound()
+    storage = bound_claim()
     ref = {"namespace": "default", "name": "data", "uid": meta.uid(storage.get_claim())}
     storage.volume("other", claimRef=ref)
     storage.settle()
@@ -355,12 +355,12 @@ def keys(storage, resource, old, new):
 
 
 def test_claim_maps_to_volumes_that_name_it():
-    storage = bound()
+    storage = bound_claim()
     assert keys(storage, PERSISTENT_VOLUME_CLAIMS, storage.get_claim(), None) == {DATA, VOL}
 
 
 def test_volume_maps_to_claim_that_it_names():
-    storage = bound()
+    storage = bound_claim()
     assert keys(storage, PERSISTENT_VOLUMES, storage.get_volume(), None) == {DATA, VOL}
 
 

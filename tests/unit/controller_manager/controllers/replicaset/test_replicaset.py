@@ -30,13 +30,13 @@ def turn(cluster):
     return [verb for verb, plural, _ in cluster.turn(REPLICA_SET) if plural == "pods"]
 
 
-def told(cluster):
+def status_counts(cluster):
     return {
         key: value for key, value in cluster.get(REPLICA_SETS, "web")["status"].items() if key != "conditions"
     }
 
 
-def running(cluster, **spec):
+def with_running_pods(cluster, **spec):
     with_set(cluster, **spec)
     turn(cluster)
     cluster.run_all()
@@ -55,7 +55,7 @@ def running(cluster, **spec):
     ],
 )
 def test_pods_are_created_and_deleted_to_match_replicas(cluster, have, want, expected):
-    running(cluster, replicas=have)
+    with_running_pods(cluster, replicas=have)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), want)
     assert turn(cluster) == expected
     assert turn(cluster) == []
@@ -72,7 +72,7 @@ def test_pod_is_created_from_template_with_event(cluster):
 
 
 def test_deletion_records_event(cluster):
-    running(cluster, replicas=1)
+    with_running_pods(cluster, replicas=1)
     name = meta.name(cluster.pods[0])
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
     turn(cluster)
@@ -81,14 +81,14 @@ def test_deletion_records_event(cluster):
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_finished_pod_is_replaced_and_kept(cluster, phase):
-    running(cluster, replicas=1)
+    with_running_pods(cluster, replicas=1)
     cluster.run(cluster.pods[0], phase=phase)
     assert turn(cluster) == ["create"]
     assert len(cluster.pods) == 2
 
 
 def test_deleting_pod_is_replaced_at_once(cluster):
-    running(cluster, replicas=1)
+    with_running_pods(cluster, replicas=1)
     ending = meta.with_metadata(cluster.pods[0], deletionTimestamp=format_time(cluster.clock.now()))
     cluster.put(PODS, ending)
     assert turn(cluster) == ["create"]
@@ -107,7 +107,7 @@ def test_plan_is_limited_to_burst(cluster, have, want, kind):
 
 
 def test_unready_pods_are_deleted_first(cluster):
-    running(cluster, replicas=3)
+    with_running_pods(cluster, replicas=3)
     sick = cluster.pods[1]
     cluster.run(sick, ready=False)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 2)
@@ -125,7 +125,7 @@ def test_orphans_are_adopted_before_creation(cluster):
 
 
 def test_relabelled_pod_is_released_and_replaced(cluster):
-    running(cluster, replicas=2)
+    with_running_pods(cluster, replicas=2)
     free = meta.with_labels(cluster.pods[0], {"app": "free"})
     cluster.put(PODS, free)
     assert turn(cluster) == ["release"]
@@ -135,7 +135,7 @@ def test_relabelled_pod_is_released_and_replaced(cluster):
 
 @pytest.mark.parametrize("change", ["adopt", "release"])
 def test_finished_pods_are_neither_adopted_nor_released(cluster, change):
-    running(cluster, replicas=1)
+    with_running_pods(cluster, replicas=1)
     pod = cluster.pods[0]
     labels = {"app": "free"} if change == "release" else {}
     owners = {} if change == "release" else {"ownerReferences": []}
@@ -145,24 +145,24 @@ def test_finished_pods_are_neither_adopted_nor_released(cluster, change):
 
 
 def test_deleting_set_updates_status_only(cluster):
-    running(cluster, replicas=2)
+    with_running_pods(cluster, replicas=2)
     held = meta.with_finalizer(cluster.get(REPLICA_SETS, "web"), "foregroundDeletion")
     cluster.put(REPLICA_SETS, meta.with_metadata(held, deletionTimestamp=format_time(cluster.clock.now())))
     cluster.remove(PODS, meta.name(cluster.pods[0]))
     assert turn(cluster) == []
-    assert told(cluster)["replicas"] == 1
+    assert status_counts(cluster)["replicas"] == 1
 
 
 # --- status and events
 
 
 def test_status_counts_pods(cluster):
-    running(cluster, replicas=3)
+    with_running_pods(cluster, replicas=3)
     first, second, _ = cluster.pods
     cluster.run(first, ready=False)
     cluster.put(PODS, meta.with_labels(second, {"app": "web", "more": "1"}))
     cluster.turn(REPLICA_SET)
-    assert told(cluster) == {
+    assert status_counts(cluster) == {
         "replicas": 3,
         "fullyLabeledReplicas": 3,
         "readyReplicas": 2,
@@ -173,52 +173,55 @@ def test_status_counts_pods(cluster):
 
 
 def test_pods_without_template_labels_are_not_fully_labeled(cluster):
-    running(cluster, replicas=1, template=template(tier="front"))
+    with_running_pods(cluster, replicas=1, template=template(tier="front"))
     cluster.put(PODS, meta.with_labels(cluster.pods[0], {"tier": None}))
     turn(cluster)
-    assert "fullyLabeledReplicas" not in told(cluster)
-    assert told(cluster)["replicas"] == 1
+    assert "fullyLabeledReplicas" not in status_counts(cluster)
+    assert status_counts(cluster)["replicas"] == 1
 
 
 def test_terminating_pods_are_counted_until_gone(cluster):
-    running(cluster, replicas=1)
+    with_running_pods(cluster, replicas=1)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 0)
     turn(cluster)
     turn(cluster)
-    assert told(cluster) == {"replicas": 0, "terminatingReplicas": 1, "observedGeneration": 2}
+    assert status_counts(cluster) == {"replicas": 0, "terminatingReplicas": 1, "observedGeneration": 2}
     cluster.finish()
     turn(cluster)
-    assert told(cluster)["terminatingReplicas"] == 0
+    assert status_counts(cluster)["terminatingReplicas"] == 0
 
 
 def test_unchanged_status_is_not_written(cluster):
-    running(cluster)
+    with_running_pods(cluster)
     turn(cluster)
     cluster.done.clear()
     assert cluster.turn(REPLICA_SET) == []
 
 
 def test_observed_generation_follows_every_spec_change(cluster):
-    running(cluster)
+    with_running_pods(cluster)
     cluster.respecify(REPLICA_SETS, "web", ("minReadySeconds",), 0)
     assert [verb for verb, *_ in cluster.turn(REPLICA_SET)] == ["update"]
-    assert told(cluster)["observedGeneration"] == 2
+    assert status_counts(cluster)["observedGeneration"] == 2
 
 
 def test_pod_is_available_after_min_ready_seconds(cluster):
-    running(cluster, replicas=2, minReadySeconds=10)
-    assert (told(cluster)["readyReplicas"], told(cluster).get("availableReplicas")) == (2, None)
+    with_running_pods(cluster, replicas=2, minReadySeconds=10)
+    assert (status_counts(cluster)["readyReplicas"], status_counts(cluster).get("availableReplicas")) == (
+        2,
+        None,
+    )
     plan = cluster.plan_of(REPLICA_SET)
     assert plan.again_after is not None
     assert plan.again_after.total_seconds() == 10
     cluster.clock.advance(10)
     turn(cluster)
-    assert told(cluster)["availableReplicas"] == 2
+    assert status_counts(cluster)["availableReplicas"] == 2
     assert cluster.plan_of(REPLICA_SET).again_after is None
 
 
 def test_requeue_is_for_next_available_pod(cluster):
-    running(cluster, replicas=2, minReadySeconds=10)
+    with_running_pods(cluster, replicas=2, minReadySeconds=10)
     cluster.clock.advance(4)
     cluster.run(cluster.pods[0])
     assert cluster.plan_of(REPLICA_SET).again_after.total_seconds() == 6
@@ -247,7 +250,7 @@ def test_failure_condition_lasts_until_success(cluster):
 
 
 def test_failed_deletion_sets_other_condition(cluster):
-    running(cluster, replicas=2)
+    with_running_pods(cluster, replicas=2)
     cluster.respecify(REPLICA_SETS, "web", ("replicas",), 1)
     fail(cluster, status.internal_error("no"))
     assert failure(cluster) == (

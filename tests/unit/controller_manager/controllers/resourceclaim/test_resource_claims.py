@@ -27,7 +27,7 @@ OF_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "t"}
 BY_NAME = {"name": "shared", "resourceClaimName": "s"}
 
 
-def world(*claims, template=True, node="", **metadata):
+def cluster_with_pod(*claims, template=True, node="", **metadata):
     found = FakeApiServer(resource_claims(), SteppedClock())
     spec = {"resourceClaims": list(claims), **({"nodeName": node} if node else {})}
     found.add(
@@ -65,7 +65,7 @@ def statuses(pods):
 
 
 def test_claim_is_created_from_template_and_named_in_status():
-    pods = world(OF_TEMPLATE, BY_NAME)
+    pods = cluster_with_pod(OF_TEMPLATE, BY_NAME)
     pods.reconcile(APP)
     (made,) = pods.all(RESOURCE_CLAIMS)
     assert made["metadata"]["generateName"] == "app-gpu-"
@@ -84,7 +84,7 @@ def test_claim_is_created_from_template_and_named_in_status():
 
 
 def test_deleted_claim_of_finished_pod_is_not_recreated():
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.reconcile(APP)
     pods.change(PODS, "app", ("status", "phase"), "Succeeded")
     (created,) = pods.names(RESOURCE_CLAIMS)
@@ -94,7 +94,7 @@ def test_deleted_claim_of_finished_pod_is_not_recreated():
 
 
 def test_claim_created_before_restart_is_found():
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.begin(APP, 1)
     assert statuses(pods) == {}
     pods.reconcile(APP)
@@ -103,7 +103,7 @@ def test_claim_created_before_restart_is_found():
 
 
 def test_deleted_claim_is_recreated():
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.reconcile(APP)
     pods.remove(RESOURCE_CLAIMS, statuses(pods)["gpu"])
     pods.reconcile(APP)
@@ -111,7 +111,7 @@ def test_deleted_claim_is_recreated():
 
 
 def test_missing_template_records_event_and_is_retried():
-    pods = world(OF_TEMPLATE, template=False)
+    pods = cluster_with_pod(OF_TEMPLATE, template=False)
     problem = 'resource claim template "t": resourceclaimtemplate.resource.k8s.io "t" not found'
     with pytest.raises(RequeueWithBackoff, match=problem):
         pods.reconcile(APP)
@@ -119,7 +119,7 @@ def test_missing_template_records_event_and_is_retried():
 
 
 def test_refused_claim_records_event():
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
 
     def refuse(*_):
         raise Forbidden("no")
@@ -135,18 +135,18 @@ def test_refused_claim_records_event():
 @pytest.mark.parametrize("deleting", [True, False])
 def test_pods_without_claims_are_ignored(deleting):
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleting else {}
-    pods = world(*([OF_TEMPLATE] if deleting else [BY_NAME]), **ending)
+    pods = cluster_with_pod(*([OF_TEMPLATE] if deleting else [BY_NAME]), **ending)
     assert pods.reconcile(APP) == ([], None)
 
 
 def test_unneeded_claim_is_not_created():
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "resourceClaimStatuses"), [{"name": "gpu"}])
     assert pods.reconcile(APP) == ([], None)
 
 
 def test_bound_pod_reserves_allocated_claim():
-    pods = world(BY_NAME, node="n1")
+    pods = cluster_with_pod(BY_NAME, node="n1")
     pods.add(RESOURCE_CLAIMS, claim("s", ("other", "o")))
     pods.reconcile(APP)
     found = pods.get(RESOURCE_CLAIMS, "s")["status"]["reservedFor"]
@@ -156,7 +156,7 @@ def test_bound_pod_reserves_allocated_claim():
 
 @pytest.mark.parametrize(("node", "allocated"), [("", True), ("n1", False)])
 def test_scheduler_reserves_for_unbound_pods(node, allocated):
-    pods = world(BY_NAME, node=node)
+    pods = cluster_with_pod(BY_NAME, node=node)
     pods.add(RESOURCE_CLAIMS, claim("s", allocated=allocated))
     assert pods.reconcile(APP) == ([], None)
 
@@ -185,7 +185,7 @@ def freed(pods, name="s"):
     ids=["ended", "gone", "replaced", "deleted before it was bound"],
 )
 def test_last_consumer_frees_devices(change):
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
     assert freed(pods)["status"] == claim("s", ("app", "u"))["status"]
     change(pods)
@@ -196,7 +196,7 @@ def test_last_consumer_frees_devices(change):
 
 
 def test_other_consumers_keep_devices():
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     listed = claim("s", ("app", "u"), ("gone", "g"))
     group = {"apiGroup": "example.com", "resource": "things", "name": "t", "uid": "t"}
     listed["status"]["reservedFor"].append(group)
@@ -207,13 +207,13 @@ def test_other_consumers_keep_devices():
 
 
 def test_allocation_without_finalizer_is_kept():
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("gone", "g"), finalizers=()))
     assert freed(pods)["status"] == {"allocation": {"devices": {}}}
 
 
 def test_pod_missing_in_cache_keeps_reservation():
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("new", "n")))
     late = {"metadata": {"name": "new", "namespace": "default", "uid": "n"}}
     pods.pending_writes[PODS] = {("default", "new"): late}
@@ -223,13 +223,13 @@ def test_pod_missing_in_cache_keeps_reservation():
 
 
 def test_deleted_claim_is_released_when_unused():
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", deletionTimestamp="2030-01-01T00:00:00Z"))
     assert freed(pods) is None
 
 
 def test_unused_claim_stays_allocated():
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s"))
     assert "allocation" in freed(pods)["status"]
 
@@ -240,14 +240,14 @@ def test_unused_claim_stays_allocated():
     ids=["its pod runs", "its pod has ended", "its pod was replaced"],
 )
 def test_generated_claim_is_deleted_with_its_pod(owner, phase, goes):
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "phase"), phase)
     pods.add(RESOURCE_CLAIMS, claim("s", owner=owner, finalizers=()))
     assert (freed(pods) is None) is goes
 
 
 def test_generated_claim_without_pod_is_not_deleted_by_controller():
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.remove(PODS, "app")
     pods.add(RESOURCE_CLAIMS, claim("s", owner="u", finalizers=()))
     assert freed(pods) is not None
@@ -255,7 +255,7 @@ def test_generated_claim_without_pod_is_not_deleted_by_controller():
 
 @pytest.mark.parametrize("writes", [0, 1, 2])
 def test_restart_after_each_write_leads_to_same_end(writes):
-    pods = world(OF_TEMPLATE)
+    pods = cluster_with_pod(OF_TEMPLATE)
     pods.change(PODS, "app", ("status", "phase"), "Succeeded")
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u"), owner="u"))
     plan, done = pods.plan(claim_key("default", "s")), 0
@@ -274,7 +274,7 @@ def keys(pods, number, change):
 
 
 def test_changes_map_to_pod_and_claim_keys():
-    pods = world(OF_TEMPLATE, BY_NAME)
+    pods = cluster_with_pod(OF_TEMPLATE, BY_NAME)
     pod = PodView.of(pods.get(PODS, "app"))
     template = pods.get(RESOURCE_CLAIM_TEMPLATES, "t")
     assert keys(pods, 0, Change(None, pod)) == {APP}
@@ -288,12 +288,12 @@ def test_changes_map_to_pod_and_claim_keys():
 
 
 def test_pods_without_claims_map_to_no_key():
-    pods = world()
+    pods = cluster_with_pod()
     assert keys(pods, 0, Change(None, PodView.of(pods.get(PODS, "app")))) == set()
 
 
 def test_extended_resource_claim_is_freed():
-    pods = world()
+    pods = cluster_with_pod()
     extended = {"resourceClaimName": "e", "requestMappings": []}
     pods.change(PODS, "app", ("status", "extendedResourceClaimStatus"), extended)
     pod = PodView.of(pods.get(PODS, "app"))
@@ -301,7 +301,7 @@ def test_extended_resource_claim_is_freed():
 
 
 def test_deletion_seen_in_cache_needs_no_read():
-    pods = world(BY_NAME)
+    pods = cluster_with_pod(BY_NAME)
     pods.add(RESOURCE_CLAIMS, claim("s", ("app", "u")))
     pod = PodView.of(pods.get(PODS, "app"))
     pods.remove(PODS, "app")

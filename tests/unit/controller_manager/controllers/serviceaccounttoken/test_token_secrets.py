@@ -20,7 +20,7 @@ KEY = Key("default", "t")
 ISSUING = Issuing(sign=lambda claims: claims["sub"], authority=b"authority")
 
 
-def world(*, account="builder", uid=None, kind=TYPE, data=None):
+def cluster_with_secret(*, account="builder", uid=None, kind=TYPE, data=None):
     found = FakeApiServer(service_account_tokens(ISSUING), SteppedClock())
     found.add(SERVICE_ACCOUNTS, {"metadata": {"name": "builder", "namespace": "default", "uid": "u"}})
     marks = {ACCOUNT: account, **({ACCOUNT_UID: uid} if uid else {})}
@@ -34,7 +34,7 @@ def decoded(secret):
 
 
 def test_token_secret_is_filled_in_with_one_write():
-    secrets = world()
+    secrets = cluster_with_secret()
     secrets.reconcile(KEY)
     secret = secrets.get(SECRETS, "t")
     assert decoded(secret) == {
@@ -50,7 +50,7 @@ def test_token_secret_is_filled_in_with_one_write():
 
 def test_existing_token_data_is_kept_except_ca():
     given = {"ca.crt": "b2xk", "namespace": "eA==", "token": "eQ==", "more": "eg=="}
-    secrets = world(data=given)
+    secrets = cluster_with_secret(data=given)
     secrets.reconcile(KEY)
     assert decoded(secrets.get(SECRETS, "t")) == {
         "ca.crt": "authority",
@@ -66,19 +66,19 @@ def test_existing_token_data_is_kept_except_ca():
     ids=["no account", "an account that had the name"],
 )
 def test_token_secret_without_account_is_deleted(of):
-    secrets = world(**of)
+    secrets = cluster_with_secret(**of)
     secrets.reconcile(KEY)
     assert secrets.all(SECRETS) == []
 
 
 def test_other_secrets_are_ignored():
-    secrets = world(account="nobody", kind="Opaque")
+    secrets = cluster_with_secret(account="nobody", kind="Opaque")
     secrets.reconcile(KEY)
     assert secrets.done == []
 
 
 def test_missing_secret_is_removed_from_account():
-    secrets = world()
+    secrets = cluster_with_secret()
     secrets.change(SERVICE_ACCOUNTS, "builder", ("secrets",), [{"name": "t"}, {"name": "u"}])
     secrets.remove(SECRETS, "t")
     secrets.reconcile(KEY)

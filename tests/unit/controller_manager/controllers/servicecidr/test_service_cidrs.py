@@ -25,7 +25,7 @@ from tests.support.controllers.fake_api_server import FakeApiServer
 KEY = Key("", "own")
 
 
-def world(*cidrs, deleting=False):
+def cluster_with_ranges(*cidrs, deleting=False):
     found = FakeApiServer(SERVICE_CIDR, SteppedClock())
     range_(found, "own", *(cidrs or ("10.0.0.0/24",)), deleting=deleting)
     return found
@@ -52,7 +52,7 @@ def ready(ranges):
 
 
 def test_service_cidr_gets_finalizer_and_ready_condition():
-    ranges = world()
+    ranges = cluster_with_ranges()
     ranges.reconcile(KEY)
     assert meta.finalizers(own(ranges)) == [FINALIZER]
     assert ready(ranges) == ("True", "", "Kubernetes Service CIDR is ready")
@@ -61,7 +61,7 @@ def test_service_cidr_gets_finalizer_and_ready_condition():
 
 
 def test_service_cidr_is_deleted_after_grace_period():
-    ranges = world(deleting=True)
+    ranges = cluster_with_ranges(deleting=True)
     assert ranges.plan(KEY).again_after == timedelta(seconds=10)
     ranges.clock.advance(9)
     assert ranges.plan(KEY).actions == ()
@@ -72,7 +72,7 @@ def test_service_cidr_is_deleted_after_grace_period():
 
 
 def test_service_cidr_with_exclusive_address_is_kept():
-    ranges = world(deleting=True)
+    ranges = cluster_with_ranges(deleting=True)
     address(ranges, "10.0.0.7")
     ranges.clock.advance(20)
     ranges.reconcile(KEY)
@@ -113,7 +113,7 @@ def test_service_cidr_with_exclusive_address_is_kept():
     ],
 )
 def test_addresses_covered_by_other_cidrs_allow_deletion(text, others, goes):
-    ranges = world(deleting=True)
+    ranges = cluster_with_ranges(deleting=True)
     for number, cidr in enumerate(others):
         range_(ranges, f"other-{number}", cidr)
     address(ranges, text)
@@ -121,13 +121,13 @@ def test_addresses_covered_by_other_cidrs_allow_deletion(text, others, goes):
 
 
 def test_addresses_of_other_cidrs_do_not_count():
-    ranges = world(deleting=True)
+    ranges = cluster_with_ranges(deleting=True)
     address(ranges, "10.0.0.7", by="somebody")
     assert can_be_deleted(ranges.caches(), own(ranges))
 
 
 def test_both_address_families_are_checked():
-    ranges = world("10.0.0.0/24", "fd00::/112", deleting=True)
+    ranges = cluster_with_ranges("10.0.0.0/24", "fd00::/112", deleting=True)
     range_(ranges, "other", "10.0.0.0/16")
     address(ranges, "fd00::7")
     assert not can_be_deleted(ranges.caches(), own(ranges))
@@ -135,7 +135,7 @@ def test_both_address_families_are_checked():
 
 @given(st.sets(st.integers(0, 63)), st.sets(st.sampled_from([26, 27, 28, 29])))
 def test_no_address_is_left_without_service_cidr(hosts, lengths):
-    ranges = world("10.0.0.0/26", deleting=True)
+    ranges = cluster_with_ranges("10.0.0.0/26", deleting=True)
     for length in lengths:
         range_(ranges, f"other-{length}", f"10.0.0.0/{length}")
     for host in hosts:
@@ -147,7 +147,7 @@ def test_no_address_is_left_without_service_cidr(hosts, lengths):
 
 
 def test_refused_write_records_event():
-    ranges = world()
+    ranges = cluster_with_ranges()
 
     def refuse(*_):
         raise Forbidden("no")
@@ -161,7 +161,7 @@ def test_refused_write_records_event():
 
 
 def test_changes_map_to_service_cidr_keys():
-    ranges = world()
+    ranges = cluster_with_ranges()
     other = range_(ranges, "other", "10.0.0.128/25")
     range_(ranges, "far", "10.1.0.0/24")
     of_cidr, of_address = (watch.keys for watch in SERVICE_CIDR.watches)

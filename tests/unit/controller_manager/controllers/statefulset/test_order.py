@@ -6,11 +6,11 @@ from mockube.controller_manager.client.kinds import CONTROLLER_REVISIONS, STATEF
 from tests.support.controllers.statefulsets import Sets
 
 
-def rolling(**fields):
+def rolling_update(**fields):
     return {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, **fields}}
 
 
-def settled(**spec):
+def settled_sets(**spec):
     sets = Sets(**spec)
     sets.settle()
     return sets
@@ -36,19 +36,19 @@ def test_parallel_pods_are_created_together():
 
 
 def test_ordinals_begin_at_start_ordinal():
-    sets = settled(ordinals={"start": 5}, replicas=2)
+    sets = settled_sets(ordinals={"start": 5}, replicas=2)
     assert sets.pods == ["web-5", "web-6"]
 
 
 def test_pods_move_with_start_ordinal():
-    sets = settled(replicas=2)
+    sets = settled_sets(replicas=2)
     sets.respecify(STATEFUL_SETS, "web", ("ordinals",), {"start": 1})
     sets.settle()
     assert sets.pods == ["web-1", "web-2"]
 
 
 def test_highest_ordinal_is_deleted_first_and_alone():
-    sets = settled()
+    sets = settled_sets()
     sets.scale(1)
     assert sets.round() == [("delete", "web-2")]
     assert sets.round() == []
@@ -59,13 +59,13 @@ def test_highest_ordinal_is_deleted_first_and_alone():
 
 
 def test_parallel_pods_are_deleted_together():
-    sets = settled(podManagementPolicy="Parallel")
+    sets = settled_sets(podManagementPolicy="Parallel")
     sets.scale(0)
     assert sets.round() == [("delete", "web-2"), ("delete", "web-1"), ("delete", "web-0")]
 
 
 def test_scale_down_waits_for_unready_pod():
-    sets = settled()
+    sets = settled_sets()
     sets.run(0, ready=False)
     sets.scale(2)
     assert sets.round() == []
@@ -74,7 +74,7 @@ def test_scale_down_waits_for_unready_pod():
 
 
 def test_unhealthy_condemned_pod_blocks_higher_ordinals():
-    sets = settled()
+    sets = settled_sets()
     sets.run(1, ready=False)
     sets.run(2, ready=False)
     sets.scale(1)
@@ -84,14 +84,14 @@ def test_unhealthy_condemned_pod_blocks_higher_ordinals():
 
 
 def test_first_unhealthy_pod_may_be_deleted():
-    sets = settled()
+    sets = settled_sets()
     sets.run(2, ready=False)
     sets.scale(2)
     assert sets.round() == [("delete", "web-2")]
 
 
 def test_update_replaces_from_highest_ordinal_one_by_one():
-    sets = settled()
+    sets = settled_sets()
     sets.roll("a:2")
     assert sets.round() == [("delete", "web-2")]
     assert sets.round() == []
@@ -105,14 +105,14 @@ def test_update_replaces_from_highest_ordinal_one_by_one():
 
 
 def test_update_waits_for_unhealthy_predecessor():
-    sets = settled()
+    sets = settled_sets()
     sets.run(0, ready=False)
     sets.roll("a:2")
     assert sets.round() == []
 
 
 def test_parallel_update_replaces_one_by_one():
-    sets = settled(podManagementPolicy="Parallel")
+    sets = settled_sets(podManagementPolicy="Parallel")
     sets.roll("a:2")
     assert sets.round() == [("delete", "web-2")]
     assert sets.round() == []
@@ -126,7 +126,7 @@ def test_parallel_update_replaces_never_ready_pods():
 
 
 def test_updated_pod_that_does_not_start_blocks_update():
-    sets = settled()
+    sets = settled_sets()
     sets.roll("a:2")
     sets.round()
     sets.finish()
@@ -136,7 +136,7 @@ def test_updated_pod_that_does_not_start_blocks_update():
 
 
 def test_recreated_pods_below_partition_keep_revision():
-    sets = settled(updateStrategy=rolling(partition=2))
+    sets = settled_sets(updateStrategy=rolling_update(partition=2))
     sets.roll("a:2")
     sets.settle()
     assert [sets.image(ordinal) for ordinal in range(3)] == ["a:1", "a:1", "a:2"]
@@ -146,7 +146,7 @@ def test_recreated_pods_below_partition_keep_revision():
 
 
 def test_partition_counts_from_start_ordinal():
-    sets = settled(updateStrategy=rolling(partition=1), ordinals={"start": 10})
+    sets = settled_sets(updateStrategy=rolling_update(partition=1), ordinals={"start": 10})
     sets.roll("a:2")
     sets.settle()
     assert [sets.image(ordinal) for ordinal in (10, 11, 12)] == ["a:1", "a:2", "a:2"]
@@ -165,7 +165,9 @@ def test_partition_counts_from_start_ordinal():
     ],
 )
 def test_max_unavailable_limits_update(limit, policy, broken, deleted):
-    sets = settled(replicas=5, podManagementPolicy=policy, updateStrategy=rolling(maxUnavailable=limit))
+    sets = settled_sets(
+        replicas=5, podManagementPolicy=policy, updateStrategy=rolling_update(maxUnavailable=limit)
+    )
     for ordinal in broken:
         sets.run(ordinal, ready=False)
     sets.roll("a:2")
@@ -173,7 +175,7 @@ def test_max_unavailable_limits_update(limit, policy, broken, deleted):
 
 
 def test_on_delete_leaves_replacement_to_user():
-    sets = settled(updateStrategy={"type": "OnDelete"})
+    sets = settled_sets(updateStrategy={"type": "OnDelete"})
     sets.roll("a:2")
     sets.settle()
     assert [sets.image(ordinal) for ordinal in range(3)] == ["a:1"] * 3
@@ -183,7 +185,7 @@ def test_on_delete_leaves_replacement_to_user():
 
 
 def test_scale_up_during_update_creates_new_revision():
-    sets = settled()
+    sets = settled_sets()
     sets.roll("a:2")
     sets.scale(4)
     assert sets.round() == [("create", "web-3")]
@@ -192,7 +194,7 @@ def test_scale_up_during_update_creates_new_revision():
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
 def test_finished_pod_is_recreated(phase):
-    sets = settled()
+    sets = settled_sets()
     sets.run(1, ready=False, phase=phase)
     assert sets.round() == [("delete", "web-1")]
     assert sets.round() == []
@@ -201,7 +203,7 @@ def test_finished_pod_is_recreated(phase):
 
 
 def test_lost_pod_is_recreated_first():
-    sets = settled()
+    sets = settled_sets()
     sets.remove_pod(0)
     sets.scale(2)
     assert sets.round() == [("create", "web-0")]
@@ -221,7 +223,7 @@ def test_pod_is_available_after_min_ready_seconds():
 
 
 def test_deleting_set_updates_status_only():
-    sets = settled()
+    sets = settled_sets()
     sets.delete_set()
     sets.remove_pod(0)
     assert sets.round() == []
@@ -229,7 +231,7 @@ def test_deleting_set_updates_status_only():
 
 
 def test_deleting_set_counts_pods_after_its_revisions_are_gone():
-    sets = settled()
+    sets = settled_sets()
     sets.delete_set()
     for name in sets.names(CONTROLLER_REVISIONS):
         sets.remove(CONTROLLER_REVISIONS, name)
@@ -248,7 +250,9 @@ def test_parallel_pods_are_created_500_at_a_time():
 
 
 def test_update_waits_until_all_pods_were_created():
-    sets = Sets(podManagementPolicy="Parallel", replicas=1200, updateStrategy=rolling(maxUnavailable="100%"))
+    sets = Sets(
+        podManagementPolicy="Parallel", replicas=1200, updateStrategy=rolling_update(maxUnavailable="100%")
+    )
     sets.round()
     sets.roll("nginx:2")
     assert {verb for verb, _ in sets.round()} == {"create"}

@@ -9,7 +9,7 @@ from tests.support.controllers.statefulsets import Sets, claim_template
 PVC = PERSISTENT_VOLUME_CLAIMS
 
 
-def stored(deleted="Retain", scaled="Retain", **spec):
+def sets_with_claims(deleted="Retain", scaled="Retain", **spec):
     retention = {"whenDeleted": deleted, "whenScaled": scaled}
     return Sets(
         volumeClaimTemplates=[claim_template()], persistentVolumeClaimRetentionPolicy=retention, **spec
@@ -38,7 +38,7 @@ def test_claim_has_labels_of_template_and_selector():
 
 
 def test_existing_claim_is_reused():
-    sets = stored(replicas=2)
+    sets = sets_with_claims(replicas=2)
     sets.settle()
     sets.scale(1)
     sets.settle()
@@ -61,7 +61,7 @@ def test_existing_claim_is_reused():
     ],
 )
 def test_claim_owners_follow_retention_policy(deleted, scaled, wanted, condemned):
-    sets = stored(deleted, scaled, replicas=2)
+    sets = sets_with_claims(deleted, scaled, replicas=2)
     sets.settle()
     assert owners(sets, "data-web-1") == wanted
     sets.scale(1)
@@ -71,7 +71,7 @@ def test_claim_owners_follow_retention_policy(deleted, scaled, wanted, condemned
 
 
 def test_claim_deleted_with_its_pod_is_recreated():
-    sets = stored(scaled="Delete", replicas=2)
+    sets = sets_with_claims(scaled="Delete", replicas=2)
     sets.settle()
     sets.scale(1)
     sets.settle()
@@ -83,7 +83,7 @@ def test_claim_deleted_with_its_pod_is_recreated():
 
 
 def test_pod_waits_for_deletion_of_predecessors_claim():
-    sets = stored(scaled="Delete", replicas=2)
+    sets = sets_with_claims(scaled="Delete", replicas=2)
     sets.settle()
     sets.scale(1)
     sets.round()
@@ -95,7 +95,7 @@ def test_pod_waits_for_deletion_of_predecessors_claim():
 
 
 def test_pod_waits_for_deleting_claim():
-    sets = stored(replicas=1)
+    sets = sets_with_claims(replicas=1)
     sets.settle()
     claim = meta.with_finalizer(sets.get(PVC, "data-web-0"), "kubernetes.io/pvc-protection")
     sets.put(PVC, meta.with_metadata(claim, deletionTimestamp="2030-01-01T00:00:00Z"))
@@ -111,7 +111,7 @@ def test_pod_waits_for_deleting_claim():
 
 
 def test_lost_claim_of_pending_pod_is_recreated():
-    sets = stored(replicas=1)
+    sets = sets_with_claims(replicas=1)
     sets.round()
     sets.remove(PVC, "data-web-0")
     sets.round()
@@ -119,7 +119,7 @@ def test_lost_claim_of_pending_pod_is_recreated():
 
 
 def test_claim_of_other_controller_is_not_owned():
-    sets = stored(deleted="Delete", replicas=1)
+    sets = sets_with_claims(deleted="Delete", replicas=1)
     sets.settle()
     other = {"apiVersion": "v1", "kind": "Other", "name": "o", "uid": "o", "controller": True}
     claim = sets.get(PVC, "data-web-0")
@@ -134,7 +134,7 @@ def test_claim_of_other_controller_is_not_owned():
 
 
 def test_claim_of_former_set_is_not_owned():
-    sets = stored(deleted="Delete", replicas=1)
+    sets = sets_with_claims(deleted="Delete", replicas=1)
     sets.settle()
     claim = sets.get(PVC, "data-web-0")
     (ref,) = meta.owner_references(claim)
@@ -145,7 +145,7 @@ def test_claim_of_former_set_is_not_owned():
 
 
 def test_changed_retention_policy_updates_owners():
-    sets = stored(replicas=1)
+    sets = sets_with_claims(replicas=1)
     sets.settle()
     path = ("persistentVolumeClaimRetentionPolicy", "whenDeleted")
     sets.respecify(STATEFUL_SETS, "web", path, "Delete")

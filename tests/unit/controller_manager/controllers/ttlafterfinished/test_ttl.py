@@ -15,7 +15,7 @@ from tests.support.controllers.jobs import job
 KEY = Key("default", "j")
 
 
-def world(ttl, kind="Complete"):
+def cluster_with_finished_job(ttl, kind="Complete"):
     found = FakeApiServer(TTL_AFTER_FINISHED, SteppedClock())
     condition = {"type": kind, "status": "True", "lastTransitionTime": format_time(found.clock.now())}
     found.add(JOBS, {**job(ttlSecondsAfterFinished=ttl), "status": {"conditions": [condition]}})
@@ -24,7 +24,7 @@ def world(ttl, kind="Complete"):
 
 @pytest.mark.parametrize("kind", ["Complete", "Failed"])
 def test_finished_job_is_deleted_after_its_ttl(kind):
-    jobs = world(30, kind)
+    jobs = cluster_with_finished_job(30, kind)
     assert jobs.plan(KEY).actions == ()
     assert timedelta(seconds=29) < jobs.plan(KEY).again_after <= timedelta(seconds=30)
     jobs.clock.advance(30)
@@ -34,13 +34,13 @@ def test_finished_job_is_deleted_after_its_ttl(kind):
 
 @pytest.mark.parametrize(("ttl", "kind"), [(None, "Complete"), (0, "SuccessCriteriaMet")])
 def test_other_jobs_are_kept(ttl, kind):
-    jobs = world(ttl, kind)
+    jobs = cluster_with_finished_job(ttl, kind)
     jobs.reconcile(KEY)
     assert len(jobs.all(JOBS)) == 1
 
 
 def test_job_with_changed_ttl_is_kept():
-    jobs = world(0)
+    jobs = cluster_with_finished_job(0)
     jobs.pending_writes = {
         JOBS: {("default", "j"): {**jobs.get(JOBS, "j"), "spec": {"ttlSecondsAfterFinished": 60}}}
     }

@@ -18,7 +18,7 @@ KEY = Key("default", "data")
 WAITING = "waiting for an external controller to expand this PVC"
 
 
-def bound(*, size="2Gi", has="1Gi", phase="Bound", uid=None, **source):
+def bound_claim(*, size="2Gi", has="1Gi", phase="Bound", uid=None, **source):
     storage = Storage((EXPAND,))
     claim = storage.claim(size=size, volumeName="vol")
     storage.put_claim({**claim, "status": {"phase": phase, "capacity": {"storage": has}}})
@@ -30,13 +30,13 @@ def bound(*, size="2Gi", has="1Gi", phase="Bound", uid=None, **source):
 
 @pytest.mark.parametrize("source", [{"csi": {"driver": "d"}}, {"hostPath": {"path": "/x"}}])
 def test_expanding_claim_waits_for_driver(source):
-    storage = bound(**source)
+    storage = bound_claim(**source)
     assert storage.reconcile(KEY) == ([], None)
     assert storage.events == [("Normal", "ExternalExpanding", WAITING)]
 
 
 def test_migrated_plugin_names_csi_resizer():
-    storage = bound(gcePersistentDisk={"pdName": "x"})
+    storage = bound_claim(gcePersistentDisk={"pdName": "x"})
     storage.reconcile(KEY)
     message = "CSI migration enabled for kubernetes.io/gce-pd; waiting for external resizer to expand the pvc"
     assert storage.events == [("Normal", "ExternalExpanding", message)]
@@ -47,13 +47,13 @@ def test_migrated_plugin_names_csi_resizer():
 
 @pytest.mark.parametrize("of", [{"size": "1Gi"}, {"phase": "Pending"}], ids=["it has enough", "not bound"])
 def test_other_claims_record_no_event(of):
-    storage = bound(**of)
+    storage = bound_claim(**of)
     assert storage.reconcile(KEY) == ([], None)
     assert storage.events == []
 
 
 def test_volume_with_pre_resize_capacity_records_event():
-    storage = bound(size="1Gi")
+    storage = bound_claim(size="1Gi")
     marks = {PRE_RESIZE_CAPACITY: "1Gi"}
     storage.change(PERSISTENT_VOLUMES, "vol", ("metadata", "annotations"), marks, "")
     storage.reconcile(KEY)
@@ -62,15 +62,15 @@ def test_volume_with_pre_resize_capacity_records_event():
 
 def test_volume_of_other_claim_is_an_error():
     with pytest.raises(RequeueWithBackoff, match="not bound to PVC being updated : default/data"):
-        bound(uid="another").reconcile(KEY)
-    storage = bound()
+        bound_claim(uid="another").reconcile(KEY)
+    storage = bound_claim()
     storage.remove(PERSISTENT_VOLUMES, "vol", "")
     with pytest.raises(RequeueWithBackoff, match='failed to get PV "vol"'):
         storage.reconcile(KEY)
 
 
 def test_changes_map_to_growing_claims():
-    storage = bound()
+    storage = bound_claim()
     keys = EXPAND.watches[0].keys
     now = storage.get_claim("data")
     smaller = meta.with_value(now, ("spec", "resources", "requests", "storage"), "1Gi")

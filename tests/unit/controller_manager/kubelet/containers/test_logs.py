@@ -19,7 +19,7 @@ def pod(script="", *, annotations=None, status=None, **container):
     return {"metadata": metadata, "spec": spec, "status": {"podIP": "10.1.2.3", **(status or {})}}
 
 
-def logged(described, seconds, references=NOTHING):
+def log_lines(described, seconds, references=NOTHING):
     container = described["spec"]["containers"][0]
     host = host_of(described, container, references, START)
     replay = LogReplay(main_process(described, container, references, host), host, START)
@@ -30,11 +30,11 @@ def logged(described, seconds, references=NOTHING):
 
 
 def texts(*arguments, **options):
-    return [line.text.decode() for line in logged(*arguments, **options)]
+    return [line.text.decode() for line in log_lines(*arguments, **options)]
 
 
 def test_log_lines_have_time_of_their_writing():
-    lines = logged(pod("echo a; sleep 2; echo b >&2; sleep 100; echo late"), 60)
+    lines = log_lines(pod("echo a; sleep 2; echo b >&2; sleep 100; echo late"), 60)
     assert [((line.at - START).seconds, line.stream, line.text) for line in lines] == [
         (0, 1, b"a\n"),
         (2, 2, b"b\n"),
@@ -46,13 +46,13 @@ def test_unterminated_line_is_logged_at_container_end():
 
 
 def test_endless_loop_keeps_latest_output():
-    lines = logged(pod("while true; do date +%s; sleep 1; done"), 30 * 86400)
+    lines = log_lines(pod("while true; do date +%s; sleep 1; done"), 30 * 86400)
     assert lines[-1].text == b"%d\n" % (START + timedelta(days=30)).timestamp()
     assert len(lines) <= MAX_TURNS_SHOWN + 2
 
 
 def test_long_log_starts_later():
-    lines = logged(pod("i=0; while true; do i=$((i+1)); echo $i; sleep 1; done"), 30 * 86400)
+    lines = log_lines(pod("i=0; while true; do i=$((i+1)); echo $i; sleep 1; done"), 30 * 86400)
     assert len(lines) < MAX_EFFECTS
     assert lines[-1].at == START + timedelta(days=30)
 

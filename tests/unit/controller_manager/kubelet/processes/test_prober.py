@@ -21,7 +21,7 @@ def target(port=0, *, execute=no_command):
     return Target(spec=spec, ports={8080: port}, execute=execute)
 
 
-async def answered(probe, answer, *, clock=CLOCK):
+async def result_and_request(probe, answer, *, clock=CLOCK):
     """Probe a server that sends `answer` after its first read; return the result and the request."""
     requests = []
 
@@ -55,13 +55,13 @@ def get(**fields):
     ],
 )
 async def test_http_probe_follows_status_code(head, success, output):
-    result, _ = await answered(get(), head)
+    result, _ = await result_and_request(get(), head)
     assert result == Attempt(success=success, output=output)
 
 
 async def test_http_probe_sends_path_and_headers():
     probe = get(path="healthz?full=1", httpHeaders=[{"name": "X-Probe", "value": "yes"}])
-    _, sent = await answered(probe, b"HTTP/1.1 200 OK\r\n\r\n")
+    _, sent = await result_and_request(probe, b"HTTP/1.1 200 OK\r\n\r\n")
     assert sent.startswith(b"GET /healthz?full=1 HTTP/1.1\r\n")
     assert b"\r\nX-Probe: yes\r\n" in sent
     assert b"\r\nUser-Agent: kube-probe/1.36\r\n" in sent
@@ -69,7 +69,7 @@ async def test_http_probe_sends_path_and_headers():
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 \r\n\r\n", b"HTTP/1.1 x y\r\n\r\n"])
 async def test_malformed_http_response_fails_probe(answer):
-    result, _ = await answered(get(), answer)
+    result, _ = await result_and_request(get(), answer)
     assert not result.success
 
 
@@ -112,7 +112,9 @@ def frame(kind, flags, payload):
 )
 async def test_grpc_probe_follows_status(frames, success, output):
     settings = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-    result, sent = await answered({"grpc": {"port": 8080, "service": "s"}}, settings + b"".join(frames))
+    result, sent = await result_and_request(
+        {"grpc": {"port": 8080, "service": "s"}}, settings + b"".join(frames)
+    )
     assert result == Attempt(success=success, output=output)
     assert b"/grpc.health.v1.Health/Check" in sent
 

@@ -138,7 +138,7 @@ def test_absent_delay_field_falls_back_to_stage():
     assert delay_of(stage({"delay": delay}), missing, NOW, SeededRandom()) == timedelta(seconds=2)
 
 
-def chosen(*specs, draws=200):
+def choice_counts(*specs, draws=200):
     stages = [stage(spec, name=str(at)) for at, spec in enumerate(specs)]
     random = SeededRandom(3)
     names = [choose(stages, POD, random).name for _ in range(draws)]
@@ -146,25 +146,25 @@ def chosen(*specs, draws=200):
 
 
 def test_stages_are_chosen_by_weight():
-    counts = chosen({"weight": 1}, {"weight": 0}, {"weight": 9})
+    counts = choice_counts({"weight": 1}, {"weight": 0}, {"weight": 9})
     assert set(counts) == {"0", "2"}
     assert counts["2"] > 5 * counts["0"]
 
 
 def test_stages_without_weights_are_equally_likely():
-    assert set(chosen({}, {})) == {"0", "1"}
+    assert set(choice_counts({}, {})) == {"0", "1"}
 
 
 def test_weight_from_object_is_used():
-    assert chosen({"weight": 0, "weightFrom": {"expressionFrom": ".metadata.annotations.weight"}}, {}) == {
-        "0": 200
-    }
+    assert choice_counts(
+        {"weight": 0, "weightFrom": {"expressionFrom": ".metadata.annotations.weight"}}, {}
+    ) == {"0": 200}
 
 
 def test_invalid_weight_excludes_stage():
     wrong = {"weightFrom": {"expressionFrom": ".metadata.annotations.odd"}}
-    assert chosen(wrong, {}) == {"1": 200}
-    assert set(chosen(wrong, wrong)) == {"0", "1"}
+    assert choice_counts(wrong, {}) == {"1": 200}
+    assert set(choice_counts(wrong, wrong)) == {"0", "1"}
 
 
 def test_no_stage_is_chosen_from_none():
@@ -280,7 +280,7 @@ def test_unsupported_stage_field_is_named(spec, problem):
 # --- files
 
 
-def written(path, *documents):
+def write_documents(path, *documents):
     path.write_text("---\n".join(yaml.safe_dump(document) for document in documents))
     return path
 
@@ -299,10 +299,12 @@ def names(kind, *files):
 
 
 def test_stages_of_files_replace_built_in_ones_of_kind(tmp_path):
-    file = written(tmp_path / "stages.yaml", document("one"), {"kind": "List", "items": [document("two")]})
+    file = write_documents(
+        tmp_path / "stages.yaml", document("one"), {"kind": "List", "items": [document("two")]}
+    )
     assert names("Pod", file) == ["one", "two"]
     assert names("Node", file) == ["node-initialize", "node-heartbeat"]
-    file = written(tmp_path / "nodes.yaml", document("mine", kind="Node"))
+    file = write_documents(tmp_path / "nodes.yaml", document("mine", kind="Node"))
     assert names("Node", file) == ["mine"]
     assert names("Pod", file) == []
 

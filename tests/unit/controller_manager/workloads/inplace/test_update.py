@@ -48,7 +48,7 @@ def pod(*, image="a:2", conditions=SERVING, gate=True, annotations=None, status=
     )
 
 
-def ordered(grace=0):
+def update_order(grace=0):
     return Order(change=CHANGE, labels={"controller-revision-hash": "web-2"}, grace_seconds=grace)
 
 
@@ -56,7 +56,7 @@ def ordered(grace=0):
 
 
 def test_gate_closes_before_pod_changes():
-    shut, made = begin(pod(), ordered(), NOW)
+    shut, made = begin(pod(), update_order(), NOW)
     assert (shut.subresource, made.subresource) == ("status", "")
     assert shut.body["metadata"] == {"uid": "u"}
     said = {it["type"]: (it["status"], it["reason"]) for it in shut.body["status"]["conditions"]}
@@ -67,7 +67,7 @@ def test_gate_closes_before_pod_changes():
 
 
 def test_update_patch_has_labels_and_images():
-    *_, made = begin(pod(), ordered(), NOW)
+    *_, made = begin(pod(), update_order(), NOW)
     labels = {
         "v": "2",
         "old": None,
@@ -87,16 +87,16 @@ def test_update_patch_has_labels_and_images():
 
 
 def test_pod_without_gate_has_one_patch():
-    assert len(begin(pod(gate=False), ordered(), NOW)) == 1
+    assert len(begin(pod(gate=False), update_order(), NOW)) == 1
 
 
 def test_unready_pod_gets_gate_condition_only():
-    shut, _ = begin(pod(conditions=[]), ordered(), NOW)
+    shut, _ = begin(pod(conditions=[]), update_order(), NOW)
     assert [it["type"] for it in shut.body["status"]["conditions"]] == ["InPlaceUpdateReady"]
 
 
 def test_pending_update_round_trips():
-    *_, made = begin(pod(), ordered(grace=10), NOW)
+    *_, made = begin(pod(), update_order(grace=10), NOW)
     assert "spec" not in made.body
     assert "v" not in made.body["metadata"]["labels"]
     waits = record.waiting(pod(annotations=made.body["metadata"]["annotations"]))
@@ -108,7 +108,7 @@ def test_pending_update_round_trips():
 
 def waiting(seconds_ago, *, revision="web-2"):
     clock = SteppedClock()
-    *_, made = begin(pod(image="a:1"), ordered(grace=10), clock.now())
+    *_, made = begin(pod(image="a:1"), update_order(grace=10), clock.now())
     clock.advance(seconds_ago)
     patient = pod(image="a:1", annotations=made.body["metadata"]["annotations"])
     return step(patient, clock.now(), revision=revision)

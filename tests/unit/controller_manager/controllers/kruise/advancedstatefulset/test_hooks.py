@@ -20,7 +20,7 @@ def hooked(replicas=1, *, policy="Parallel", held=True, **lifecycle):
     )
 
 
-def settled(*args, **kwargs):
+def settled_sets(*args, **kwargs):
     sets = hooked(*args, **kwargs)
     sets.settle()
     return sets
@@ -30,7 +30,7 @@ def let_go(sets, ordinal):
     sets.put(PODS, meta.with_labels(sets.pod(ordinal), {"held-by": None}))
 
 
-def hold(sets, ordinal):
+def hold_pod(sets, ordinal):
     sets.put(PODS, meta.with_labels(sets.pod(ordinal), {"held-by": "me"}))
 
 
@@ -39,28 +39,28 @@ def names(sets):
 
 
 def test_new_pod_is_normal_at_once():
-    sets = settled()
+    sets = settled_sets()
     assert sets.state(0) == "Normal"
     assert meta.annotations(sets.pod(0))["lifecycle.apps.kruise.io/timestamp"]
 
 
 def test_new_pod_is_unavailable_until_all_hooks_are_set():
-    sets = settled(2, policy="OrderedReady", held=False, preNormal=LABEL)
+    sets = settled_sets(2, policy="OrderedReady", held=False, preNormal=LABEL)
     assert (sets.pods, sets.state(0)) == (["web-0"], "PreparingNormal")
     counted = {field: sets.status[field] for field in ("readyReplicas", "availableReplicas")}
     assert counted == {"readyReplicas": 1, "availableReplicas": 0}
-    hold(sets, 0)
+    hold_pod(sets, 0)
     sets.settle()
     assert (sets.pods, sets.state(0)) == (["web-0", "web-1"], "Normal")
 
 
 def test_template_with_hooks_creates_normal_pods():
-    sets = settled(preNormal=LABEL)
+    sets = settled_sets(preNormal=LABEL)
     assert (sets.state(0), sets.status["availableReplicas"]) == ("Normal", 1)
 
 
 def test_hooked_pod_is_deleted_after_hook_label_is_removed():
-    sets = settled(2, preDelete=LABEL)
+    sets = settled_sets(2, preDelete=LABEL)
     sets.scale(1)
     assert sets.round() == [("patch", "web-1")]
     assert sets.state(1) == "PreparingDelete"
@@ -72,7 +72,7 @@ def test_hooked_pod_is_deleted_after_hook_label_is_removed():
 
 
 def test_hook_finalizer_blocks_deletion():
-    sets = settled(1, held=False, preDelete=FINALIZER)
+    sets = settled_sets(1, held=False, preDelete=FINALIZER)
     sets.put(PODS, meta.with_finalizer(sets.pod(0), "example.com/held"))
     sets.scale(0)
     sets.settle()
@@ -83,7 +83,7 @@ def test_hook_finalizer_blocks_deletion():
 
 
 def test_pod_preparing_delete_is_not_ready_if_hook_marks_it():
-    sets = settled(2, preDelete=MARKING)
+    sets = settled_sets(2, preDelete=MARKING)
     sets.scale(1)
     sets.settle()
     assert (sets.state(1), is_ready(sets, 1), is_ready(sets, 0)) == ("PreparingDelete", False, True)
@@ -93,7 +93,7 @@ def test_pod_preparing_delete_is_not_ready_if_hook_marks_it():
 
 
 def test_updated_pod_becomes_ready_again():
-    sets = settled(1, inPlaceUpdate=MARKING)
+    sets = settled_sets(1, inPlaceUpdate=MARKING)
     roll(sets, "a:2")
     sets.settle()
     assert (sets.state(0), is_ready(sets, 0)) == ("PreparingUpdate", False)
@@ -107,7 +107,7 @@ def is_ready(sets, ordinal):
 
 
 def test_ordered_deletion_prepares_one_pod_at_a_time():
-    sets = settled(3, policy="OrderedReady", preDelete=LABEL)
+    sets = settled_sets(3, policy="OrderedReady", preDelete=LABEL)
     sets.scale(1)
     assert sets.round() == [("patch", "web-2")]
     assert sets.round() == []
@@ -118,7 +118,7 @@ def test_ordered_deletion_prepares_one_pod_at_a_time():
 
 
 def test_replaced_pod_waits_for_hook_and_keeps_its_ordinal():
-    sets = settled(2, preDelete=LABEL)
+    sets = settled_sets(2, preDelete=LABEL)
     sets.change_spec("updateStrategy", to=in_place("ReCreate", maxUnavailable=1))
     sets.change_spec("template", to=template("a:2"))
     assert sets.round() == [("patch", "web-1")]
@@ -129,7 +129,7 @@ def test_replaced_pod_waits_for_hook_and_keeps_its_ordinal():
 
 
 def test_finished_pod_with_hook_waits():
-    sets = settled(1, preDelete=LABEL)
+    sets = settled_sets(1, preDelete=LABEL)
     sets.run(0, phase="Failed")
     assert sets.round() == [("patch", "web-0")]
     assert sets.round() == []
@@ -138,7 +138,7 @@ def test_finished_pod_with_hook_waits():
 
 
 def test_hook_label_controls_update_and_normal_state():
-    sets = settled(2, inPlaceUpdate=LABEL)
+    sets = settled_sets(2, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["Normal", "PreparingUpdate"]
@@ -147,26 +147,26 @@ def test_hook_label_controls_update_and_normal_state():
     sets.settle()
     assert (sets.image(1), sets.state(1)) == ("a:2", "Updated")
     assert sets.state(0) == "Normal"
-    hold(sets, 1)
+    hold_pod(sets, 1)
     sets.settle()
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
 
 
 def test_ordered_update_changes_unavailable_pod_that_is_released_by_hook():
-    sets = settled(2, policy="OrderedReady", inPlaceUpdate=MARKING)
+    sets = settled_sets(2, policy="OrderedReady", inPlaceUpdate=MARKING)
     roll(sets, "a:2")
     sets.settle()
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["Normal", "PreparingUpdate"]
     let_go(sets, 1)
     sets.settle()
     assert (sets.image(1), sets.state(1), sets.state(0)) == ("a:2", "Updated", "Normal")
-    hold(sets, 1)
+    hold_pod(sets, 1)
     sets.settle()
     assert [sets.state(ordinal) for ordinal in (0, 1)] == ["PreparingUpdate", "Normal"]
 
 
 def test_ordered_scaling_waits_for_hooked_pod():
-    sets = settled(2, policy="OrderedReady", inPlaceUpdate=LABEL)
+    sets = settled_sets(2, policy="OrderedReady", inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
     sets.scale(3)
@@ -178,7 +178,7 @@ def test_ordered_scaling_waits_for_hooked_pod():
 
 
 def test_updated_pod_waits_for_hook_before_next_update():
-    sets = settled(1, inPlaceUpdate=LABEL)
+    sets = settled_sets(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
     let_go(sets, 0)
@@ -192,7 +192,7 @@ def test_updated_pod_waits_for_hook_before_next_update():
 
 
 def test_just_updated_pod_waits_for_hook_before_next_update():
-    sets = settled(1, inPlaceUpdate=LABEL)
+    sets = settled_sets(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
     let_go(sets, 0)
@@ -206,7 +206,7 @@ def test_just_updated_pod_waits_for_hook_before_next_update():
 
 
 def test_rollback_while_waiting_for_hook_cancels_update():
-    sets = settled(1, inPlaceUpdate=LABEL)
+    sets = settled_sets(1, inPlaceUpdate=LABEL)
     roll(sets, "a:2")
     sets.settle()
     assert sets.state(0) == "PreparingUpdate"
@@ -221,7 +221,7 @@ def roll(sets, image):
 
 
 def test_pod_preparing_delete_is_not_updated():
-    sets = settled(2, preDelete=LABEL)
+    sets = settled_sets(2, preDelete=LABEL)
     sets.specify(1)
     sets.settle()
     assert sets.state(1) == "PreparingDelete"
@@ -231,7 +231,7 @@ def test_pod_preparing_delete_is_not_updated():
 
 
 def test_pod_no_longer_to_be_deleted_is_not_updated_in_place():
-    sets = settled(1, preDelete=LABEL)
+    sets = settled_sets(1, preDelete=LABEL)
     sets.specify(0)
     sets.settle()
     sets.put(PODS, meta.with_labels(sets.pod(0), {SPECIFIED_DELETE: None}))

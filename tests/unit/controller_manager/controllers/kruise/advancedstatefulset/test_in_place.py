@@ -11,7 +11,7 @@ from mockube.controller_manager.workloads.inplace.update import GATE
 from tests.support.controllers.advancedsets import AdvancedSets, in_place, template
 
 
-def settled(policy="InPlaceIfPossible", *, replicas=2, parallel=True, **fields):
+def settled_sets(policy="InPlaceIfPossible", *, replicas=2, parallel=True, **fields):
     sets = AdvancedSets(
         replicas=replicas,
         podManagementPolicy="Parallel" if parallel else "OrderedReady",
@@ -40,7 +40,7 @@ def is_ready(sets, ordinal):
 
 
 def test_images_are_replaced_in_place():
-    sets = settled()
+    sets = settled_sets()
     before = uids(sets)
     roll(sets)
     sets.settle()
@@ -55,7 +55,7 @@ def test_images_are_replaced_in_place():
 
 
 def test_readiness_gate_is_false_before_update_and_true_after():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     assert conditions.is_true(sets.pod(0), GATE)
     roll(sets)
     sets.round()
@@ -76,7 +76,7 @@ def test_readiness_gate_is_false_before_update_and_true_after():
 
 @pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "in-order"])
 def test_pod_in_update_is_unavailable(parallel):
-    sets = settled(parallel=parallel, replicas=3)
+    sets = settled_sets(parallel=parallel, replicas=3)
     roll(sets)
     changed = []
     for _ in range(3):
@@ -89,7 +89,7 @@ def test_pod_in_update_is_unavailable(parallel):
 
 
 def test_labels_change_without_restart():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     before = uids(sets)
     roll(sets, "a:1", tier="gold")
     sets.settle()
@@ -106,7 +106,7 @@ def test_labels_change_without_restart():
     ],
 )
 def test_unsupported_in_place_change_follows_policy(policy, kept):
-    sets = settled(policy)
+    sets = settled_sets(policy)
     before = uids(sets)
     sets.change_spec("template", to=with_another_command())
     sets.settle()
@@ -116,7 +116,7 @@ def test_unsupported_in_place_change_follows_policy(policy, kept):
 
 
 def test_pod_of_unknown_revision_is_recreated():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     before = uids(sets)
     roll(sets)
     sets.remove(CONTROLLER_REVISIONS, sets.revision_of(0))
@@ -148,7 +148,7 @@ def test_unlabelled_pod_in_update_is_unavailable():
 
 
 def test_pod_outdated_before_gate_opens_is_updated_at_once():
-    sets = settled(replicas=0)
+    sets = settled_sets(replicas=0)
     sets.scale(1)
     sets.round()
     roll(sets)
@@ -159,7 +159,7 @@ def test_pod_outdated_before_gate_opens_is_updated_at_once():
 
 
 def test_gate_closed_before_failed_update_stays_closed():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     roll(sets)
     shut_gate(sets)
     sets.run(0)
@@ -168,7 +168,7 @@ def test_gate_closed_before_failed_update_stays_closed():
 
 
 def test_gate_closed_without_update_opens():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     shut_gate(sets)
     sets.settle()
     assert is_ready(sets, 0)
@@ -181,7 +181,7 @@ def shut_gate(sets):
 
 
 def test_specified_pod_is_deleted_not_updated():
-    sets = settled(maxUnavailable=2)
+    sets = settled_sets(maxUnavailable=2)
     roll(sets)
     sets.specify(0)
     assert [verb for verb, name in sets.round() if name == "web-0"] == ["delete"]
@@ -191,7 +191,7 @@ def test_specified_pod_is_deleted_not_updated():
 
 
 def test_pod_is_unready_during_grace_before_update():
-    sets = settled(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
+    sets = settled_sets(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
     roll(sets)
     sets.round()
     assert (sets.image(0), sets.revision_of(0)) == ("a:1", sets.status["updateRevision"])
@@ -208,7 +208,7 @@ def test_pod_is_unready_during_grace_before_update():
 
 
 def test_revision_rolled_during_grace_is_applied_after_it():
-    sets = settled(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
+    sets = settled_sets(replicas=1, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
     roll(sets)
     sets.round()
     roll(sets, "a:3")
@@ -221,7 +221,7 @@ def test_revision_rolled_during_grace_is_applied_after_it():
 
 
 def test_pod_in_grace_is_unavailable():
-    sets = settled(replicas=2, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
+    sets = settled_sets(replicas=2, inPlaceUpdateStrategy={"gracePeriodSeconds": 30})
     roll(sets)
     assert {name for _, name in sets.round()} == {"web-1"}
     sets.settle()

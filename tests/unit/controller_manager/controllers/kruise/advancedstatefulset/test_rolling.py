@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import PODS
 from tests.support.controllers.advancedsets import AdvancedSets, rolling, template
 
 
-def settled(*, parallel=True, replicas=5, **fields):
+def settled_sets(*, parallel=True, replicas=5, **fields):
     strategy = rolling(**fields)
     policy = "Parallel" if parallel else "OrderedReady"
     sets = AdvancedSets(replicas=replicas, podManagementPolicy=policy, updateStrategy=strategy)
@@ -42,20 +42,20 @@ def waves(sets):
     ],
 )
 def test_max_unavailable_pods_are_replaced_at_a_time(limit, expected):
-    sets = settled(maxUnavailable=limit) if limit is not None else settled()
+    sets = settled_sets(maxUnavailable=limit) if limit is not None else settled_sets()
     sets.roll("a:2")
     assert waves(sets) == expected
     assert sets.status["currentRevision"] == sets.status["updateRevision"]
 
 
 def test_ordered_update_replaces_one_pod_at_a_time():
-    sets = settled(parallel=False)
+    sets = settled_sets(parallel=False)
     sets.roll("a:2")
     assert waves(sets) == [[4], [3], [2], [1], [0]]
 
 
 def test_unavailable_pods_count_and_are_replaced_first():
-    sets = settled(maxUnavailable=2)
+    sets = settled_sets(maxUnavailable=2)
     sets.run(3, ready=False)
     sets.roll("a:2")
     assert deleted(sets) == [4, 3]
@@ -63,7 +63,7 @@ def test_unavailable_pods_count_and_are_replaced_first():
 
 def test_available_pod_waits_for_higher_ordinals():
     """As upstream, the walk ends at the first pod beyond maxUnavailable, even before an unavailable pod."""
-    sets = settled(maxUnavailable=2)
+    sets = settled_sets(maxUnavailable=2)
     for ordinal in (0, 1):
         sets.run(ordinal, ready=False)
     sets.roll("a:2")
@@ -73,7 +73,7 @@ def test_available_pod_waits_for_higher_ordinals():
 
 
 def test_pod_is_unavailable_until_min_ready_seconds():
-    sets = settled(maxUnavailable=1, minReadySeconds=10)
+    sets = settled_sets(maxUnavailable=1, minReadySeconds=10)
     sets.clock.advance(10)
     sets.settle()
     sets.roll("a:2")
@@ -99,7 +99,7 @@ def test_pod_is_unavailable_until_min_ready_seconds():
     ],
 )
 def test_pods_below_partition_are_kept(partition, reserved, updated):
-    sets = settled(maxUnavailable=5, partition=partition)
+    sets = settled_sets(maxUnavailable=5, partition=partition)
     sets.reserve(*reserved)
     sets.settle()
     sets.roll("a:2")
@@ -113,7 +113,7 @@ def test_pods_below_partition_are_kept(partition, reserved, updated):
 
 
 def test_partition_keeps_first_pods_despite_reserved_ordinals():
-    sets = settled(replicas=3, partition=2)
+    sets = settled_sets(replicas=3, partition=2)
     sets.reserve(1, 3)
     sets.settle()
     assert sets.pods == ["web-0", "web-2", "web-4"]
@@ -137,7 +137,7 @@ def test_new_pod_without_partition_gets_update_revision():
 
 
 def test_paused_update_still_scales():
-    sets = settled(paused=True, replicas=2)
+    sets = settled_sets(paused=True, replicas=2)
     sets.roll("a:2")
     sets.specify(0)
     assert sets.round() == []
@@ -147,7 +147,7 @@ def test_paused_update_still_scales():
 
 
 def test_on_delete_pods_are_replaced_after_deletion():
-    sets = settled(replicas=2)
+    sets = settled_sets(replicas=2)
     sets.change_spec("updateStrategy", to={"type": "OnDelete"})
     sets.roll("a:2")
     sets.specify(1)
@@ -159,7 +159,7 @@ def test_on_delete_pods_are_replaced_after_deletion():
 
 
 def test_scaling_precedes_updating():
-    sets = settled(parallel=False, replicas=3)
+    sets = settled_sets(parallel=False, replicas=3)
     sets.roll("a:2")
     sets.scale(2)
     assert sets.round() == [("delete", "web-2")]
@@ -188,7 +188,7 @@ def test_pods_are_replaced_by_priority(strategy, expected):
         2: {"zone": "a", "place": "p-1"},
         3: {"kind": "canary"},
     }
-    sets = settled(maxUnavailable=1, unorderedUpdate={"priorityStrategy": strategy})
+    sets = settled_sets(maxUnavailable=1, unorderedUpdate={"priorityStrategy": strategy})
     for ordinal, its in labels.items():
         sets.label(ordinal, **its)
     sets.settle()
@@ -198,7 +198,7 @@ def test_pods_are_replaced_by_priority(strategy, expected):
 
 def test_unordered_update_updates_number_of_pods():
     priority = {"weightPriority": [{"weight": 1, "matchSelector": {"matchLabels": {"first": "yes"}}}]}
-    sets = settled(
+    sets = settled_sets(
         replicas=10, partition=6, maxUnavailable=10, unorderedUpdate={"priorityStrategy": priority}
     )
     for ordinal in (0, 3):
@@ -213,7 +213,7 @@ def test_unordered_update_updates_number_of_pods():
 
 
 def test_recreated_updated_pods_count_in_unordered_update():
-    sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
+    sets = settled_sets(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
     sets.roll("a:2")
     assert deleted(sets) == [3, 2]
     sets.finish()
@@ -221,7 +221,7 @@ def test_recreated_updated_pods_count_in_unordered_update():
 
 
 def test_recreated_pods_fill_missing_revisions_in_unordered_update():
-    sets = settled(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
+    sets = settled_sets(replicas=4, partition=2, maxUnavailable=4, unorderedUpdate={})
     sets.roll("a:2")
     sets.settle()
     for ordinal in range(4):
@@ -238,7 +238,7 @@ def test_recreated_pods_fill_missing_revisions_in_unordered_update():
 
 
 def test_specified_pods_are_deleted_within_max_unavailable_and_recreated():
-    sets = settled(maxUnavailable=2, partition=5)
+    sets = settled_sets(maxUnavailable=2, partition=5)
     uids = {ordinal: meta.uid(sets.pod(ordinal)) for ordinal in range(5)}
     for ordinal in (0, 2, 4):
         sets.specify(ordinal)
@@ -250,7 +250,7 @@ def test_specified_pods_are_deleted_within_max_unavailable_and_recreated():
 
 
 def test_unavailable_specified_pod_is_deleted_beyond_limit():
-    sets = settled(maxUnavailable=1, partition=5)
+    sets = settled_sets(maxUnavailable=1, partition=5)
     sets.run(1, ready=False)
     sets.specify(1)
     sets.specify(3)
@@ -258,7 +258,7 @@ def test_unavailable_specified_pod_is_deleted_beyond_limit():
 
 
 def test_specified_pod_is_replaced_before_outdated_one():
-    sets = settled(maxUnavailable=1)
+    sets = settled_sets(maxUnavailable=1)
     sets.roll("a:2")
     sets.specify(0)
     assert deleted(sets) == [0]
@@ -266,14 +266,14 @@ def test_specified_pod_is_replaced_before_outdated_one():
 
 
 def test_outdated_specified_pod_is_deleted_once():
-    sets = settled(maxUnavailable=5)
+    sets = settled_sets(maxUnavailable=5)
     sets.roll("a:2")
     sets.specify(2)
     assert sorted(deleted(sets)) == [0, 1, 2, 3, 4]
 
 
 def test_recreated_specified_pod_has_revision_of_partition():
-    sets = settled(maxUnavailable=1, partition=3)
+    sets = settled_sets(maxUnavailable=1, partition=3)
     sets.roll("a:2")
     sets.settle()
     sets.specify(1)
@@ -282,7 +282,7 @@ def test_recreated_specified_pod_has_revision_of_partition():
 
 
 def test_rollback_reuses_first_revision():
-    sets = settled(maxUnavailable=5)
+    sets = settled_sets(maxUnavailable=5)
     first = sets.status["currentRevision"]
     for image in ("a:2", "a:1"):
         sets.roll(image)
@@ -292,7 +292,7 @@ def test_rollback_reuses_first_revision():
 
 
 def test_recreated_pods_have_current_template():
-    sets = settled(maxUnavailable=5, replicas=1)
+    sets = settled_sets(maxUnavailable=5, replicas=1)
     sets.change_spec("template", to=template("a:2", tier="gold"))
     sets.settle()
     assert meta.labels(sets.pod(0))["tier"] == "gold"

@@ -8,7 +8,7 @@ from tests.support.controllers.advancedsets import AdvancedSets, rolling
 from tests.support.controllers.statefulsets import claim_template
 
 
-def settled(**spec):
+def settled_sets(**spec):
     sets = AdvancedSets(**spec)
     sets.settle()
     return sets
@@ -33,7 +33,7 @@ def test_pod_is_available_after_min_ready_seconds():
 
 
 def test_reserved_pod_is_deleted_and_next_ordinal_created():
-    sets = settled()
+    sets = settled_sets()
     sets.reserve(1)
     assert sets.round() == [("create", "web-3")]
     sets.run(3)
@@ -43,7 +43,7 @@ def test_reserved_pod_is_deleted_and_next_ordinal_created():
 
 
 def test_scale_down_with_reservation_deletes_reserved_pod_only():
-    sets = settled()
+    sets = settled_sets()
     sets.change_spec("replicas", to=2)
     sets.reserve(1)
     sets.settle()
@@ -73,7 +73,7 @@ def test_scale_up_waits_for_max_unavailable(limit, rounds):
 
 
 def test_reserved_pods_are_deleted_while_scale_up_waits():
-    sets = settled(replicas=3, podManagementPolicy="Parallel", scaleStrategy={"maxUnavailable": 1})
+    sets = settled_sets(replicas=3, podManagementPolicy="Parallel", scaleStrategy={"maxUnavailable": 1})
     sets.run(0, ready=False)
     sets.reserve(1)
     assert sets.round() == [("delete", "web-1")]
@@ -94,7 +94,7 @@ def test_finished_pod_blocks_others_even_in_parallel():
 
 
 def test_claims_of_reserved_ordinal_are_deleted():
-    sets = settled(
+    sets = settled_sets(
         volumeClaimTemplates=[claim_template()],
         persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"},
     )
@@ -117,7 +117,7 @@ def test_claims_of_reserved_ordinal_are_deleted():
 
 
 def test_foreign_claim_gets_additional_owner():
-    sets = settled(replicas=1, volumeClaimTemplates=[claim_template()])
+    sets = settled_sets(replicas=1, volumeClaimTemplates=[claim_template()])
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": True}
     claim = sets.get(PERSISTENT_VOLUME_CLAIMS, "data-web-0")
     sets.put(PERSISTENT_VOLUME_CLAIMS, meta.with_metadata(claim, ownerReferences=[other]))

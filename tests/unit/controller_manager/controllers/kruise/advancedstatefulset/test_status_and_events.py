@@ -18,20 +18,22 @@ from tests.support.controllers.statefulsets import claim_template, statefulset
 QUOTA = status.forbidden(GroupResource("", "pods"), "web-0", "exceeded quota: q")
 
 
-def settled(**spec):
+def settled_sets(**spec):
     sets = AdvancedSets(**spec)
     sets.settle()
     return sets
 
 
-def told(sets, error=None):
+def written_status(sets, error=None):
     """Return the status that is written after a plan with this error, or None."""
     writes = [it for it in sets.plan_web().last(error) if isinstance(it, Update)]
     return writes[0].body["status"] if writes else None
 
 
 def test_status_of_complete_set():
-    sets = settled(replicas=2, updateStrategy=rolling(minReadySeconds=10), podManagementPolicy="Parallel")
+    sets = settled_sets(
+        replicas=2, updateStrategy=rolling(minReadySeconds=10), podManagementPolicy="Parallel"
+    )
     revision = sets.status["updateRevision"]
     expected = {
         "observedGeneration": 1,
@@ -54,7 +56,7 @@ def test_status_of_complete_set():
 
 
 def test_update_revision_is_counted_separately():
-    sets = settled(replicas=3, updateStrategy=rolling(partition=2))
+    sets = settled_sets(replicas=3, updateStrategy=rolling(partition=2))
     sets.roll("a:2")
     sets.settle()
     sets.run(0, ready=False)
@@ -71,7 +73,7 @@ def test_update_revision_is_counted_separately():
 
 
 def test_set_with_lost_partition_pods_is_not_complete():
-    sets = settled(
+    sets = settled_sets(
         replicas=3, podManagementPolicy="Parallel", updateStrategy=rolling(partition=2, maxUnavailable=3)
     )
     sets.roll("a:2")
@@ -87,7 +89,7 @@ def test_set_with_lost_partition_pods_is_not_complete():
 # --- claims
 
 
-def sized(request, **changes):
+def claim_with_storage(request, **changes):
     template = claim_template()
     template["spec"] |= {"resources": {"requests": {"storage": request}}, **changes}
     return template
@@ -96,15 +98,15 @@ def sized(request, **changes):
 @pytest.mark.parametrize(
     ("template", "compatible"),
     [
-        pytest.param(sized("1Gi"), 2, id="same"),
-        pytest.param(sized("500Mi"), 2, id="smaller"),
-        pytest.param(sized("2Gi"), 0, id="larger"),
-        pytest.param(sized("1Gi", accessModes=["ReadWriteMany"]), 0, id="other-modes"),
-        pytest.param(sized("1Gi", storageClassName="slow"), 0, id="other-class"),
+        pytest.param(claim_with_storage("1Gi"), 2, id="same"),
+        pytest.param(claim_with_storage("500Mi"), 2, id="smaller"),
+        pytest.param(claim_with_storage("2Gi"), 0, id="larger"),
+        pytest.param(claim_with_storage("1Gi", accessModes=["ReadWriteMany"]), 0, id="other-modes"),
+        pytest.param(claim_with_storage("1Gi", storageClassName="slow"), 0, id="other-class"),
     ],
 )
 def test_claims_are_compared_with_templates(template, compatible):
-    sets = settled(replicas=2, volumeClaimTemplates=[sized("1Gi", storageClassName="fast")])
+    sets = settled_sets(replicas=2, volumeClaimTemplates=[claim_with_storage("1Gi", storageClassName="fast")])
     capacity = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
     sets.change(PERSISTENT_VOLUME_CLAIMS, "data-web-0", ("status",), capacity)
     sets.change_spec("volumeClaimTemplates", to=[template])
@@ -124,7 +126,7 @@ def test_failed_pod_creation_sets_condition():
     sets = AdvancedSets()
     sets.round()
     sets.remove_pod(0)
-    (condition,) = told(sets, QUOTA)["conditions"]
+    (condition,) = written_status(sets, QUOTA)["conditions"]
     assert (condition["type"], condition["status"]) == ("FailedCreatePod", "True")
     assert condition["message"] == (
         'StatefulPodControl failed to create Pod error: pods "web-0" is forbidden: exceeded quota: q'
@@ -135,16 +137,16 @@ def test_failure_condition_is_removed_after_success():
     sets = AdvancedSets()
     sets.round()
     sets.remove_pod(0)
-    sets.change(ADVANCED_STATEFUL_SETS, "web", ("status",), told(sets, QUOTA))
-    assert told(sets, QUOTA) is None
+    sets.change(ADVANCED_STATEFUL_SETS, "web", ("status",), written_status(sets, QUOTA))
+    assert written_status(sets, QUOTA) is None
     sets.settle()
     assert "conditions" not in sets.status
 
 
 def test_failed_pod_update_sets_condition():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     sets.put(PODS, meta.with_labels(sets.pod(0), {"statefulset.kubernetes.io/pod-name": "other"}))
-    (condition,) = told(sets, QUOTA)["conditions"]
+    (condition,) = written_status(sets, QUOTA)["conditions"]
     assert condition["type"] == "FailedUpdatePod"
 
 
@@ -152,14 +154,14 @@ def test_other_errors_set_no_condition():
     sets = AdvancedSets()
     sets.round()
     sets.remove_pod(0)
-    assert told(sets, status.Conflict("web-0")) is None
+    assert written_status(sets, status.Conflict("web-0")) is None
 
 
 # --- events and ownership of pods
 
 
 def test_events_are_upstreams():
-    sets = settled(replicas=1, volumeClaimTemplates=[claim_template()])
+    sets = settled_sets(replicas=1, volumeClaimTemplates=[claim_template()])
     sets.scale(0)
     sets.settle()
     assert [message for _, _, message in sets.events] == [
@@ -170,7 +172,7 @@ def test_events_are_upstreams():
 
 
 def test_stateful_set_of_same_name_is_not_related():
-    sets = settled(replicas=1)
+    sets = settled_sets(replicas=1)
     sets.add(STATEFUL_SETS, statefulset(replicas=3))
     (reference,) = meta.owner_references(sets.pod(0))
     assert reference["apiVersion"] == "apps.kruise.io/v1beta1"
@@ -179,7 +181,7 @@ def test_stateful_set_of_same_name_is_not_related():
 
 
 def test_deleting_set_updates_status_only():
-    sets = settled(replicas=2)
+    sets = settled_sets(replicas=2)
     sets.run(0, ready=False)
     sets.delete_set()
     sets.scale(5)
@@ -188,7 +190,7 @@ def test_deleting_set_updates_status_only():
 
 
 def test_old_revisions_are_deleted():
-    sets = settled(replicas=1, revisionHistoryLimit=1)
+    sets = settled_sets(replicas=1, revisionHistoryLimit=1)
     for image in ("a:2", "a:3", "a:4"):
         sets.roll(image)
         sets.settle()

@@ -7,7 +7,7 @@ from tests.support.controllers.clonesets import Clones, claim_template, template
 DATA = [claim_template()]
 
 
-def settled(**spec):
+def settled_clones(**spec):
     clones = Clones(volumeClaimTemplates=DATA, **spec)
     clones.settle()
     return clones
@@ -18,7 +18,7 @@ def instance(name):
 
 
 def test_pod_has_its_own_claims():
-    clones = settled(
+    clones = settled_clones(
         replicas=1, template=template(volumes=[{"name": "data", "emptyDir": {}}, {"name": "tmp"}])
     )
     (pod,) = clones.pods
@@ -44,14 +44,14 @@ def test_claims_are_created_before_pods():
 
 
 def test_claims_are_deleted_with_their_pods():
-    clones = settled(replicas=3)
+    clones = settled_clones(replicas=3)
     clones.scale(1)
     clones.settle()
     assert clones.claims == [f"data-{name}" for name in clones.pod_names]
 
 
 def test_claims_of_lost_pod_are_reused():
-    clones = settled(replicas=2)
+    clones = settled_clones(replicas=2)
     claims, uids = clones.claims, {meta.uid(pod) for pod in clones.pods}
     lost = clones.pod_names[0]
     clones.lose(lost)
@@ -64,7 +64,7 @@ def test_claims_of_lost_pod_are_reused():
 
 
 def test_claims_of_lost_pod_are_deleted_without_reuse():
-    clones = settled(replicas=2, scaleStrategy={"disablePVCReuse": True})
+    clones = settled_clones(replicas=2, scaleStrategy={"disablePVCReuse": True})
     lost = clones.pod_names[0]
     clones.lose(lost)
     assert [verb for verb, _ in clones.round()] == ["create"]
@@ -76,7 +76,7 @@ def test_claims_of_lost_pod_are_deleted_without_reuse():
 
 
 def test_claims_of_missing_pod_are_deleted_at_once():
-    clones = settled(replicas=2, scaleStrategy={"disablePVCReuse": True})
+    clones = settled_clones(replicas=2, scaleStrategy={"disablePVCReuse": True})
     lost = clones.pod_names[0]
     clones.remove(PODS, lost)
     clones.settle()
@@ -85,7 +85,7 @@ def test_claims_of_missing_pod_are_deleted_at_once():
 
 
 def test_failed_pod_keeps_claims_and_name():
-    clones = settled(replicas=1)
+    clones = settled_clones(replicas=1)
     (failed,) = clones.pod_names
     clones.change(PODS, failed, ("status", "phase"), "Failed")
     clones.settle()
@@ -94,7 +94,7 @@ def test_failed_pod_keeps_claims_and_name():
 
 
 def test_existing_claims_are_not_created_again():
-    clones = settled(replicas=1)
+    clones = settled_clones(replicas=1)
     (lost,) = clones.pod_names
     clones.remove(PODS, lost)
     clones.change_spec("volumeClaimTemplates", to=[*DATA, claim_template("log")])

@@ -22,7 +22,7 @@ def pods(active=0, **more):
     return Tally(active=active, **more)
 
 
-def told(found):
+def nonzero_fields(found):
     """Return the fields that are not empty or zero."""
     return {name: value for name, value in asdict(found).items() if value}
 
@@ -179,11 +179,11 @@ NONE = pods()
     ],
 )
 def test_diffs_of_replicas(wanted, new, old, expected):
-    assert told(diffs(wanted, new, old)) == expected
+    assert nonzero_fields(diffs(wanted, new, old)) == expected
 
 
 def test_paused_set_scales_without_surge():
-    assert told(diffs(limits(5, 0, 1, 0), NONE, pods(3))) == {
+    assert nonzero_fields(diffs(limits(5, 0, 1, 0), NONE, pods(3))) == {
         "scale_up": 2,
         "scale_up_limit": 2,
         "update": 3,

@@ -12,19 +12,21 @@ from mockube.controller_manager.controllers.kruise.cloneset import order
 NOW = datetime(2030, 1, 10, tzinfo=UTC)
 
 
-def ago(seconds):
+def time_ago(seconds):
     return format_time(NOW - timedelta(seconds=seconds))
 
 
 def pod(name, *, node="n1", phase="Running", ready=60, cost=None, restarts=0, created=60):
-    said = [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": ago(ready)}]
+    said = (
+        [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": time_ago(ready)}]
+    )
     annotations = {} if cost is None else {"controller.kubernetes.io/pod-deletion-cost": cost}
     return PodView.of(
         {
             "metadata": {
                 "name": name,
                 "uid": name,
-                "creationTimestamp": ago(created),
+                "creationTimestamp": time_ago(created),
                 "annotations": annotations,
             },
             "spec": {"nodeName": node},

@@ -11,7 +11,7 @@ from tests.support.controllers.clonesets import WEB, Clones, template
 HOOK = {"preDelete": {"labelsHandler": {"hold": "true"}}}
 
 
-def held():
+def template_with_hold():
     return template(labels={"hold": "true"})
 
 
@@ -211,7 +211,7 @@ def test_surge_pod_is_created_before_specified_deletion():
 
 
 def test_hooked_pod_waits_before_deletion():
-    clones = Clones(replicas=2, lifecycle=HOOK, template=held())
+    clones = Clones(replicas=2, lifecycle=HOOK, template=template_with_hold())
     clones.settle()
     clones.scale(1)
     clones.settle()
@@ -222,7 +222,7 @@ def test_hooked_pod_waits_before_deletion():
 
 
 def test_pod_needed_again_returns_to_normal():
-    clones = Clones(replicas=2, lifecycle=HOOK, template=held())
+    clones = Clones(replicas=2, lifecycle=HOOK, template=template_with_hold())
     clones.settle()
     names = clones.pod_names
     clones.scale(1)
@@ -234,7 +234,7 @@ def test_pod_needed_again_returns_to_normal():
 
 def test_unready_pod_preparing_delete_is_not_kept():
     hook = {"preDelete": {**HOOK["preDelete"], "markPodNotReady": True}}
-    clones = Clones(replicas=2, lifecycle=hook, template=held())
+    clones = Clones(replicas=2, lifecycle=hook, template=template_with_hold())
     clones.settle()
     clones.scale(1)
     clones.settle()
@@ -251,7 +251,10 @@ def test_unready_pod_preparing_delete_is_not_kept():
 
 def test_pod_preparing_delete_may_be_replaced():
     clones = Clones(
-        replicas=2, lifecycle=HOOK, template=held(), scaleStrategy={"excludePreparingDelete": True}
+        replicas=2,
+        lifecycle=HOOK,
+        template=template_with_hold(),
+        scaleStrategy={"excludePreparingDelete": True},
     )
     clones.settle()
     clones.specify(clones.pod_names[0])

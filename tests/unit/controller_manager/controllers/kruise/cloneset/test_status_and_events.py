@@ -7,7 +7,7 @@ from mockube.controller_manager.client.kinds import CLONE_SETS, CONTROLLER_REVIS
 from tests.support.controllers.clonesets import IN_PLACE, WEB, Clones, template
 
 
-def settled(**spec):
+def settled_clones(**spec):
     clones = Clones(**spec)
     clones.settle()
     return clones
@@ -19,7 +19,7 @@ def progress(clones):
 
 
 def test_complete_status():
-    clones = settled(replicas=2)
+    clones = settled_clones(replicas=2)
     revision = clones.names_of_revisions()[0]
     assert clones.status == {
         "observedGeneration": 1,
@@ -38,7 +38,7 @@ def test_complete_status():
 
 
 def test_ready_pod_is_not_yet_available():
-    clones = settled(replicas=2, minReadySeconds=30)
+    clones = settled_clones(replicas=2, minReadySeconds=30)
     assert clones.count("readyReplicas", "availableReplicas", "updatedAvailableReplicas") == [2, 0, 0]
     assert clones.plan_web().again_after.total_seconds() == 30
     clones.clock.advance(30)
@@ -47,7 +47,7 @@ def test_ready_pod_is_not_yet_available():
 
 
 def test_update_completes_without_readiness():
-    clones = settled(replicas=1, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=1, updateStrategy=IN_PLACE)
     clones.roll()
     clones.round()
     clones.round()
@@ -56,7 +56,7 @@ def test_update_completes_without_readiness():
 
 
 def test_revision_has_upstreams_content():
-    clones = settled(replicas=1)
+    clones = settled_clones(replicas=1)
     (revision,) = clones.all(CONTROLLER_REVISIONS)
     assert revision["revision"] == 1
     assert revision["data"] == {"spec": {"template": {**template(), "$patch": "replace"}}}
@@ -95,7 +95,7 @@ def refuse(clones, resource, tree):
 
 
 def test_unchanged_status_is_not_written():
-    clones = settled(replicas=3, progressDeadlineSeconds=600)
+    clones = settled_clones(replicas=3, progressDeadlineSeconds=600)
     assert clones.plan_web().actions == ()
     assert clones.plan_web().last(None) == ()
     writes, _ = clones.reconcile(WEB)
@@ -106,7 +106,7 @@ def test_unchanged_status_is_not_written():
 
 
 def test_no_deadline_has_no_progressing_condition():
-    assert conditions.of(settled(replicas=1).set) == ()
+    assert conditions.of(settled_clones(replicas=1).set) == ()
 
 
 def test_progress_until_completion():
@@ -129,14 +129,14 @@ def test_progress_until_completion():
     ],
 )
 def test_rollout_may_be_paused_by_partition(strategy, expected):
-    clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=strategy)
+    clones = settled_clones(replicas=2, progressDeadlineSeconds=60, updateStrategy=strategy)
     clones.roll()
     clones.settle()
     assert progress(clones) == expected
 
 
 def test_stalled_rollout_exceeds_deadline():
-    clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
     clones.roll()
     clones.round()
     clones.round()
@@ -157,7 +157,7 @@ def test_stalled_rollout_exceeds_deadline():
 
 
 def test_progressing_rollout_does_not_exceed_deadline():
-    clones = settled(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=2, progressDeadlineSeconds=60, updateStrategy=IN_PLACE)
     clones.roll()
     clones.round()
     clones.round()
@@ -171,7 +171,7 @@ def test_progressing_rollout_does_not_exceed_deadline():
 
 
 def test_repeated_failure_message_is_not_written():
-    clones = settled(replicas=2, updateStrategy={"type": "InPlaceOnly"})
+    clones = settled_clones(replicas=2, updateStrategy={"type": "InPlaceOnly"})
     clones.roll("a:2", terminationGracePeriodSeconds=1)
     clones.settle()
     version = meta.resource_version(clones.get(CLONE_SETS, "web"))

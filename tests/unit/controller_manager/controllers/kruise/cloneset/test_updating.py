@@ -11,7 +11,7 @@ STATE = "apps.kruise.io/inplace-update-state"
 GRACE = "apps.kruise.io/inplace-update-grace"
 
 
-def settled(**spec):
+def settled_clones(**spec):
     clones = Clones(**spec)
     clones.settle()
     clones.events.clear()
@@ -27,7 +27,7 @@ def gate(clones, name):
 
 
 def test_outdated_pod_is_marked_deleted_and_recreated():
-    clones = settled(replicas=3)
+    clones = settled_clones(replicas=3)
     clones.roll()
     ((verb, name),) = clones.round()
     assert verb == "patch"
@@ -43,7 +43,7 @@ def test_outdated_pod_is_marked_deleted_and_recreated():
 
 
 def test_partition_is_respected():
-    clones = settled(replicas=5, updateStrategy={"partition": 3, "maxUnavailable": 1})
+    clones = settled_clones(replicas=5, updateStrategy={"partition": 3, "maxUnavailable": 1})
     before = clones.status["currentRevision"]
     clones.roll()
     clones.settle()
@@ -53,7 +53,7 @@ def test_partition_is_respected():
 
 
 def test_lost_pod_is_recreated_with_its_revision():
-    clones = settled(replicas=4, updateStrategy={"partition": 2})
+    clones = settled_clones(replicas=4, updateStrategy={"partition": 2})
     clones.roll()
     clones.settle()
     for pod in clones.pods:
@@ -63,7 +63,7 @@ def test_lost_pod_is_recreated_with_its_revision():
 
 
 def test_removed_partition_updates_remaining_pods():
-    clones = settled(replicas=4, updateStrategy={"partition": "50%"})
+    clones = settled_clones(replicas=4, updateStrategy={"partition": "50%"})
     clones.roll()
     clones.settle()
     clones.strategy(partition=0)
@@ -73,7 +73,7 @@ def test_removed_partition_updates_remaining_pods():
 
 
 def test_paused_set_scales_without_updating():
-    clones = settled(replicas=2, updateStrategy={"paused": True})
+    clones = settled_clones(replicas=2, updateStrategy={"paused": True})
     clones.roll()
     clones.scale(3)
     clones.settle()
@@ -81,7 +81,7 @@ def test_paused_set_scales_without_updating():
 
 
 def test_surge_pods_are_created_first():
-    clones = settled(replicas=3, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
+    clones = settled_clones(replicas=3, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     clones.roll()
     assert [verb for verb, _ in clones.round()] == ["create"]
     clones.settle()
@@ -89,7 +89,7 @@ def test_surge_pods_are_created_first():
 
 
 def test_rollback_reuses_old_revision():
-    clones = settled(replicas=2)
+    clones = settled_clones(replicas=2)
     clones.roll("a:2")
     clones.settle()
     clones.roll("a:1")
@@ -102,7 +102,7 @@ def test_rollback_reuses_old_revision():
 
 
 def test_image_is_updated_in_place():
-    clones = settled(replicas=2, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=2, updateStrategy=IN_PLACE)
     before = {meta.name(pod): meta.uid(pod) for pod in clones.pods}
     clones.roll()
     assert [verb for verb, _ in clones.round()] == ["patch", "patch"], "its gate, and itself"
@@ -129,7 +129,7 @@ def test_image_is_updated_in_place():
 
 
 def test_gate_closed_before_failed_update_stays_closed():
-    clones = settled(replicas=1, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=1, updateStrategy=IN_PLACE)
     (name,) = clones.pod_names
     clones.roll()
     clones.begin(WEB, 2)
@@ -142,7 +142,7 @@ def test_gate_closed_before_failed_update_stays_closed():
 
 
 def test_gate_closed_without_update_opens():
-    clones = settled(replicas=1, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=1, updateStrategy=IN_PLACE)
     (name,) = clones.pod_names
     clones.roll()
     clones.begin(WEB, 2)
@@ -152,7 +152,7 @@ def test_gate_closed_without_update_opens():
 
 
 def test_percentage_partition_updates_at_least_one():
-    clones = settled(replicas=4, updateStrategy={**IN_PLACE, "partition": "99%"})
+    clones = settled_clones(replicas=4, updateStrategy={**IN_PLACE, "partition": "99%"})
     clones.roll()
     clones.settle()
     assert clones.images == ["a:1"] * 3 + ["a:2"]
@@ -160,7 +160,7 @@ def test_percentage_partition_updates_at_least_one():
 
 
 def test_labels_and_annotations_are_updated_in_place():
-    clones = settled(replicas=2, updateStrategy=IN_PLACE, template=template(labels={"old": "1"}))
+    clones = settled_clones(replicas=2, updateStrategy=IN_PLACE, template=template(labels={"old": "1"}))
     names = clones.pod_names
     clones.roll("a:1", labels={"new": "1"}, annotations={"note": "x"})
     clones.settle()
@@ -173,7 +173,7 @@ def test_labels_and_annotations_are_updated_in_place():
 
 
 def test_unsupported_in_place_change_recreates_pods():
-    clones = settled(replicas=2, updateStrategy=IN_PLACE)
+    clones = settled_clones(replicas=2, updateStrategy=IN_PLACE)
     names = clones.pod_names
     clones.roll("a:2", terminationGracePeriodSeconds=5)
     clones.settle()
@@ -182,7 +182,7 @@ def test_unsupported_in_place_change_recreates_pods():
 
 
 def test_unsupported_change_of_in_place_only_set_keeps_pods():
-    clones = settled(replicas=2, updateStrategy={"type": "InPlaceOnly"})
+    clones = settled_clones(replicas=2, updateStrategy={"type": "InPlaceOnly"})
     clones.roll("a:2", terminationGracePeriodSeconds=5)
     assert clones.round() == []
     name = clones.status["conditions"][0]["message"].split()[2]
@@ -199,7 +199,9 @@ def test_unsupported_change_of_in_place_only_set_keeps_pods():
 
 @pytest.mark.parametrize(("kind", "is_kept"), [("InPlaceIfPossible", False), ("InPlaceOnly", True)])
 def test_changed_claim_templates_recreate_pods(kind, is_kept):
-    clones = settled(replicas=1, updateStrategy={"type": kind}, volumeClaimTemplates=[claim_template()])
+    clones = settled_clones(
+        replicas=1, updateStrategy={"type": kind}, volumeClaimTemplates=[claim_template()]
+    )
     names = clones.pod_names
     clones.change_spec("volumeClaimTemplates", to=[claim_template(size="2Gi")])
     clones.settle()
@@ -211,7 +213,7 @@ def test_changed_claim_templates_recreate_pods(kind, is_kept):
 
 def test_grace_period_precedes_update():
     strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
-    clones = settled(replicas=1, updateStrategy=strategy)
+    clones = settled_clones(replicas=1, updateStrategy=strategy)
     (name,) = clones.pod_names
     clones.roll()
     clones.round()
@@ -232,7 +234,7 @@ def test_grace_period_precedes_update():
 
 def test_third_revision_waits_for_grace_of_second():
     strategy = {**IN_PLACE, "inPlaceUpdateStrategy": {"gracePeriodSeconds": 10}}
-    clones = settled(replicas=1, updateStrategy=strategy)
+    clones = settled_clones(replicas=1, updateStrategy=strategy)
     clones.roll("a:2")
     clones.settle()
     clones.roll("a:3")
@@ -245,7 +247,7 @@ def test_third_revision_waits_for_grace_of_second():
 
 
 def test_hooked_pod_is_prepared_and_checked():
-    clones = settled(
+    clones = settled_clones(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
     )
     (name,) = clones.pod_names
@@ -262,7 +264,7 @@ def test_hooked_pod_is_prepared_and_checked():
 
 
 def test_rollback_returns_prepared_pod_to_normal():
-    clones = settled(
+    clones = settled_clones(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
     )
     clones.roll("a:2", labels={"hold": "true"})
@@ -273,7 +275,7 @@ def test_rollback_returns_prepared_pod_to_normal():
 
 
 def test_updated_pod_without_hook_label_waits_for_next_update():
-    clones = settled(
+    clones = settled_clones(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=HOOK, template=template(labels={"hold": "true"})
     )
     (name,) = clones.pod_names
@@ -289,7 +291,7 @@ def test_updated_pod_without_hook_label_waits_for_next_update():
 
 def test_pod_preparing_update_is_not_ready_if_hook_marks_it():
     hook = {"inPlaceUpdate": {"labelsHandler": {"hold": "true"}, "markPodNotReady": True}}
-    clones = settled(
+    clones = settled_clones(
         replicas=1, updateStrategy=IN_PLACE, lifecycle=hook, template=template(labels={"hold": "true"})
     )
     (name,) = clones.pod_names
@@ -310,7 +312,7 @@ def is_ready(clones, name):
 
 
 def test_unready_pod_is_updated_first():
-    clones = settled(replicas=3)
+    clones = settled_clones(replicas=3)
     broken = clones.pod_names[1]
     clones.run(broken, ready=False)
     clones.round()
@@ -319,7 +321,7 @@ def test_unready_pod_is_updated_first():
 
 
 def test_update_stops_at_unready_pod():
-    clones = settled(replicas=5, updateStrategy={**IN_PLACE, "maxUnavailable": 2})
+    clones = settled_clones(replicas=5, updateStrategy={**IN_PLACE, "maxUnavailable": 2})
     clones.roll()
     for _ in range(10):
         clones.round()
@@ -331,7 +333,7 @@ def test_update_stops_at_unready_pod():
 
 def test_update_priority_orders_pods():
     strategy = {"partition": 1, "priorityStrategy": {"orderPriority": [{"orderedKey": "turn"}]}}
-    clones = settled(replicas=2)
+    clones = settled_clones(replicas=2)
     late, early = clones.pod_names
     clones.label(late, turn="2")
     clones.label(early, turn="10")
@@ -341,7 +343,7 @@ def test_update_priority_orders_pods():
 
 
 def test_scatter_strategy_spreads_update():
-    clones = settled(replicas=6, updateStrategy={"scatterStrategy": [{"key": "kind", "value": "x"}]})
+    clones = settled_clones(replicas=6, updateStrategy={"scatterStrategy": [{"key": "kind", "value": "x"}]})
     marked = clones.pod_names[:3]
     for name in marked:
         clones.label(name, kind="x")
@@ -355,7 +357,7 @@ def test_scatter_strategy_spreads_update():
 
 
 def test_specified_pod_is_marked_once():
-    clones = settled(replicas=2, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
+    clones = settled_clones(replicas=2, updateStrategy={"maxUnavailable": 0, "maxSurge": 1})
     for name in clones.pod_names:
         clones.specify(name)
     clones.roll()
@@ -364,7 +366,7 @@ def test_specified_pod_is_marked_once():
 
 
 def test_old_revisions_are_deleted():
-    clones = settled(replicas=1, updateStrategy=IN_PLACE, revisionHistoryLimit=2)
+    clones = settled_clones(replicas=1, updateStrategy=IN_PLACE, revisionHistoryLimit=2)
     for number in range(2, 8):
         clones.roll(f"a:{number}")
         clones.settle()

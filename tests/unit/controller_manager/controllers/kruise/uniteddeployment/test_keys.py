@@ -20,7 +20,7 @@ from tests.support.controllers.uniteddeployments import ADAPTER, FOO, KINDS, Uni
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def concerned(foo, of, old, new):
+def changed_keys(foo, of, old, new):
     return {*of(foo.caches(), Change(old, new))}
 
 
@@ -28,26 +28,26 @@ def concerned(foo, of, old, new):
 def test_pod_maps_to_its_united_deployment(kind):
     foo = United(kind).settle()
     view = PODS.view(foo.pods[0])
-    assert concerned(foo, keys.of_pod, None, view) == {FOO}
-    assert concerned(foo, keys.of_pod, view, None) == {FOO}
+    assert changed_keys(foo, keys.of_pod, None, view) == {FOO}
+    assert changed_keys(foo, keys.of_pod, view, None) == {FOO}
 
 
 @of_each_kind
 def test_workload_maps_to_its_united_deployment(kind):
     foo = United(kind).settle()
     of = keys.of_owned(ADAPTER[kind].resource)
-    assert concerned(foo, of, None, foo.workload("a")) == {FOO}
+    assert changed_keys(foo, of, None, foo.workload("a")) == {FOO}
 
 
 def test_replica_set_maps_to_its_united_deployment():
     foo = United("Deployment").settle()
-    assert concerned(foo, keys.of_replica_set, None, foo.all(REPLICA_SETS)[0]) == {FOO}
+    assert changed_keys(foo, keys.of_replica_set, None, foo.all(REPLICA_SETS)[0]) == {FOO}
 
 
 def test_orphan_maps_to_possible_adopters():
     foo = United("CloneSet").settle()
     orphan = meta.with_metadata(foo.workload("a"), ownerReferences=[])
-    assert concerned(foo, keys.of_owned(CLONE_SETS), None, orphan) == {FOO}
+    assert changed_keys(foo, keys.of_owned(CLONE_SETS), None, orphan) == {FOO}
 
 
 @pytest.mark.parametrize("gone", [UNITED_DEPLOYMENTS, DEPLOYMENTS, REPLICA_SETS], ids=str)
@@ -55,16 +55,16 @@ def test_pod_with_missing_owner_maps_to_no_key(gone):
     foo = United("Deployment").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[gone] = {}
-    assert concerned(foo, keys.of_pod, None, view) == set()
+    assert changed_keys(foo, keys.of_pod, None, view) == set()
 
 
 def test_pod_of_other_owner_maps_to_no_key():
     foo = United("Deployment")
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     names = {"name": "p", "namespace": "default"}
-    assert concerned(foo, keys.of_pod, None, PODS.view({"metadata": names})) == set()
+    assert changed_keys(foo, keys.of_pod, None, PODS.view({"metadata": names})) == set()
     owned = PODS.view({"metadata": {**names, "ownerReferences": [job]}})
-    assert concerned(foo, keys.of_pod, None, owned) == set()
+    assert changed_keys(foo, keys.of_pod, None, owned) == set()
 
 
 def test_stateful_sets_of_both_groups_are_distinguished():
@@ -72,7 +72,7 @@ def test_stateful_sets_of_both_groups_are_distinguished():
     foo = United("AdvancedStatefulSet").settle()
     view = PODS.view(foo.pods[0])
     foo.objects[STATEFUL_SETS] = foo.objects.pop(ADVANCED_STATEFUL_SETS)
-    assert concerned(foo, keys.of_pod, None, view) == set()
+    assert changed_keys(foo, keys.of_pod, None, view) == set()
 
 
 def test_united_deployment_needs_kinds_of_pack():

@@ -16,7 +16,7 @@ NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 DEFAULT = Schedule.of({"scheduleStrategy": {"type": "Adaptive"}})
 
 
-def ago(seconds):
+def time_ago(seconds):
     return format_time(NOW - timedelta(seconds=seconds))
 
 
@@ -25,18 +25,18 @@ def seconds(number):
 
 
 def waiting(age=0, *, phase="Pending", reason="Unschedulable", scheduled="False", node="", deleting=False):
-    metadata = {"name": "p", "creationTimestamp": ago(age)}
+    metadata = {"name": "p", "creationTimestamp": time_ago(age)}
     condition = {"type": "PodScheduled", "status": scheduled, "reason": reason}
     return PodView.of(
         {
-            "metadata": metadata | ({"deletionTimestamp": ago(1)} if deleting else {}),
+            "metadata": metadata | ({"deletionTimestamp": time_ago(1)} if deleting else {}),
             "spec": {"nodeName": node} if node else {},
             "status": {"phase": phase, "conditions": [condition]},
         }
     )
 
 
-def found(*pods, ready=0):
+def subset_with(*pods, ready=0):
     workload = {"metadata": {}, "spec": {}, "status": {"replicas": len(pods), "readyReplicas": ready}}
     return Subset(workload=workload, pods=pods, partition=0)
 
@@ -47,7 +47,7 @@ def avoided_since(age, reason="reschedule"):
             "type": "Schedulable",
             "status": "False",
             "reason": reason,
-            "lastTransitionTime": ago(age),
+            "lastTransitionTime": time_ago(age),
             "message": "m",
         }
     ]
@@ -72,7 +72,9 @@ def test_default_schedule_times():
         pytest.param(waiting(31, reason="SchedulerError"), None, id="pending for another reason"),
         pytest.param(waiting(31, scheduled="True"), None, id="PodScheduled is true"),
         pytest.param(
-            PodView.of({"metadata": {"name": "p", "creationTimestamp": ago(31)}}), None, id="no condition yet"
+            PodView.of({"metadata": {"name": "p", "creationTimestamp": time_ago(31)}}),
+            None,
+            id="no condition yet",
         ),
     ],
 )
@@ -84,13 +86,13 @@ def test_time_for_pod_to_find_node(pod, expected):
 @pytest.mark.parametrize(
     ("subset_", "told", "expected"),
     [
-        pytest.param(found(waiting(15)), [], (0, False, 15), id="15 s old"),
-        pytest.param(found(waiting(31)), [], (1, True, 300), id="31 s old"),
-        pytest.param(found(waiting(31), waiting(10)), [], (1, True, 20), id="another one is younger"),
-        pytest.param(found(waiting(31), ready=1), [], (0, False, None), id="all are ready"),
-        pytest.param(found(), avoided_since(60), (0, True, 240), id="avoided for 60 s"),
-        pytest.param(found(), avoided_since(360), (0, False, None), id="avoided for 360 s"),
-        pytest.param(found(waiting(31)), avoided_since(360), (1, True, 300), id="avoided again"),
+        pytest.param(subset_with(waiting(15)), [], (0, False, 15), id="15 s old"),
+        pytest.param(subset_with(waiting(31)), [], (1, True, 300), id="31 s old"),
+        pytest.param(subset_with(waiting(31), waiting(10)), [], (1, True, 20), id="another one is younger"),
+        pytest.param(subset_with(waiting(31), ready=1), [], (0, False, None), id="all are ready"),
+        pytest.param(subset_with(), avoided_since(60), (0, True, 240), id="avoided for 60 s"),
+        pytest.param(subset_with(), avoided_since(360), (0, False, None), id="avoided for 360 s"),
+        pytest.param(subset_with(waiting(31)), avoided_since(360), (1, True, 300), id="avoided again"),
     ],
 )
 def test_schedulability_of_subset(subset_, told, expected):
@@ -100,20 +102,20 @@ def test_schedulability_of_subset(subset_, told, expected):
 
 
 def test_condition_of_pending_pods():
-    (told,) = schedulable.check_schedulability(found(waiting(31)), DEFAULT, [], NOW).conditions
+    (told,) = schedulable.check_schedulability(subset_with(waiting(31)), DEFAULT, [], NOW).conditions
     assert told == {
         "type": "Schedulable",
         "status": "False",
         "reason": "reschedule",
         "message": "timeout pending pods found",
-        "lastTransitionTime": ago(0),
+        "lastTransitionTime": time_ago(0),
     }
-    again = schedulable.check_schedulability(found(waiting(31)), DEFAULT, avoided_since(60), NOW)
+    again = schedulable.check_schedulability(subset_with(waiting(31)), DEFAULT, avoided_since(60), NOW)
     assert again.conditions == avoided_since(60)
 
 
 def test_condition_of_recovered_subset():
-    (told,) = schedulable.check_schedulability(found(), DEFAULT, avoided_since(300), NOW).conditions
+    (told,) = schedulable.check_schedulability(subset_with(), DEFAULT, avoided_since(300), NOW).conditions
     assert (told["status"], told["reason"]) == ("True", "recover")
     assert told["message"] == "unschedulable subset recovered after 300.000000 seconds"
 

@@ -25,13 +25,13 @@ NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 SCHEDULE = Schedule.of({"scheduleStrategy": adaptive(10, 5, reserves=True)})
 
 
-def ago(seconds):
+def time_ago(seconds):
     return NOW - timedelta(seconds=seconds)
 
 
 def pod(*conditions, mark=None, revision="v2", age=100, phase="Running", deleting=False):
     labels = {LABEL_REVISION: revision} | ({LABEL_RESERVED_POD: mark} if mark is not None else {})
-    metadata = {"name": "p", "creationTimestamp": format_time(ago(age)), "labels": labels}
+    metadata = {"name": "p", "creationTimestamp": format_time(time_ago(age)), "labels": labels}
     return PodView.of(
         {
             "metadata": metadata | ({"deletionTimestamp": format_time(NOW)} if deleting else {}),
@@ -41,7 +41,7 @@ def pod(*conditions, mark=None, revision="v2", age=100, phase="Running", deletin
 
 
 def ready(seconds, status="True"):
-    return {"type": "Ready", "status": status, "lastTransitionTime": format_time(ago(seconds))}
+    return {"type": "Ready", "status": status, "lastTransitionTime": format_time(time_ago(seconds))}
 
 
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
@@ -77,12 +77,14 @@ def pending(age, **fields):
     ],
 )
 def test_reserved_pod_is_recognised(subject, updating_for, expected):
-    verdict = reschedule_decision(subject, SCHEDULE, Rollout(expected="v2", since=ago(updating_for)), NOW)
+    verdict = reschedule_decision(
+        subject, SCHEDULE, Rollout(expected="v2", since=time_ago(updating_for)), NOW
+    )
     after = None if verdict.check_after is None else verdict.check_after.total_seconds()
     assert (verdict.reserved, after, verdict.overdue) == expected
 
 
-def look(*pods, told=()):
+def check_subset(*pods, told=()):
     workload = {"metadata": {}, "spec": {}, "status": {"replicas": len(pods)}}
     seen = Subset(workload=workload, pods=pods, partition=0)
     return rescheduling.check_reservation(seen, SCHEDULE, Rollout(expected="v2", since=NOW), told, NOW)
@@ -94,39 +96,39 @@ MARKED = [
         "status": "False",
         "reason": "created",
         "message": "m",
-        "lastTransitionTime": format_time(ago(60)),
+        "lastTransitionTime": format_time(time_ago(60)),
     }
 ]
 
 
 def test_subset_with_reserved_pods():
-    standing = look(pending(11), pod(ready(9)), pod(ready(9), mark="false"))
+    standing = check_subset(pending(11), pod(ready(9)), pod(ready(9), mark="false"))
     assert (standing.unschedulable, standing.marked, standing.reserved) == (True, False, 1)
     assert [is_reserved for _, is_reserved in standing.marks] == [True, False]
-    assert said(standing) == ("False", "reschedule", "reserved pods found")
+    assert condition_summary(standing) == ("False", "reschedule", "reserved pods found")
     assert standing.check_after == timedelta(seconds=5)
 
 
 def test_subset_without_reserved_pods():
-    standing = look(pod(ready(9), mark="true"))
+    standing = check_subset(pod(ready(9), mark="true"))
     assert (standing.unschedulable, standing.reserved) == (False, 0)
     assert [is_reserved for _, is_reserved in standing.marks] == [False]
-    assert said(standing) == ("True", "reschedule", "no reserved pods")
+    assert condition_summary(standing) == ("True", "reschedule", "no reserved pods")
     assert standing.check_after is None
 
 
 def test_new_pods_of_marked_subset_are_reserved():
-    standing = look(pod(ready(9)), pod(ready(9), mark="false"), told=MARKED)
+    standing = check_subset(pod(ready(9)), pod(ready(9), mark="false"), told=MARKED)
     assert (standing.marked, standing.reserved) == (True, 1)
     assert [is_reserved for _, is_reserved in standing.marks] == [True]
 
 
 def test_unchanged_mark_is_not_written():
-    standing = look(pod(ready(9), mark="false"), pending(20, mark="true"))
+    standing = check_subset(pod(ready(9), mark="false"), pending(20, mark="true"))
     assert standing.marks == ()
 
 
-def said(standing):
+def condition_summary(standing):
     (condition,) = standing.conditions
     return condition["status"], condition["reason"], condition["message"]
 

@@ -45,7 +45,7 @@ def test_manual_partitions_are_read(strategy, expected):
     assert UnitedView.of(united(updateStrategy=strategy)).partitions == expected
 
 
-def released(kind, **partitions):
+def with_second_version(kind, **partitions):
     """Roll out a second version of ten pods, with these partitions of the subsets."""
     foo = United(kind, "ab", replicas=10).settle()
     foo.keep(**partitions)
@@ -55,7 +55,7 @@ def released(kind, **partitions):
 
 @of_each_with_partitions
 def test_rollout_by_partitions(kind):
-    foo = released(kind, a=4, b=3)
+    foo = with_second_version(kind, a=4, b=3)
     old = foo.status["currentRevision"]
     foo.settle()
     (first, second) = sorted(foo.revisions, key=lambda it: it["revision"])
@@ -80,7 +80,7 @@ def test_rollout_by_partitions(kind):
 
 
 def test_deployments_have_no_partitions():
-    foo = released("Deployment", a=4, b=3).settle()
+    foo = with_second_version("Deployment", a=4, b=3).settle()
     assert foo.images == {"a": ["a:2"] * 5, "b": ["a:2"] * 5}
     assert foo.status["updateStatus"]["currentPartitions"] == {"a": 4, "b": 3}
     assert foo.wishes() == ()
@@ -206,7 +206,7 @@ def image(recorded):
 
 
 def test_revision_in_use_is_not_deleted():
-    foo = released("StatefulSet", a=4, b=4)
+    foo = with_second_version("StatefulSet", a=4, b=4)
     foo.set("revisionHistoryLimit", 0)
     foo.settle()
     assert len(foo.revisions) == 2
