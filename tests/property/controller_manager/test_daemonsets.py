@@ -22,4 +22,4 @@ def test_daemon_set_update_respects_limits(nodes, surge, unavailable, releases):
         assert most_missing <= missing
         assert most_surplus <= extra
         assert set(daemons.images.values()) == {f"b:{number}"}
-        assert len(daemons.living) == nodes
+        assert len(daemons.undeleted) == nodes

@@ -19,8 +19,8 @@ HORIZON = 100
 
 def run_with_pauses(simulated, pauses):
     for seconds in pauses:
-        simulated.after(seconds)
-    return simulated.after(HORIZON)
+        simulated.pass_time(seconds)
+    return simulated.pass_time(HORIZON)
 
 
 def model(init, main):
@@ -57,12 +57,12 @@ def test_more_frequent_syncs_change_nothing(main, pauses, policy):
     def subject():
         return pod(*(container(f"c{at}", *argv) for at, argv in enumerate(main)), policy=policy)
 
-    seldom = SimulatedPod(subject()).after(sum(pauses))
+    seldom = SimulatedPod(subject()).pass_time(sum(pauses))
     often = SimulatedPod(subject())
     for seconds in pauses:
-        often.after(seconds)
+        often.pass_time(seconds)
         writes = often.writes
-        often.look()
+        often.step_until_idle()
         assert often.writes == writes
     assert often.pod == seldom.pod
 
@@ -72,9 +72,9 @@ def test_deleted_pod_ends_within_grace_period(argv, pauses, terminate_after, gra
     script = {"mockube.dev/terminate-after": f"{terminate_after}s"}
     simulated = SimulatedPod(pod(container("c", *argv), annotations=script))
     for seconds in pauses:
-        simulated.after(seconds)
+        simulated.pass_time(seconds)
     assume(not simulated.removed)
-    assert simulated.delete(grace=grace).after(grace).removed
+    assert simulated.delete(grace=grace).pass_time(grace).removed
 
 
 @given(st.integers(0, 6), st.integers(1, 255), glances)

@@ -213,7 +213,7 @@ class Life(RuleBasedStateMachine):
         assert foo.status["currentRevision"] == foo.status["updateStatus"]["updatedRevision"]
         assert len(foo.revisions) <= max(foo.foo["spec"]["revisionHistoryLimit"], 1)
         assert "reservedPods" not in foo.status
-        assert foo.wishes() == ()
+        assert foo.next_plan() == ()
 
 
 class Steady(Life):

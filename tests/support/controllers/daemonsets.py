@@ -59,7 +59,7 @@ class Daemons(FakeApiServer):
             before = self.revision
             self.sync()
             missing = max(missing, len(self.nodes) - len(self.available_nodes))
-            surplus = max(surplus, len(self.living) - len(self.nodes))
+            surplus = max(surplus, len(self.undeleted) - len(self.nodes))
             self.collect()
             if ready:
                 self.run_all()
@@ -103,7 +103,7 @@ class Daemons(FakeApiServer):
         self.put(PODS, {**body, "status": {"phase": "Running", "conditions": [condition]}})
 
     def run_all(self):
-        for pod in self.living:
+        for pod in self.undeleted:
             if "status" not in pod:
                 self.run(pod)
 
@@ -131,7 +131,7 @@ class Daemons(FakeApiServer):
         return [meta.name(node) for node in self.all(NODES)]
 
     @property
-    def living(self):
+    def undeleted(self):
         return [pod for pod in self.all(PODS) if not meta.is_deleting(pod)]
 
     @property
@@ -141,11 +141,11 @@ class Daemons(FakeApiServer):
     @property
     def images(self):
         """Return the pods by node."""
-        return {node_of(pod): pod["spec"]["containers"][0]["image"] for pod in self.living}
+        return {node_of(pod): pod["spec"]["containers"][0]["image"] for pod in self.undeleted}
 
     @property
     def available_nodes(self):
-        return {node_of(pod) for pod in self.living if is_ready(pod)}
+        return {node_of(pod) for pod in self.undeleted if is_ready(pod)}
 
 
 def node_of(pod):

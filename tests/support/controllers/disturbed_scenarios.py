@@ -69,7 +69,7 @@ class Scenario:
     async def items(self, path):
         return (await self.server.get(path)).body["items"]
 
-    async def living(self, path):
+    async def undeleted(self, path):
         return [item for item in await self.items(path) if not meta.is_deleting(item)]
 
     async def is_settled(self):

@@ -150,7 +150,7 @@ class CloneSet(Scenario):
     async def check_end(self):
         (pod,) = await self.items(PODS)
         assert meta.labels(pod)["lifecycle.apps.kruise.io/state"] == "Normal"
-        assert f"data-{meta.name(pod)}" in map(meta.name, await self.living(CLAIMS))
+        assert f"data-{meta.name(pod)}" in map(meta.name, await self.undeleted(CLAIMS))
         assert len(await self.items(REVISIONS)) == 3
         assert len(self.in_place) == 3, "three pods were made, and changed in place"
         assert len(self.pods) == 6, "and made anew once"

@@ -85,9 +85,9 @@ class SimulatedPod:
         self.events = []
         self.removed = False
         self.due = None
-        self.look()
+        self.step_until_idle()
 
-    def look(self):
+    def step_until_idle(self):
         """Step while there is something to do; this must come to an end."""
         for _ in range(5):
             if not self._step_once():
@@ -115,33 +115,33 @@ class SimulatedPod:
             case Remove():
                 self.removed = True
 
-    def after(self, seconds):
+    def pass_time(self, seconds):
         """Let time pass, with a step whenever something is due."""
         until = self.now + timedelta(seconds=seconds)
         while self.due is not None and self.due <= until:
             self.now = self.due
-            self.look()
+            self.step_until_idle()
         self.now = until
-        self.look()
+        self.step_until_idle()
         return self
 
     def delete(self, grace=30):
         deadline = self.now + timedelta(seconds=grace)
         metadata = {"deletionTimestamp": format_time(deadline), "deletionGracePeriodSeconds": grace}
         self.pod = with_metadata(self.pod, **metadata)
-        self.look()
+        self.step_until_idle()
         return self
 
     def change(self, **spec):
         generation = self.pod["metadata"]["generation"] + 1
         self.pod = with_metadata({**self.pod, "spec": {**self.pod["spec"], **spec}}, generation=generation)
-        self.look()
+        self.step_until_idle()
         return self
 
     def annotate(self, **annotations):
         named = {f"mockube.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
         self.pod = with_metadata(self.pod, annotations=named)
-        self.look()
+        self.step_until_idle()
         return self
 
     @property

@@ -85,7 +85,7 @@ class United(FakeApiServer):
         writes, self.error = self.reconcile(FOO)
         return [(verb, resource.plural, name) for verb, resource, name in writes]
 
-    def wishes(self):
+    def next_plan(self):
         """Return the next plan, without executing it."""
         plan = self.plan(FOO)
         return (*plan.actions, *plan.last(None))

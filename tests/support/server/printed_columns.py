@@ -9,14 +9,14 @@ from mockube.apiserver.kinds.registry import printer_of_kind
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def printed(group, kind, tree):
+def printed_cells(group, kind, tree):
     """Return the cells of an object named x that is five minutes old."""
-    metadata = {"name": "x", "creationTimestamp": ago(minutes=5)} | tree.get("metadata", {})
+    metadata = {"name": "x", "creationTimestamp": time_ago(minutes=5)} | tree.get("metadata", {})
     printer = printer_of_kind(GroupKind(group, kind))
     cells = printer.cells({**tree, "metadata": metadata}, NOW)
     return {column.name: cell for column, cell in zip(printer.columns, cells, strict=True)}
 
 
-def ago(**span):
+def time_ago(**span):
     """Return a timestamp before NOW."""
     return format_time(NOW - timedelta(**span))

@@ -82,10 +82,10 @@ def test_container_that_cannot_be_created_waits():
         "waiting": {"message": "missing value for A", "reason": "CreateContainerConfigError"}
     }
     writes = world.writes
-    world.look()
+    world.step_until_idle()
     assert world.writes == writes
     world.pod = with_metadata(world.pod, annotations={"a": "x"})
-    world.look()
+    world.step_until_idle()
     assert world.status["phase"] == "Running"
 
 

@@ -117,12 +117,12 @@ def test_plain_pod_is_ready_with_one_write():
     ],
 )
 def test_pod_phases(subject, seconds, phase, states):
-    simulated = SimulatedPod(subject).after(seconds)
+    simulated = SimulatedPod(subject).pass_time(seconds)
     assert (simulated.phase, simulated.containers()) == (phase, states)
 
 
 def test_exceeded_deadline_has_reason():
-    simulated = SimulatedPod(pod(activeDeadlineSeconds=10)).after(10)
+    simulated = SimulatedPod(pod(activeDeadlineSeconds=10)).pass_time(10)
     assert simulated.status["reason"] == "DeadlineExceeded"
     assert simulated.status["message"] == "Pod was active on the node longer than the specified deadline"
 
@@ -131,7 +131,7 @@ def test_restarts_back_off_exponentially():
     simulated = SimulatedPod(pod(container("c", "false")))
     restarts = [simulated.status["containerStatuses"][0]["restartCount"]]
     for seconds in (9, 1, 19, 1, 39, 1, 80, 160, 299, 1, 300):
-        simulated.after(seconds)
+        simulated.pass_time(seconds)
         restarts.append(simulated.status["containerStatuses"][0]["restartCount"])
     assert restarts == [1, 1, 2, 2, 3, 3, 4, 5, 6, 6, 7, 8]
     status = simulated.status["containerStatuses"][0]
@@ -145,7 +145,7 @@ def test_restarts_back_off_exponentially():
 
 def test_long_run_resets_backoff():
     simulated = SimulatedPod(pod(container("c", "sleep", "900")))
-    simulated.after(4 * 900)
+    simulated.pass_time(4 * 900)
     assert simulated.containers() == {"c": "running"}
     assert simulated.status["containerStatuses"][0]["restartCount"] == 4
 
@@ -155,7 +155,7 @@ def test_on_failure_policy_restarts_failures_only():
     simulated = SimulatedPod(pod(container("c", "true"), policy="OnFailure", annotations=script))
     assert simulated.containers() == {"c": "CrashLoopBackOff"}
     assert simulated.status["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 7
-    simulated.after(10)
+    simulated.pass_time(10)
     assert (simulated.phase, simulated.containers()) == ("Succeeded", {"c": 0})
     assert simulated.status["containerStatuses"][0]["restartCount"] == 2
 
@@ -166,11 +166,11 @@ def test_init_containers_run_in_order():
     assert simulated.containers("initContainerStatuses") == {"one": "running", "two": "PodInitializing"}
     assert simulated.containers() == {"c": "PodInitializing"}
     assert simulated.condition("Initialized")["message"] == "containers with incomplete status: [one two]"
-    simulated.after(5)
+    simulated.pass_time(5)
     assert simulated.containers("initContainerStatuses") == {"one": 0, "two": "running"}
     assert simulated.condition("Initialized")["message"] == "containers with incomplete status: [two]"
     assert simulated.phase == "Pending"
-    simulated.after(3)
+    simulated.pass_time(3)
     assert simulated.containers("initContainerStatuses") == {"one": 0, "two": 0}
     assert (simulated.phase, simulated.containers(), simulated.ready) == ("Running", {"c": "running"}, True)
 
@@ -184,7 +184,7 @@ def test_init_containers_run_in_order():
     ],
 )
 def test_failing_init_containers(policy, phase, states):
-    simulated = SimulatedPod(pod(init=[container("one", "false")], policy=policy)).after(1)
+    simulated = SimulatedPod(pod(init=[container("one", "false")], policy=policy)).pass_time(1)
     assert (simulated.phase, simulated.containers("initContainerStatuses")) == (phase, states)
     assert simulated.containers() == {"c": "PodInitializing"}
 
@@ -195,16 +195,16 @@ def test_sidecars_run_with_containers_and_end_last():
         pod(container("c", "sleep", "9"), init=[sidecar, container("i", "sleep", "1")], policy="Never")
     )
     assert simulated.containers("initContainerStatuses") == {"side": "running", "i": "running"}
-    simulated.after(1)
+    simulated.pass_time(1)
     assert simulated.containers() == {"c": "running"}
     assert simulated.ready
-    simulated.after(9)
+    simulated.pass_time(9)
     assert simulated.phase == "Succeeded"
     assert simulated.containers("initContainerStatuses") == {"side": 0, "i": 0}
 
 
 def test_unready_sidecar_keeps_pod_unready():
-    simulated = SimulatedPod(pod(init=[container("side", "false", restartPolicy="Always")])).after(1)
+    simulated = SimulatedPod(pod(init=[container("side", "false", restartPolicy="Always")])).pass_time(1)
     assert simulated.containers() == {"c": "running"}
     assert simulated.condition("Ready")["message"] == "containers with unready status: [side]"
 
@@ -229,12 +229,12 @@ def test_readiness_gates_wait_for_their_conditions():
         'corresponding condition of pod readiness gate "a.b/c" does not exist.'
     )
     simulated.status["conditions"].append({"type": "a.b/c", "status": "False"})
-    simulated.look()
+    simulated.step_until_idle()
     assert simulated.condition("Ready")["message"] == (
         'the status of pod readiness gate "a.b/c" is not "True", but False'
     )
     simulated.condition("a.b/c")["status"] = "True"
-    simulated.look()
+    simulated.step_until_idle()
     assert simulated.ready
     assert "message" not in simulated.condition("Ready")
 
@@ -252,7 +252,7 @@ def test_statically_bound_pod_is_scheduled():
 def test_ephemeral_containers_run_once():
     simulated = SimulatedPod(pod()).change(ephemeralContainers=[container("debug", "sleep", "60")])
     assert simulated.containers("ephemeralContainerStatuses") == {"debug": "running"}
-    simulated.after(60)
+    simulated.pass_time(60)
     assert simulated.containers("ephemeralContainerStatuses") == {"debug": 0}
     assert (simulated.phase, simulated.ready) == ("Running", True)
 
@@ -288,19 +288,19 @@ def test_pod_without_grace_is_removed_by_server():
 
 def test_terminating_pod_takes_annotated_time():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=30)
-    assert not simulated.after(19).removed
-    assert simulated.after(1).removed
+    assert not simulated.pass_time(19).removed
+    assert simulated.pass_time(1).removed
 
 
 def test_termination_is_limited_to_grace_period():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/terminate-after": "20s"})).delete(grace=5)
-    assert not simulated.after(4).removed
-    assert simulated.after(1).removed
+    assert not simulated.pass_time(4).removed
+    assert simulated.pass_time(1).removed
 
 
 def test_hanging_pod_is_removed_after_annotation_is_removed():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/hang-terminating": "true"})).delete()
-    assert not simulated.after(9999).removed
+    assert not simulated.pass_time(9999).removed
     assert simulated.annotate().removed
 
 
@@ -323,24 +323,26 @@ def test_finished_pod_is_removed_unchanged():
 def test_annotation_scripts(annotation, before, after):
     script = {f"mockube.dev/{name}": text for name, text in annotation.items()}
     simulated = SimulatedPod(pod(annotations=script, policy="Never"))
-    assert simulated.after(4).containers() == {"c": before}
-    assert simulated.after(1).containers() == {"c": after}
+    assert simulated.pass_time(4).containers() == {"c": before}
+    assert simulated.pass_time(1).containers() == {"c": after}
 
 
 def test_ready_after_annotation_delays_readiness():
     simulated = SimulatedPod(pod(annotations={"mockube.dev/ready-after": "1m"}))
     assert simulated.condition("Ready")["message"] == "containers with unready status: [c]"
-    assert not simulated.after(59).ready
-    assert simulated.after(1).ready
+    assert not simulated.pass_time(59).ready
+    assert simulated.pass_time(1).ready
     assert simulated.writes == 2
 
 
 def test_pod_annotated_never_ready():
-    assert not SimulatedPod(pod(annotations={"mockube.dev/ready-after": "never"})).after(9999).ready
+    assert not SimulatedPod(pod(annotations={"mockube.dev/ready-after": "never"})).pass_time(9999).ready
 
 
 def test_waiting_reason_annotation_holds_container():
-    simulated = SimulatedPod(pod(annotations={"mockube.dev/waiting-reason": "ImagePullBackOff"})).after(60)
+    simulated = SimulatedPod(pod(annotations={"mockube.dev/waiting-reason": "ImagePullBackOff"})).pass_time(
+        60
+    )
     assert (simulated.phase, simulated.containers()) == ("Pending", {"c": "ImagePullBackOff"})
     assert simulated.annotate().containers() == {"c": "running"}
 
@@ -354,7 +356,7 @@ def test_invalid_annotations_are_named_in_events():
         "mockube.dev/dance: '1': unknown annotation",
         """mockube.dev/ready-after: 'soon': time: invalid duration "soon\"""",
     ]
-    simulated.after(60)
+    simulated.pass_time(60)
     assert len(simulated.events) == 3
 
 

@@ -26,13 +26,13 @@ def test_resize_is_applied_at_once():
 
 
 def test_resize_in_progress_has_condition():
-    world = SimulatedPod(pod(container_with_cpu("1"), annotations={"mockube.dev/resize-after": "10s"})).after(
-        60
-    )
+    world = SimulatedPod(
+        pod(container_with_cpu("1"), annotations={"mockube.dev/resize-after": "10s"})
+    ).pass_time(60)
     world.change(containers=[container_with_cpu("2")])
     assert resources_and_restarts(world) == ("1", "1", 0)
     assert world.condition("PodResizeInProgress")["status"] == "True"
-    assert resources_and_restarts(world.after(10)) == ("2", "2", 0)
+    assert resources_and_restarts(world.pass_time(10)) == ("2", "2", 0)
     assert "PodResizeInProgress" not in world.conditions()
 
 
@@ -66,7 +66,7 @@ def test_deferred_resize_is_applied_when_node_has_capacity():
         containers=[container_with_cpu("2")]
     )
     world.context = node_context(used={"cpu": "1"})
-    assert resources_and_restarts(world.after(30)) == ("2", "2", 0)
+    assert resources_and_restarts(world.pass_time(30)) == ("2", "2", 0)
     assert "PodResizePending" not in world.conditions()
 
 

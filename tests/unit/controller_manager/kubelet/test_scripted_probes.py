@@ -59,9 +59,9 @@ def test_probes_start_after_initial_delay(fields, changes):
     passed = 0
     for at, started, ready in changes:
         before = now(probed)
-        probed.after(at - passed - 1)
+        probed.pass_time(at - passed - 1)
         assert now(probed) == before
-        probed.after(1)
+        probed.pass_time(1)
         passed = at
         assert now(probed) == ("running", started, ready, 0)
     assert probed.due is None
@@ -86,9 +86,9 @@ def test_annotations_without_probe_have_no_effect(annotation):
 
 def test_readiness_fails_after_failure_threshold():
     probed = simulated_pod({"fail-readiness-after": "30s"}, readinessProbe=GET)
-    probed.after(49)
+    probed.pass_time(49)
     assert now(probed) == ("running", True, True, 0)
-    probed.after(1)
+    probed.pass_time(1)
     assert now(probed) == ("running", True, False, 0)
     assert warnings_and_kills(probed) == [
         ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")
@@ -100,7 +100,7 @@ def test_readiness_fails_after_failure_threshold():
 
 def test_always_failing_readiness_is_never_ready():
     probed = simulated_pod({"fail-readiness-after": "0s"}, readinessProbe=GET)
-    probed.after(3600)
+    probed.pass_time(3600)
     assert now(probed) == ("running", True, False, 0)
     assert warnings_and_kills(probed) == [
         ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 500")
@@ -110,23 +110,23 @@ def test_always_failing_readiness_is_never_ready():
 def test_slow_startup_probe_delays_readiness():
     probed = simulated_pod({"startup-after": "15s"}, **PROBED)
     assert now(probed) == ("running", False, False, 0)
-    probed.after(19)
+    probed.pass_time(19)
     assert now(probed) == ("running", False, False, 0)
-    probed.after(1)
+    probed.pass_time(1)
     assert now(probed) == ("running", True, True, 0)
 
 
 def test_failing_startup_probe_restarts_container_with_backoff():
     probed = simulated_pod({"startup-after": "never"}, startupProbe=GET)
-    probed.after(19)
+    probed.pass_time(19)
     assert now(probed) == ("running", False, False, 0)
-    probed.after(1)
+    probed.pass_time(1)
     assert now(probed) == ("running", False, False, 1)
     assert warnings_and_kills(probed)[1:3] == [
         ("Unhealthy", "Startup probe failed: HTTP probe failed with statuscode: 500"),
         ("Killing", "Container c failed startup probe, will be restarted"),
     ]
-    probed.after(20)
+    probed.pass_time(20)
     assert now(probed) == ("waiting", False, False, 1)
     assert probed.status["containerStatuses"][0]["state"]["waiting"]["reason"] == "CrashLoopBackOff"
 
@@ -136,9 +136,9 @@ def test_failing_liveness_probe_ends_run(policy, state):
     probed = simulated_pod(
         {"fail-liveness-after": "0s"}, policy=policy, livenessProbe={**GET, "initialDelaySeconds": 5}
     )
-    probed.after(24)
+    probed.pass_time(24)
     assert now(probed) == ("running", True, True, 0)
-    probed.after(1)
+    probed.pass_time(1)
     assert now(probed)[0] == state
     assert ("Killing", "Container c failed liveness probe, will be restarted") in warnings_and_kills(probed)
 
@@ -148,7 +148,7 @@ def test_started_sidecar_lets_containers_start():
     subject = pod(container(), init=[side], annotations={"mockube.dev/startup-after": "15s"})
     world = SimulatedPod(subject, context=node_context(details=True))
     assert world.status["phase"] == "Pending"
-    world.after(20)
+    world.pass_time(20)
     assert world.status["phase"] == "Running"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed_columns import printed
+from tests.support.server.printed_columns import printed_cells
 
 
 def autoscaler(specs=(), statuses=(), **parts):
@@ -10,7 +10,7 @@ def autoscaler(specs=(), statuses=(), **parts):
 
 
 def targets(tree):
-    return printed("autoscaling", "HorizontalPodAutoscaler", tree)["Targets"]
+    return printed_cells("autoscaling", "HorizontalPodAutoscaler", tree)["Targets"]
 
 
 def metric(kind, **source):
@@ -152,6 +152,6 @@ def test_other_columns_of_autoscaler():
         "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 9},
         "status": {"currentReplicas": 3},
     }
-    cells = printed("autoscaling", "HorizontalPodAutoscaler", tree)
+    cells = printed_cells("autoscaling", "HorizontalPodAutoscaler", tree)
     assert list(cells.values()) == ["x", "Deployment/web", "<none>", "2", 9, 3, "5m"]
-    assert printed("autoscaling", "HorizontalPodAutoscaler", {})["MinPods"] == "<unset>"
+    assert printed_cells("autoscaling", "HorizontalPodAutoscaler", {})["MinPods"] == "<unset>"

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from mockube.apiserver.kinds.common import ages
-from tests.support.server.printed_columns import NOW, ago
+from tests.support.server.printed_columns import NOW, time_ago
 
 SECOND, MINUTE, HOUR, DAY, YEAR = 1, 60, 3600, 86400, 365 * 86400
 
@@ -44,7 +44,7 @@ def test_duration_is_printed_in_suitable_units(seconds, expected):
 @pytest.mark.parametrize(
     ("metadata", "expected"),
     [
-        pytest.param({"creationTimestamp": ago(hours=26)}, "26h", id="created"),
+        pytest.param({"creationTimestamp": time_ago(hours=26)}, "26h", id="created"),
         pytest.param({}, "<unknown>", id="never created"),
         pytest.param({"creationTimestamp": None}, "<unknown>", id="created at null"),
     ],

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from tests.support.server.printed_columns import ago, printed
+from tests.support.server.printed_columns import printed_cells, time_ago
 
-core = partial(printed, "")
+core = partial(printed_cells, "")
 
 
 def test_pod_wide_columns():
@@ -255,7 +255,7 @@ def test_claim_columns_need_bound_volume(volume, expected):
 
 @pytest.mark.parametrize("kind", ["PersistentVolume", "PersistentVolumeClaim"])
 def test_deleted_object_with_finalizer_is_terminating(kind):
-    tree = {"metadata": {"deletionTimestamp": ago(seconds=1)}, "status": {"phase": "Bound"}}
+    tree = {"metadata": {"deletionTimestamp": time_ago(seconds=1)}, "status": {"phase": "Bound"}}
     assert core(kind, tree)["Status"] == "Terminating"
 
 

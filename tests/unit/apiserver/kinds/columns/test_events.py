@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support.server.printed_columns import ago, printed
+from tests.support.server.printed_columns import printed_cells, time_ago
 
 CORE, EVENTS = "", "events.k8s.io"
 
 
 def micro(**span):
-    return ago(**span).replace("Z", ".000000Z")
+    return time_ago(**span).replace("Z", ".000000Z")
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,8 @@ def micro(**span):
         pytest.param(
             CORE,
             {
-                "firstTimestamp": ago(hours=9),
-                "lastTimestamp": ago(minutes=1),
+                "firstTimestamp": time_ago(hours=9),
+                "lastTimestamp": time_ago(minutes=1),
                 "count": 4,
                 "involvedObject": {"kind": "Pod", "name": "web", "fieldPath": "spec.containers{main}"},
                 "source": {"component": "kubelet", "host": "n1"},
@@ -29,8 +29,8 @@ def micro(**span):
         pytest.param(
             EVENTS,
             {
-                "deprecatedFirstTimestamp": ago(hours=9),
-                "deprecatedLastTimestamp": ago(minutes=1),
+                "deprecatedFirstTimestamp": time_ago(hours=9),
+                "deprecatedLastTimestamp": time_ago(minutes=1),
                 "deprecatedCount": 4,
                 "regarding": {"kind": "Pod", "name": "web", "fieldPath": "spec.containers{main}"},
                 "deprecatedSource": {"component": "kubelet", "host": "n1"},
@@ -41,7 +41,7 @@ def micro(**span):
     ],
 )
 def test_old_form_of_event_columns(group, tree):
-    assert printed(group, "Event", tree | {"type": "Warning", "reason": "BackOff"}) == {
+    assert printed_cells(group, "Event", tree | {"type": "Warning", "reason": "BackOff"}) == {
         "Last Seen": "60s",
         "Type": "Warning",
         "Reason": "BackOff",
@@ -60,7 +60,7 @@ def test_old_form_of_event_columns(group, tree):
     [
         pytest.param({}, ("<unknown>", "<unknown>", 1), id="never"),
         pytest.param({"eventTime": micro(minutes=2)}, ("2m", "2m", 1), id="once"),
-        pytest.param({"firstTimestamp": ago(minutes=3)}, ("3m", "3m", 1), id="first only"),
+        pytest.param({"firstTimestamp": time_ago(minutes=3)}, ("3m", "3m", 1), id="first only"),
         pytest.param(
             {"eventTime": micro(hours=9), "series": {"count": 7, "lastObservedTime": micro(minutes=2)}},
             ("2m", "9h", 7),
@@ -74,7 +74,7 @@ def test_old_form_of_event_columns(group, tree):
     ],
 )
 def test_event_times_and_count_columns(times, expected):
-    cells = printed(CORE, "Event", times)
+    cells = printed_cells(CORE, "Event", times)
     assert (cells["Last Seen"], cells["First Seen"], cells["Count"]) == expected
 
 
@@ -83,9 +83,9 @@ def test_event_times_and_count_columns(times, expected):
 )
 def test_event_reporter_is_shown_without_source(group, controller):
     tree = {controller: "kubelet", "reportingInstance": "n1"}
-    assert printed(group, "Event", tree)["Source"] == "kubelet, n1"
-    assert printed(group, "Event", {controller: "kubelet"})["Source"] == "kubelet"
+    assert printed_cells(group, "Event", tree)["Source"] == "kubelet, n1"
+    assert printed_cells(group, "Event", {controller: "kubelet"})["Source"] == "kubelet"
 
 
 def test_event_object_without_name_is_its_kind():
-    assert printed(CORE, "Event", {"involvedObject": {"kind": "Node"}})["Object"] == "node"
+    assert printed_cells(CORE, "Event", {"involvedObject": {"kind": "Node"}})["Object"] == "node"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed_columns import ago, printed
+from tests.support.server.printed_columns import printed_cells, time_ago
 
 STORAGE = "storage.k8s.io"
 RBAC = "rbac.authorization.k8s.io"
@@ -69,7 +69,7 @@ APIREGISTRATION = "apiregistration.k8s.io"
     ],
 )
 def test_storage_columns(kind, tree, expected):
-    assert list(printed(STORAGE, kind, tree).values()) == expected
+    assert list(printed_cells(STORAGE, kind, tree).values()) == expected
 
 
 @pytest.mark.parametrize("kind", ["RoleBinding", "ClusterRoleBinding"])
@@ -85,7 +85,7 @@ def test_role_binding_columns(kind):
         ],
     }
     cells = ["x", "ClusterRole/view", "5m", "alice, bob", "devs", "ns/bot"]
-    assert list(printed(RBAC, kind, tree).values()) == cells
+    assert list(printed_cells(RBAC, kind, tree).values()) == cells
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,9 @@ def test_role_binding_columns(kind):
 )
 def test_certificate_signing_request_condition_column(types, certificate, expected):
     status = {"conditions": [{"type": each} for each in types], "certificate": certificate}
-    assert printed(CERTIFICATES, "CertificateSigningRequest", {"status": status})["Condition"] == expected
+    assert (
+        printed_cells(CERTIFICATES, "CertificateSigningRequest", {"status": status})["Condition"] == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_certificate_signing_request_condition_column(types, certificate, expect
     ],
 )
 def test_certificate_columns(kind, spec, expected):
-    assert list(printed(CERTIFICATES, kind, {"spec": spec}).values()) == expected
+    assert list(printed_cells(CERTIFICATES, kind, {"spec": spec}).values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_certificate_columns(kind, spec, expected):
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
 def test_policy_binding_columns(kind, reference, expected):
     tree = {"spec": {"policyName": "p", "paramRef": reference}}
-    assert list(printed(ADMISSION, kind, tree).values()) == ["x", "p", expected, "5m"]
+    assert list(printed_cells(ADMISSION, kind, tree).values()) == ["x", "p", expected, "5m"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_policy_binding_columns(kind, reference, expected):
     ],
 )
 def test_admission_columns(kind, tree, expected):
-    assert list(printed(ADMISSION, kind, tree).values()) == expected
+    assert list(printed_cells(ADMISSION, kind, tree).values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -177,8 +179,11 @@ def test_admission_columns(kind, tree, expected):
     ],
 )
 def test_resource_claim_state_column(status, deleting, expected):
-    metadata = {"deletionTimestamp": ago(seconds=1)} if deleting else {}
-    assert printed(RESOURCE, "ResourceClaim", {"metadata": metadata, "status": status})["State"] == expected
+    metadata = {"deletionTimestamp": time_ago(seconds=1)} if deleting else {}
+    assert (
+        printed_cells(RESOURCE, "ResourceClaim", {"metadata": metadata, "status": status})["State"]
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,7 +204,7 @@ def test_resource_claim_state_column(status, deleting, expected):
     ],
 )
 def test_resource_columns(kind, spec, expected):
-    assert list(printed(RESOURCE, kind, {"spec": spec}).values()) == expected
+    assert list(printed_cells(RESOURCE, kind, {"spec": spec}).values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -247,7 +252,7 @@ def test_resource_columns(kind, spec, expected):
     ],
 )
 def test_flowcontrol_columns(kind, tree, expected):
-    assert list(printed(FLOWCONTROL, kind, tree).values()) == expected
+    assert list(printed_cells(FLOWCONTROL, kind, tree).values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -270,7 +275,7 @@ def test_flowcontrol_columns(kind, tree, expected):
     ],
 )
 def test_api_service_columns(spec, conditions, expected):
-    cells = printed(APIREGISTRATION, "APIService", {"spec": spec, "status": {"conditions": conditions}})
+    cells = printed_cells(APIREGISTRATION, "APIService", {"spec": spec, "status": {"conditions": conditions}})
     assert list(cells.values()) == ["x", *expected, "5m"]
 
 
@@ -290,4 +295,4 @@ def test_api_service_columns(spec, conditions, expected):
     ],
 )
 def test_columns_of_groups_with_one_kind(group, kind, tree, expected):
-    assert list(printed(group, kind, tree).values()) == expected
+    assert list(printed_cells(group, kind, tree).values()) == expected

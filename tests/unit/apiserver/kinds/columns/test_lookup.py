@@ -6,7 +6,7 @@ from mockube.apimachinery.groups import GroupKind
 from mockube.apiserver.kinds import registry as lookup
 from mockube.apiserver.kinds.registry import GROUPS
 from mockube.apiserver.wire import table
-from tests.support.server.printed_columns import NOW, ago, printed
+from tests.support.server.printed_columns import NOW, printed_cells, time_ago
 
 CATALOG = [row for group in GROUPS for row in group.resources]
 NETWORKING = "networking.k8s.io"
@@ -31,12 +31,12 @@ def test_kinds_without_printer_have_default():
 
 
 def test_default_printer_has_name_and_creation_time():
-    assert printed(NETWORKING, "Unheard", {"metadata": {"creationTimestamp": ago(hours=1)}}) == {
+    assert printed_cells(NETWORKING, "Unheard", {"metadata": {"creationTimestamp": time_ago(hours=1)}}) == {
         "Name": "x",
         "Created At": "2030-01-02T02:04:05Z",
     }
     assert (
-        printed("", "Unheard", {"metadata": {"creationTimestamp": None}})["Created At"]
+        printed_cells("", "Unheard", {"metadata": {"creationTimestamp": None}})["Created At"]
         == "0001-01-01T00:00:00Z"
     )
 
@@ -64,7 +64,7 @@ def test_printers_have_name_column_and_cell_per_column(row):
 def test_ip_address_age_cell_has_no_column(parent, expected):
     printer = lookup.printer_of_kind(GroupKind(NETWORKING, "IPAddress"))
     tree = {
-        "metadata": {"name": "10.0.0.1", "creationTimestamp": ago(minutes=5)},
+        "metadata": {"name": "10.0.0.1", "creationTimestamp": time_ago(minutes=5)},
         "spec": {"parentRef": parent},
     }
     assert printer.cells(tree, NOW) == ["10.0.0.1", expected, "5m"]

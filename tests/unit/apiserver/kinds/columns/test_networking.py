@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed_columns import printed
+from tests.support.server.printed_columns import printed_cells
 
 NETWORKING = "networking.k8s.io"
 DISCOVERY = "discovery.k8s.io"
@@ -26,7 +26,7 @@ def rules(*hosts):
     ],
 )
 def test_ingress_hosts_column(spec, expected):
-    assert printed(NETWORKING, "Ingress", {"spec": spec})["Hosts"] == expected
+    assert printed_cells(NETWORKING, "Ingress", {"spec": spec})["Hosts"] == expected
 
 
 def test_ingress_columns():
@@ -37,7 +37,7 @@ def test_ingress_columns():
         },
     }
     address = "9.9.9.9,a-very-long-name.example.com"
-    assert list(printed(NETWORKING, "Ingress", tree).values()) == [
+    assert list(printed_cells(NETWORKING, "Ingress", tree).values()) == [
         "x",
         "nginx",
         "*",
@@ -45,7 +45,7 @@ def test_ingress_columns():
         "80, 443",
         "5m",
     ]
-    assert list(printed(NETWORKING, "Ingress", {}).values()) == ["x", "<none>", "*", "", "80", "5m"]
+    assert list(printed_cells(NETWORKING, "Ingress", {}).values()) == ["x", "<none>", "*", "", "80", "5m"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_ingress_columns():
     ],
 )
 def test_networking_columns(kind, tree, expected):
-    assert list(printed(NETWORKING, kind, tree).values()) == expected
+    assert list(printed_cells(NETWORKING, kind, tree).values()) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_networking_columns(kind, tree, expected):
 )
 def test_endpoint_slice_columns(ports, endpoints, expected):
     tree = {"addressType": "IPv4", "ports": ports, "endpoints": endpoints}
-    assert list(printed(DISCOVERY, "EndpointSlice", tree).values()) == ["x", "IPv4", *expected, "5m"]
+    assert list(printed_cells(DISCOVERY, "EndpointSlice", tree).values()) == ["x", "IPv4", *expected, "5m"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.server.printed_columns import ago, printed
+from tests.support.server.printed_columns import printed_cells, time_ago
 
 READY = {"type": "Ready", "status": "True"}
 INITIALIZED = {"type": "Initialized", "status": "True"}
@@ -13,7 +13,7 @@ def container(state, *, name="main", restarts=0, **fields):
 
 
 def running_container(**fields):
-    return container({"running": {"startedAt": ago(minutes=1)}}, ready=True, started=True, **fields)
+    return container({"running": {"startedAt": time_ago(minutes=1)}}, ready=True, started=True, **fields)
 
 
 def waiting(reason="", **fields):
@@ -29,14 +29,14 @@ def terminated(code=0, reason="", signal=0, **fields):
 
 
 def last_terminated(**span):
-    return {"lastState": {"terminated": {"exitCode": 1, "finishedAt": ago(**span)}}}
+    return {"lastState": {"terminated": {"exitCode": 1, "finishedAt": time_ago(**span)}}}
 
 
 def pod(*main, init=(), sidecars=(), phase="Running", conditions=(), deleting=False, **status):
     """Return a pod with these container statuses; init containers in `sidecars` have restartPolicy Always."""
     started = {"containerStatuses": main, "initContainerStatuses": init}
     return {
-        "metadata": {"deletionTimestamp": ago(seconds=1)} if deleting else {},
+        "metadata": {"deletionTimestamp": time_ago(seconds=1)} if deleting else {},
         "spec": {
             "containers": [{"name": each["name"]} for each in main] or [{"name": "main"}],
             "initContainers": [
@@ -49,7 +49,7 @@ def pod(*main, init=(), sidecars=(), phase="Running", conditions=(), deleting=Fa
 
 
 def pod_columns(tree):
-    cells = printed("", "Pod", tree)
+    cells = printed_cells("", "Pod", tree)
     return cells["Ready"], cells["Status"], cells["Restarts"]
 
 

@@ -17,7 +17,7 @@ from mockube.apimachinery.schema import builtin
 from mockube.apimachinery.schema.model import Shape
 from mockube.apiserver.kinds import common, registry
 from mockube.apiserver.kinds.registry import GROUPS, KINDS
-from tests.support.server.printed_columns import NOW, ago
+from tests.support.server.printed_columns import NOW, time_ago
 
 SCHEMAS = builtin.load()
 ROWS = [
@@ -44,7 +44,7 @@ WORDS = sorted(
 )
 
 TEXTS = st.sampled_from(WORDS)
-TIMES = st.sampled_from([ago(hours=1), ago(hours=-1)])
+TIMES = st.sampled_from([time_ago(hours=1), time_ago(hours=-1)])
 SCALARS = {
     Shape.STRING: TEXTS,
     Shape.INTEGER: st.integers(-1, 2**31 - 1),

@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
-from tests.support.server.printed_columns import ago, printed
+from tests.support.server.printed_columns import printed_cells, time_ago
 
-apps = partial(printed, "apps")
-batch = partial(printed, "batch")
+apps = partial(printed_cells, "apps")
+batch = partial(printed_cells, "batch")
 
 TEMPLATE = {"spec": {"containers": [{"name": "one", "image": "i:1"}, {"name": "two", "image": "i:2"}]}}
 SELECTOR = {
@@ -114,7 +114,7 @@ def conditions(*true):
     ],
 )
 def test_job_status_column(types, deleting, expected):
-    metadata = {"deletionTimestamp": ago(seconds=1)} if deleting else {}
+    metadata = {"deletionTimestamp": time_ago(seconds=1)} if deleting else {}
     assert (
         batch("Job", {"metadata": metadata, "status": {"conditions": conditions(*types)}})["Status"]
         == expected
@@ -144,8 +144,10 @@ def test_job_completions_column(spec, expected):
     ("status", "expected"),
     [
         pytest.param({}, "", id="not started"),
-        pytest.param({"startTime": ago(seconds=90)}, "90s", id="running"),
-        pytest.param({"startTime": ago(minutes=90), "completionTime": ago(minutes=60)}, "30m", id="complete"),
+        pytest.param({"startTime": time_ago(seconds=90)}, "90s", id="running"),
+        pytest.param(
+            {"startTime": time_ago(minutes=90), "completionTime": time_ago(minutes=60)}, "30m", id="complete"
+        ),
     ],
 )
 def test_job_duration_column(status, expected):
@@ -160,7 +162,7 @@ def test_cron_job_columns():
             "suspend": True,
             "jobTemplate": {"spec": {"template": TEMPLATE}},
         },
-        "status": {"active": [{}, {}], "lastScheduleTime": ago(seconds=70)},
+        "status": {"active": [{}, {}], "lastScheduleTime": time_ago(seconds=70)},
     }
     assert list(batch("CronJob", tree).values()) == [
         "x", "*/5 * * * *", "Asia/Shanghai", "True", 2, "70s", "5m", "one,two", "i:1,i:2", "<none>",
@@ -184,9 +186,9 @@ def test_cron_job_columns_of_empty_object():
 )
 def test_pod_disruption_budget_columns(spec, expected):
     tree = {"spec": spec, "status": {"disruptionsAllowed": 1}}
-    assert list(printed("policy", "PodDisruptionBudget", tree).values()) == ["x", *expected, 1, "5m"]
+    assert list(printed_cells("policy", "PodDisruptionBudget", tree).values()) == ["x", *expected, 1, "5m"]
 
 
 def test_scale_columns():
-    cells = printed("autoscaling", "Scale", {"spec": {"replicas": 3}, "status": {"replicas": 2}})
+    cells = printed_cells("autoscaling", "Scale", {"spec": {"replicas": 3}, "status": {"replicas": 2}})
     assert list(cells.values()) == ["x", 3, 2, "5m"]

@@ -24,7 +24,7 @@ def test_each_node_gets_a_pod_with_node_affinity():
         ("create", "pods"),
         ("update", "daemonsets"),
     ]
-    pod = daemons.living[0]
+    pod = daemons.undeleted[0]
     required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     field = {"key": "metadata.name", "operator": "In", "values": ["n0"]}
     assert required == {"nodeSelectorTerms": [{"matchFields": [field]}]}
@@ -44,7 +44,7 @@ def test_each_node_gets_a_pod_with_node_affinity():
 def test_status_counts_nodes():
     daemons = Daemons(nodes=2)
     daemons.sync()
-    daemons.run(daemons.living[0])
+    daemons.run(daemons.undeleted[0])
     daemons.sync()
     assert daemons.status == {
         "currentNumberScheduled": 2,
@@ -84,7 +84,7 @@ def test_pods_are_created_for_suitable_nodes_only(spec, nodes):
     daemons.add_node("b", labels={"pool": "b"})
     daemons.add_node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
     daemons.sync()
-    assert set(map(node_of, daemons.living)) == nodes
+    assert set(map(node_of, daemons.undeleted)) == nodes
 
 
 @pytest.mark.parametrize(("effect", "left"), [("NoSchedule", 1), ("NoExecute", 0)])
@@ -93,7 +93,7 @@ def test_later_taint_deletes_pod_only_with_no_execute(effect, left):
     daemons.settle()
     daemons.taint("n0", effect)
     daemons.settle()
-    assert len(daemons.living) == left
+    assert len(daemons.undeleted) == left
     assert (daemons.status["desiredNumberScheduled"], daemons.status["numberMisscheduled"]) == (0, left)
 
 
@@ -102,33 +102,33 @@ def test_pending_pod_of_missing_node_is_deleted():
     daemons.sync()
     daemons.remove(NODES, "n0", namespace="")
     daemons.sync()
-    assert set(map(node_of, daemons.living)) == {"n1"}
+    assert set(map(node_of, daemons.undeleted)) == {"n1"}
 
 
 def test_failed_pod_is_replaced_with_backoff():
     daemons = Daemons(nodes=1)
     daemons.settle()
-    daemons.end(daemons.living[0], "Failed")
+    daemons.end(daemons.undeleted[0], "Failed")
     daemons.sync()
-    assert daemons.living == []
+    assert daemons.undeleted == []
     assert daemons.events[-2][1] == "FailedDaemonPod"
     daemons.collect()
     daemons.sync()
-    daemons.end(daemons.living[0], "Failed")
+    daemons.end(daemons.undeleted[0], "Failed")
     daemons.sync()
-    assert len(daemons.living) == 1, "it is left alone for a second"
+    assert len(daemons.undeleted) == 1, "it is left alone for a second"
     assert daemons.plan(KEY).again_after == timedelta(seconds=1)
     daemons.clock.advance(1)
     daemons.sync()
-    assert daemons.living == []
+    assert daemons.undeleted == []
 
 
 def test_succeeded_pod_is_replaced():
     daemons = Daemons(nodes=1)
     daemons.settle()
-    daemons.end(daemons.living[0], "Succeeded")
+    daemons.end(daemons.undeleted[0], "Succeeded")
     daemons.sync()
-    assert daemons.living == []
+    assert daemons.undeleted == []
     assert ("Normal", "SucceededDaemonPod") in [event[:2] for event in daemons.events]
 
 
@@ -157,7 +157,7 @@ def test_on_delete_waits_for_user():
     daemons.settle()
     assert set(daemons.images.values()) == {"a:1"}
     assert daemons.status.get("updatedNumberScheduled", 0) == 0
-    daemons.remove(PODS, meta.name(daemons.living[0]))
+    daemons.remove(PODS, meta.name(daemons.undeleted[0]))
     daemons.settle()
     assert sorted(daemons.images.values()) == ["a:1", "a:2"]
 
@@ -223,7 +223,7 @@ def test_duplicate_revisions_are_merged():
     )
     daemons.settle()
     assert [meta.name(it) for it in daemons.all(CONTROLLER_REVISIONS)] == ["twin"]
-    assert [meta.labels(pod)["controller-revision-hash"] for pod in daemons.living] == ["twin"]
+    assert [meta.labels(pod)["controller-revision-hash"] for pod in daemons.undeleted] == ["twin"]
 
 
 def test_empty_selector_is_refused():
@@ -251,12 +251,12 @@ def test_node_maps_to_sets_that_start_or_end_there():
 def test_terminated_deleting_pod_is_replaced():
     daemons = Daemons(nodes=1)
     daemons.settle()
-    daemons.end(daemons.living[0], "Failed")
+    daemons.end(daemons.undeleted[0], "Failed")
     ending = format_time(daemons.clock.now())
     (pod,) = daemons.all(PODS)
     daemons.put(PODS, meta.with_metadata(pod, deletionTimestamp=ending, finalizers=["x/y"]))
     daemons.sync()
-    assert len(daemons.living) == 1
+    assert len(daemons.undeleted) == 1
 
 
 def test_deleting_daemon_set_is_not_reconciled():

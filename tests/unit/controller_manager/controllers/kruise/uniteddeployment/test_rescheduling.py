@@ -145,7 +145,7 @@ def test_pods_are_rescheduled_to_schedulable_subsets_and_return(kind):
     assert foo.sizes == {"s0": 2, "s1": 0, "s2": 2}, "what runs stays where it is"
     foo.scale(5)
     assert foo.settle().sizes == {"s0": 2, "s1": 1, "s2": 2}
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 def test_reconciliation_is_requeued_at_timeout():

@@ -159,7 +159,7 @@ def test_other_subsets_replace_unschedulable_pods(kind):
     assert foo.sizes == {"s0": 2, "s1": 2, "s2": 2, "s3": 2}
     assert "reservedPods" not in foo.status
     assert foo.status["replicas"] == 8
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 @STATELESS

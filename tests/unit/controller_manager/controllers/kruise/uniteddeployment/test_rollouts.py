@@ -66,7 +66,7 @@ def test_rollout_by_partitions(kind):
     assert foo.status["updatedReplicas"] == foo.status["updatedReadyReplicas"] == 3
     assert foo.conditions["UnitedDeploymentUpdated"] == ("False", "UnitedDeploymentRevisionUpdating")
     assert [it["partition"] for it in foo.status["subsetStatuses"]] == [4, 3]
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
     foo.keep()
     foo.settle()
@@ -76,14 +76,14 @@ def test_rollout_by_partitions(kind):
     assert foo.conditions["UnitedDeploymentUpdated"] == ("True", "UnitedDeploymentRevisionUpdated")
     (told,) = [it for it in foo.status["conditions"] if it["type"] == "UnitedDeploymentUpdated"]
     assert told["message"] == f"updated to revision {meta.name(second)}"
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 def test_deployments_have_no_partitions():
     foo = with_second_version("Deployment", a=4, b=3).settle()
     assert foo.images == {"a": ["a:2"] * 5, "b": ["a:2"] * 5}
     assert foo.status["updateStatus"]["currentPartitions"] == {"a": 4, "b": 3}
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 @of_each_with_partitions
@@ -104,7 +104,7 @@ def test_on_delete_pods_are_replaced_after_deletion(kind):
     for kept in (5, 4, 3):
         assert foo.workload("a")["spec"]["updateStrategy"] == {"type": "OnDelete"}
         assert computed_partition(foo, "a") == kept
-        assert foo.wishes() == ()
+        assert foo.next_plan() == ()
         oldest = next(it for it in foo.pods_of("a") if it["spec"]["containers"][0]["image"] == "a:1")
         foo.remove(PODS, meta.name(oldest))
         foo.settle()

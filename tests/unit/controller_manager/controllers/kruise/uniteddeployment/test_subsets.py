@@ -71,7 +71,7 @@ def test_status_at_rest(kind):
         "SubsetProvisioned": ("True", ""),
         "SubsetUpdated": ("True", ""),
     }
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 def test_percentages_and_remainder():
@@ -203,7 +203,7 @@ def test_workload_without_subset_is_an_error(labels, problem):
 
 def test_workloads_are_created_in_order_with_slow_start():
     foo = United(subsets="cab")
-    (effects,) = [it.effects for it in foo.wishes() if isinstance(it, SlowStart)]
+    (effects,) = [it.effects for it in foo.next_plan() if isinstance(it, SlowStart)]
     assert [meta.generate_name(effect.bodies[0]) for effect in effects] == ["foo-a-", "foo-b-", "foo-c-"]
     assert all(isinstance(effect, Create) for effect in effects)
 
@@ -251,7 +251,7 @@ def test_deleting_united_deployment_is_not_reconciled():
     foo = United()
     ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
     foo.put(UNITED_DEPLOYMENTS, meta.with_metadata(foo.foo, **ending))
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_deleting_united_deployment_is_not_reconciled():
 def test_invalid_united_deployment_is_not_reconciled(broken):
     foo = United()
     foo.put(UNITED_DEPLOYMENTS, {**foo.foo, "spec": {**foo.foo["spec"], **broken}})
-    assert foo.wishes() == ()
+    assert foo.next_plan() == ()
 
 
 def test_selector_without_labels_gets_subset_label():
