@@ -42,11 +42,11 @@ def test_callbacks_due_in_one_step_run_in_order_at_their_time(clock):
 def test_callback_may_schedule_another_in_same_step(clock):
     called = []
 
-    def again():
+    def call_again():
         called.append(clock.monotonic())
-        clock.call_later(2, again)
+        clock.call_later(2, call_again)
 
-    clock.call_later(2, again)
+    clock.call_later(2, call_again)
     clock.advance(7)
     assert called == [2, 4, 6]
     assert clock.next_due() == 1

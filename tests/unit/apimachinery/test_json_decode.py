@@ -82,11 +82,11 @@ def test_changed_text_is_refused_if_orjson_refuses_it(many, text, changes):
 def test_no_call_decodes_more_than_two_pieces(text, monkeypatch):
     whole, loads, counts = orjson.loads(text), orjson.loads, []
 
-    def counted(piece):
+    def loads_and_counts(piece):
         counts.append(piece.count(b"[") + piece.count(b"{"))
         return loads(piece)
 
-    monkeypatch.setattr(orjson, "loads", counted)
+    monkeypatch.setattr(orjson, "loads", loads_and_counts)
     assert orjson.dumps(decode(text)) == orjson.dumps(whole)
     assert sum(counts) >= 4 * MANY - len(counts)
     assert max(counts) <= 2 * MANY

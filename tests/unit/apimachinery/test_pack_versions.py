@@ -64,12 +64,12 @@ STATUS = {
 }
 
 
-def united(**parts):
+def united_deployment(**parts):
     return {"apiVersion": ALPHA, "kind": "UnitedDeployment", "metadata": {}, **parts}
 
 
 def test_subset_maps_become_subset_statuses():
-    made = uniteddeployments.to_v1beta1(united(status=STATUS))
+    made = uniteddeployments.to_v1beta1(united_deployment(status=STATUS))
     assert made["status"] == {
         "replicas": 5,
         "updatedRevision": "foo-1",
@@ -81,7 +81,7 @@ def test_subset_maps_become_subset_statuses():
 
 
 def test_subset_statuses_become_subset_maps():
-    made = uniteddeployments.to_v1beta1(united(status=STATUS))
+    made = uniteddeployments.to_v1beta1(united_deployment(status=STATUS))
     status = uniteddeployments.to_v1alpha1(made)["status"]
     assert status["subsetReplicas"] == STATUS["subsetReplicas"]
     assert status["updateStatus"] == {
@@ -91,20 +91,24 @@ def test_subset_statuses_become_subset_maps():
 
 
 def test_empty_status_stays_empty():
-    assert uniteddeployments.to_v1alpha1(united(status={"replicas": 0}))["status"] == {"replicas": 0}
+    assert uniteddeployments.to_v1alpha1(united_deployment(status={"replicas": 0}))["status"] == {
+        "replicas": 0
+    }
 
 
 def test_clone_set_template_is_converted_with_united_deployment():
     template = {"cloneSetTemplate": {"spec": {"updateStrategy": {"partition": 2}}}}
-    given = united(spec={"template": template})
+    given = united_deployment(spec={"template": template})
     made = uniteddeployments.to_v1beta1(given)
     strategy = made["spec"]["template"]["cloneSetTemplate"]["spec"]["updateStrategy"]
     assert strategy["rollingUpdate"]["partition"] == 2
     back = uniteddeployments.to_v1alpha1(made)["spec"]["template"]["cloneSetTemplate"]["spec"]
     assert back["updateStrategy"] == {"type": "ReCreate", "partition": 2}
-    assert given == united(spec={"template": template})
+    assert given == united_deployment(spec={"template": template})
 
 
 def test_templates_of_other_kinds_are_not_converted():
     spec = {"template": {"deploymentTemplate": {"spec": {"replicas": 1}}}}
-    assert uniteddeployments.to_v1beta1(united(spec=spec)) == united(spec=spec) | {"apiVersion": BETA}
+    assert uniteddeployments.to_v1beta1(united_deployment(spec=spec)) == united_deployment(spec=spec) | {
+        "apiVersion": BETA
+    }

@@ -32,13 +32,13 @@ def test_uids_differ():
 
 
 def test_same_seed_gives_same_values():
-    def draw(seed):
+    def generate_names(seed):
         source = SeededRandom(seed)
         return randomness.uid(source), randomness.suffix(source), randomness.uid(source)
 
-    assert draw(1) == draw(1)
-    assert draw(1) != draw(2)
-    assert draw(1)[0] != draw(1)[2]
+    assert generate_names(1) == generate_names(1)
+    assert generate_names(1) != generate_names(2)
+    assert generate_names(1)[0] != generate_names(1)[2]
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 10])

@@ -42,7 +42,7 @@ def test_parse_time(text, moment):
     assert timestamps.parse_time(text) == moment
 
 
-def cannot_parse(text, rest, element, layout="2006-01-02T15:04:05Z07:00"):
+def parse_error(text, rest, element, layout="2006-01-02T15:04:05Z07:00"):
     return f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{element}"'
 
 
@@ -64,7 +64,7 @@ def cannot_parse(text, rest, element, layout="2006-01-02T15:04:05Z07:00"):
 def test_unparsable_time_has_gos_message(text, rest, element):
     with pytest.raises(TimestampError) as refused:
         timestamps.parse_time(text)
-    assert str(refused.value) == cannot_parse(text, rest, element)
+    assert str(refused.value) == parse_error(text, rest, element)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_time_out_of_range_has_gos_message(text, problem):
 def test_time_in_message_is_quoted_bytewise():
     with pytest.raises(TimestampError) as refused:
         timestamps.parse_time('é"')
-    assert str(refused.value) == cannot_parse(r"\xc3\xa9\"", r"\xc3\xa9\"", "2006")
+    assert str(refused.value) == parse_error(r"\xc3\xa9\"", r"\xc3\xa9\"", "2006")
 
 
 def test_parse_micro_time():
@@ -117,7 +117,7 @@ def test_parse_micro_time():
 def test_parse_micro_time_refuses(text, rest, element):
     with pytest.raises(TimestampError) as refused:
         timestamps.parse_micro_time(text)
-    assert str(refused.value) == cannot_parse(text, rest, element, "2006-01-02T15:04:05.000000Z07:00")
+    assert str(refused.value) == parse_error(text, rest, element, "2006-01-02T15:04:05.000000Z07:00")
 
 
 def test_format_truncates_fractions():

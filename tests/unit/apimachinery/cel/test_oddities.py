@@ -74,19 +74,19 @@ ERRORS = [
 ]
 
 
-def evaluated(expression):
+def evaluate(expression):
     return Environment(VARIABLES).compile(expression).program.evaluate(SELF)[0]
 
 
 @pytest.mark.parametrize(("expression", "value"), VALUES)
 def test_expression_has_value_of_real_server(expression, value):
-    assert evaluated(expression) == value
+    assert evaluate(expression) == value
 
 
 @pytest.mark.parametrize(("expression", "message"), ERRORS)
 def test_expression_fails_as_on_real_server(expression, message):
     with pytest.raises(CelError) as raised:
-        evaluated(expression)
+        evaluate(expression)
     assert str(raised.value) == message
 
 

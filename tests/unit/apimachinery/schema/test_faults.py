@@ -11,11 +11,11 @@ POD = ("v1", "Pod")
 DEFINITION = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
-def find(schemas, kind, text):
+def find_faults(schemas, kind, text):
     return faults.find(schemas.kind(*kind), document.parse(text.encode()))
 
 
-def into(what, where, go):
+def type_error(what, where, go):
     return f"json: cannot unmarshal {what} into Go struct field {where} of type {go}"
 
 
@@ -26,75 +26,83 @@ def into(what, where, go):
             CONFIG_MAP, "[]", "json: cannot unmarshal array into Go value of type v1.ConfigMap", id="no object"
         ),
         pytest.param(
-            CONFIG_MAP, '{"metadata":1}', into("number", "ConfigMap.metadata", "v1.ObjectMeta"), id="a struct"
+            CONFIG_MAP, '{"metadata":1}', type_error("number", "ConfigMap.metadata", "v1.ObjectMeta"), id="a struct"
         ),
         pytest.param(
-            CONFIG_MAP, '{"metadata":{"name":true}}', into("bool", "ObjectMeta.metadata.name", "string"), id="a text"
+            CONFIG_MAP, '{"metadata":{"name":true}}', type_error("bool", "ObjectMeta.metadata.name", "string"),
+            id="a text",
         ),
-        pytest.param(CONFIG_MAP, '{"data":[]}', into("array", "ConfigMap.data", "map[string]string"), id="a map"),
+        pytest.param(CONFIG_MAP, '{"data":[]}', type_error("array", "ConfigMap.data", "map[string]string"), id="a map"),
         pytest.param(
-            CONFIG_MAP, '{"data":{"a":1}}', into("number", "ConfigMap.data", "string"), id="map value, key not named"
+            CONFIG_MAP, '{"data":{"a":1}}', type_error("number", "ConfigMap.data", "string"),
+            id="map value, key not named",
         ),
         pytest.param(
-            CONFIG_MAP, '{"binaryData":{"a":1}}', into("number", "ConfigMap.binaryData", "[]uint8"), id="bytes"
+            CONFIG_MAP, '{"binaryData":{"a":1}}', type_error("number", "ConfigMap.binaryData", "[]uint8"), id="bytes"
         ),
         pytest.param(
-            CONFIG_MAP, '{"binaryData":{"a":[1,300]}}', into("number 300", "ConfigMap.binaryData", "uint8"), id="no byte"
+            CONFIG_MAP, '{"binaryData":{"a":[1,300]}}', type_error("number 300", "ConfigMap.binaryData", "uint8"),
+            id="no byte",
         ),
         pytest.param(
             CONFIG_MAP, '{"binaryData":{"a":"?"}}', "illegal base64 data at input byte 0", id="no base64"
         ),
         pytest.param(
-            CONFIG_MAP, '{"immutable":"yes"}', into("string", "ConfigMap.immutable", "bool"), id="pointer type is not named"
+            CONFIG_MAP, '{"immutable":"yes"}', type_error("string", "ConfigMap.immutable", "bool"),
+            id="pointer type is not named",
         ),
         pytest.param(
-            POD, '{"spec":{"containers":{}}}', into("object", "PodSpec.spec.containers", "[]v1.Container"), id="a list"
+            POD, '{"spec":{"containers":{}}}', type_error("object", "PodSpec.spec.containers", "[]v1.Container"),
+            id="a list",
         ),
         pytest.param(
             POD,
             '{"spec":{"containers":[{},"x"]}}',
-            into("string", "PodSpec.spec.containers", "v1.Container"),
+            type_error("string", "PodSpec.spec.containers", "v1.Container"),
             id="list element, index not named",
         ),
         pytest.param(
             POD,
             '{"spec":{"containers":[{"imagePullPolicy":{}}]}}',
-            into("object", "Container.spec.containers.imagePullPolicy", "v1.PullPolicy"),
+            type_error("object", "Container.spec.containers.imagePullPolicy", "v1.PullPolicy"),
             id="a named type",
         ),
         pytest.param(
             POD,
             '{"spec":{"volumes":[{"hostPath":[]}]}}',
-            into("array", "Volume.spec.volumes.VolumeSource.hostPath", "v1.HostPathVolumeSource"),
+            type_error("array", "Volume.spec.volumes.VolumeSource.hostPath", "v1.HostPathVolumeSource"),
             id="an embedded struct is named",
         ),
         pytest.param(
-            DEPLOYMENT, '{"spec":{"replicas":"3"}}', into("string", "DeploymentSpec.spec.replicas", "int32"), id="an integer"
+            DEPLOYMENT, '{"spec":{"replicas":"3"}}', type_error("string", "DeploymentSpec.spec.replicas", "int32"),
+            id="an integer",
         ),
         pytest.param(
-            DEPLOYMENT, '{"spec":{"replicas":1.50}}', into("number 1.50", "DeploymentSpec.spec.replicas", "int32"),
+            DEPLOYMENT, '{"spec":{"replicas":1.50}}',
+            type_error("number 1.50", "DeploymentSpec.spec.replicas", "int32"),
             id="fraction is printed unchanged",
         ),
         pytest.param(
-            DEPLOYMENT, '{"spec":{"replicas":3000000000}}', into("number 3000000000", "DeploymentSpec.spec.replicas", "int32"),
+            DEPLOYMENT, '{"spec":{"replicas":3000000000}}',
+            type_error("number 3000000000", "DeploymentSpec.spec.replicas", "int32"),
             id="too large",
         ),
         pytest.param(
             DEPLOYMENT,
             '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":true}}}}',
-            into("bool", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
+            type_error("bool", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
             id="neither integer nor string",
         ),
         pytest.param(
             DEPLOYMENT,
             '{"spec":{"strategy":{"rollingUpdate":{"maxSurge":1.5}}}}',
-            into("number 1.5", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
+            type_error("number 1.5", "RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge", "int32"),
             id="a fraction for int-or-string",
         ),
         pytest.param(
             CONFIG_MAP,
             '{"metadata":{"creationTimestamp":5}}',
-            into("number", "ObjectMeta.metadata.creationTimestamp", "string"),
+            type_error("number", "ObjectMeta.metadata.creationTimestamp", "string"),
             id="a time",
         ),
         pytest.param(
@@ -112,13 +120,13 @@ def into(what, where, go):
         pytest.param(
             DEFINITION,
             '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"maximum":"x"}}}]}}',
-            into("string", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.maximum", "float64"),
+            type_error("string", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.maximum", "float64"),
             id="a number",
         ),
         pytest.param(
             DEFINITION,
             '{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"items":{"not":{"type":1}}}}}]}}',
-            into("number", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.not.type", "string"),
+            type_error("number", "JSONSchemaProps.spec.versions.schema.openAPIV3Schema.items.not.type", "string"),
             id="in a schema or list",
         ),
         pytest.param(
@@ -130,25 +138,29 @@ def into(what, where, go):
     ],
 )  # fmt: skip
 def test_decoding_errors_are_upstreams(schemas, kind, text, error):
-    assert find(schemas, kind, text) == faults.Faults(error=error)
+    assert find_faults(schemas, kind, text) == faults.Faults(error=error)
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [
         pytest.param(
-            '{"data":1,"metadata":2}', into("number", "ConfigMap.data", "map[string]string"), id="first error is reported"
+            '{"data":1,"metadata":2}', type_error("number", "ConfigMap.data", "map[string]string"),
+            id="first error is reported",
         ),
         pytest.param(
             '{"metadata":{"name":1,"creationTimestamp":2},"data":3}',
-            into("number", "ObjectMeta.metadata.creationTimestamp", "string"),
+            type_error("number", "ObjectMeta.metadata.creationTimestamp", "string"),
             id="fatal error is reported before type errors",
         ),
-        pytest.param('{"x":1,"data":2}', into("number", "ConfigMap.data", "map[string]string"), id="type error before strict errors"),
+        pytest.param(
+            '{"x":1,"data":2}', type_error("number", "ConfigMap.data", "map[string]string"),
+            id="type error before strict errors"
+        ),
     ],
 )  # fmt: skip
 def test_first_error_is_reported(schemas, text, error):
-    assert find(schemas, CONFIG_MAP, text) == faults.Faults(error=error)
+    assert find_faults(schemas, CONFIG_MAP, text) == faults.Faults(error=error)
 
 
 @pytest.mark.parametrize(
@@ -194,12 +206,12 @@ def test_first_error_is_reported(schemas, text, error):
     ],
 )  # fmt: skip
 def test_strict_errors_are_reported(schemas, kind, text, strict):
-    assert find(schemas, kind, text) == faults.Faults(strict=strict)
+    assert find_faults(schemas, kind, text) == faults.Faults(strict=strict)
 
 
 def test_number_of_strict_errors_is_limited(schemas):
     text = orjson.dumps({f"x{number}": 1 for number in range(faults.MAX_STRICT_ERRORS + 5)}).decode()
-    assert len(find(schemas, CONFIG_MAP, text).strict) == faults.MAX_STRICT_ERRORS
+    assert len(find_faults(schemas, CONFIG_MAP, text).strict) == faults.MAX_STRICT_ERRORS
 
 
 def test_untyped_document_reports_duplicates_only():
@@ -211,9 +223,16 @@ def test_untyped_document_reports_duplicates_only():
 @pytest.mark.parametrize(
     ("tree", "error"),
     [
-        pytest.param({"replicas": 1.5}, into("number 1.5", "DeploymentSpec.spec.replicas", "int32"), id="a float"),
-        pytest.param({"replicas": 2**31}, into("number 2147483648", "DeploymentSpec.spec.replicas", "int32"), id="an integer"),
-        pytest.param({"paused": 1}, into("number", "DeploymentSpec.spec.paused", "bool"), id="number for a boolean"),
+        pytest.param(
+            {"replicas": 1.5}, type_error("number 1.5", "DeploymentSpec.spec.replicas", "int32"), id="a float"
+        ),
+        pytest.param(
+            {"replicas": 2**31}, type_error("number 2147483648", "DeploymentSpec.spec.replicas", "int32"),
+            id="an integer"
+        ),
+        pytest.param(
+            {"paused": 1}, type_error("number", "DeploymentSpec.spec.paused", "bool"), id="number for a boolean"
+        ),
     ],
 )  # fmt: skip
 def test_tree_without_text_is_checked(schemas, tree, error):

@@ -22,14 +22,14 @@ PATHS = st.lists(st.sampled_from(STEPS), min_size=1, max_size=3).map(tuple)
 SETS = st.frozensets(PATHS, max_size=8)
 
 
-def as_set(fields):
+def path_set(fields):
     return frozenset(paths(fields))
 
 
 @given(one=SETS)
 def test_field_set_contains_its_paths(one):
     fields = of_paths(one)
-    assert as_set(fields) == one
+    assert path_set(fields) == one
     assert all(has_path(fields, path) for path in one)
     assert not has_path(fields, ("f:no",))
     assert not has_path(fields, ())
@@ -38,16 +38,16 @@ def test_field_set_contains_its_paths(one):
 @given(one=SETS, other=SETS)
 def test_field_set_operations_match_set_operations(one, other):
     a, b = of_paths(one), of_paths(other)
-    assert as_set(union(a, b)) == one | other
-    assert as_set(intersection(a, b)) == one & other
-    assert as_set(difference(a, b)) == one - other
-    assert (as_set(a), as_set(b)) == (one, other)
+    assert path_set(union(a, b)) == one | other
+    assert path_set(intersection(a, b)) == one & other
+    assert path_set(difference(a, b)) == one - other
+    assert (path_set(a), path_set(b)) == (one, other)
 
 
 @given(one=SETS, other=SETS)
 def test_recursive_difference_removes_descendants(one, other):
     below = {path for path in one if any(path[: len(top)] == top for top in other)}
-    assert as_set(recursive_difference(of_paths(one), of_paths(other))) == one - below
+    assert path_set(recursive_difference(of_paths(one), of_paths(other))) == one - below
 
 
 @given(one=SETS, other=SETS)
@@ -75,7 +75,7 @@ def test_field_set_has_no_empty_branches(one, other):
 @given(one=SETS)
 def test_fields_v1_round_trip_keeps_set(one):
     fields = of_paths(one)
-    assert as_set(fieldsv1.decode(fieldsv1.encode(fields)).fields) == one
+    assert path_set(fieldsv1.decode(fieldsv1.encode(fields)).fields) == one
 
 
 def test_paths_are_sorted_with_parents_before_descendants():
@@ -84,7 +84,7 @@ def test_paths_are_sorted_with_parents_before_descendants():
 
 
 def test_of_fields_makes_set_from_names():
-    assert as_set(of_fields("metadata.name", "kind")) == {("f:metadata", "f:name"), ("f:kind",)}
+    assert path_set(of_fields("metadata.name", "kind")) == {("f:metadata", "f:name"), ("f:kind",)}
 
 
 @pytest.mark.parametrize(

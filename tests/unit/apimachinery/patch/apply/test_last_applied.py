@@ -19,7 +19,7 @@ def custom_object(spec, **metadata):
     return {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "x", **metadata}, "spec": spec}
 
 
-def annotated(spec, last_applied, **annotations):
+def client_applied_object(spec, last_applied, **annotations):
     """Return an object that client-side apply created."""
     text = last_applied if isinstance(last_applied, str) else orjson.dumps(last_applied).decode()
     made = custom_object(spec, annotations={ANNOTATION: text, **annotations})
@@ -32,7 +32,7 @@ def apply(live, config, manager="kubectl"):
 
 
 def test_kubectl_apply_takes_over_last_applied_fields():
-    live = annotated({"replicas": 1}, custom_object({"replicas": 1}))
+    live = client_applied_object({"replicas": 1}, custom_object({"replicas": 1}))
     after = apply(live, custom_object({"replicas": 2}))
     assert after["spec"] == {"replicas": 2}
     assert [entry["manager"] for entry in after["metadata"]["managedFields"]] == [
@@ -42,13 +42,15 @@ def test_kubectl_apply_takes_over_last_applied_fields():
 
 
 def test_last_applied_annotation_is_used_for_kubectl_only():
-    live = annotated({"replicas": 1}, custom_object({"replicas": 1}))
+    live = client_applied_object({"replicas": 1}, custom_object({"replicas": 1}))
     with pytest.raises(Conflicts):
         apply(live, custom_object({"replicas": 2}), "other")
 
 
 def test_field_changed_since_last_applied_is_a_conflict():
-    live = annotated({"replicas": 5, "paused": True}, custom_object({"replicas": 1, "paused": True}))
+    live = client_applied_object(
+        {"replicas": 5, "paused": True}, custom_object({"replicas": 1, "paused": True})
+    )
     with pytest.raises(Conflicts) as refused:
         apply(live, custom_object({"replicas": 2, "paused": False}))
     assert [conflict.field for conflict in refused.value.conflicts] == [".spec.replicas"]
@@ -66,18 +68,18 @@ def test_field_changed_since_last_applied_is_a_conflict():
 )
 def test_unusable_last_applied_annotation_is_ignored(last_applied):
     with pytest.raises(Conflicts):
-        apply(annotated({"replicas": 1}, last_applied), custom_object({"replicas": 2}))
+        apply(client_applied_object({"replicas": 1}, last_applied), custom_object({"replicas": 2}))
 
 
 def test_live_object_of_wrong_type_ignores_last_applied():
-    live = annotated({"replicas": 1}, custom_object({"replicas": 1}))
+    live = client_applied_object({"replicas": 1}, custom_object({"replicas": 1}))
     twice = live | {"metadata": live["metadata"] | {"finalizers": ["a", "a"]}}
     with pytest.raises(Conflicts):
         apply(twice, custom_object({"replicas": 2}))
 
 
 def test_last_applied_annotation_is_updated_by_server_side_apply():
-    live = annotated({"replicas": 1}, custom_object({"replicas": 1}))
+    live = client_applied_object({"replicas": 1}, custom_object({"replicas": 1}))
     annotations = live["metadata"]["annotations"] | {"b": "c"}
     config = custom_object({"replicas": 2, "nodeSelector": {"z": "<", "a": "1"}}, annotations=annotations)
     after = apply(live, config)
@@ -93,6 +95,6 @@ def test_last_applied_annotation_is_not_added():
 
 
 def test_oversized_last_applied_annotation_is_removed():
-    live = annotated({"replicas": 1}, custom_object({"replicas": 1}), big="x" * 262_000)
+    live = client_applied_object({"replicas": 1}, custom_object({"replicas": 1}), big="x" * 262_000)
     after = apply(live, custom_object({"replicas": 2}, annotations={"more": "y" * 200}))
     assert set(after["metadata"]["annotations"]) == {"big", "more"}

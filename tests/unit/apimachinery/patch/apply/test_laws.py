@@ -68,7 +68,7 @@ def test_comparison_with_empty_object_adds_all_fields(thing):
 # --- several managers
 
 
-def as_thing(parts):
+def object_of_parts(parts):
     return thing(parts.get("spec"), metadata=parts.get("metadata", {}))
 
 
@@ -76,13 +76,13 @@ SCENARIOS = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), THINGS), m
 """A sequence of applies and updates by several managers."""
 
 
-def live_after(scenario):
+def live_object_after(scenario):
     live = EMPTY
     for applies, manager, parts in scenario:
         if applies:
-            live = applied(live, as_thing(parts), manager, force=True)
+            live = applied(live, object_of_parts(parts), manager, force=True)
         else:
-            new = as_thing(parts)
+            new = object_of_parts(parts)
             metadata = {key: value for key, value in live["metadata"].items() if key == "managedFields"}
             live = updated(live, new | {"metadata": new["metadata"] | metadata}, manager)
     return live
@@ -90,23 +90,24 @@ def live_after(scenario):
 
 @given(scenario=SCENARIOS, config=THINGS)
 def test_second_apply_changes_nothing(scenario, config):
-    once = applied(live_after(scenario), as_thing(config), "x", force=True, time="T1")
-    assert applied(once, as_thing(config), "x", time="T2") == once
+    once = applied(live_object_after(scenario), object_of_parts(config), "x", force=True, time="T1")
+    assert applied(once, object_of_parts(config), "x", time="T2") == once
 
 
 @given(scenario=SCENARIOS, config=THINGS)
 def test_applier_owns_all_applied_fields(scenario, config):
-    after = applied(live_after(scenario), as_thing(config), "x", force=True)
-    claimed = difference(applied_fields(ATOM, as_thing(config)), NEVER_OWNED)
+    after = applied(live_object_after(scenario), object_of_parts(config), "x", force=True)
+    claimed = difference(applied_fields(ATOM, object_of_parts(config)), NEVER_OWNED)
     assert managers(after).get("x*", {}) == fieldsv1.encode(claimed)
-    assert merge(ATOM, after, as_thing(config)) is after
+    assert merge(ATOM, after, object_of_parts(config)) is after
 
 
 @given(scenario=SCENARIOS, config=THINGS)
 def test_updater_owns_all_changed_fields(scenario, config):
-    live = live_after(scenario)
-    new = as_thing(config) | {
-        "metadata": as_thing(config)["metadata"] | {"managedFields": live["metadata"].get("managedFields")}
+    live = live_object_after(scenario)
+    new = object_of_parts(config) | {
+        "metadata": object_of_parts(config)["metadata"]
+        | {"managedFields": live["metadata"].get("managedFields")}
     }
     after = updated(live, new, "x")
     changed = difference(compare(ATOM, live, after).changed_fields, NEVER_OWNED)
@@ -116,9 +117,9 @@ def test_updater_owns_all_changed_fields(scenario, config):
 
 @given(scenario=SCENARIOS, config=THINGS)
 def test_empty_apply_keeps_fields_of_other_managers(scenario, config):
-    live = live_after(scenario)
+    live = live_object_after(scenario)
     try:
-        first = applied(live, as_thing(config), "x")
+        first = applied(live, object_of_parts(config), "x")
     except Conflicts:
         return
     others = {name: fields for name, fields in managers(first).items() if name != "x*"}
